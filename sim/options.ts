@@ -1,5 +1,6 @@
 /** Options of a run beside its scenario, and the observer interface for reports, checkers and replays. */
 import type { PredictorId, Recipe } from '../src/admb/index.js'
+import type { Learner } from '../src/learner/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
 import type { NodeFactory } from './learning-node.js'
@@ -15,6 +16,8 @@ export interface SimulateOptions {
   readonly inputs?: Inputs
   /** The data of the stream `file`. @default none */
   readonly data?: RecordedStream
+  /** @default the linear model of the inputs */
+  readonly learner?: Learner
   /** @default the scenario's rule and average */
   readonly recipe?: Recipe
   /** @default drawn from the scenario's `faults` */

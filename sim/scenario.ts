@@ -155,7 +155,7 @@ export function parseScenario(value: unknown, source: string): Scenario {
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
   const { algorithm, batch, batchMax, localSteps, topology, nodes, latency, heartbeat } = scenario
-  const { rule, loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
+  const { rule, bounded, loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
@@ -166,6 +166,7 @@ function conflict(scenario: Scenario): string | undefined {
   if (localSteps !== undefined && (localSteps > batch || batchMax !== undefined)) {
     return `localSteps: requires a fixed batch of at least ${localSteps}; increase batch, or remove batchMax or localSteps`
   }
+  if (localSteps !== undefined && bounded) return 'localSteps: excludes bounded; remove one of them'
   if (localSteps !== undefined && isDual({ name: rule })) {
     return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`
   }

@@ -17,8 +17,8 @@ import {
   createLearner,
   createRule,
   digest,
-  LocalSteps,
   InfluenceBound,
+  LocalSteps,
   latticeRule
 } from '../src/learner/index.js'
 import { Adversaries } from './adversaries/index.js'
@@ -133,7 +133,7 @@ export class Simulation implements World, TransportHost, WiringRun {
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
     this.#classes = model === 'linear' ? 0 : (classes ?? 2)
-    const learner = createLearner({ model, dimension, classes })
+    const learner = options.learner ?? createLearner({ model, dimension, classes })
     const stepRule = createRule({ name: rule })
     const local = localSteps === undefined ? undefined : { batch, steps: localSteps }
     this.localSteps = local && (() => new LocalSteps(stepRule, local))

@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
   drift: () => import('./drift.js'),
+  trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
   sparse: () => import('./sparse.js')
 }

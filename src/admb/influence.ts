@@ -7,7 +7,7 @@ import { stepOf } from '../base/lattice.js'
 import { setBlock, supportOf } from '../base/support.js'
 import type { Blocks, InfluenceRule } from '../learner/types.js'
 import { FrameError } from './bytes.js'
-import { type Coverage, contributorCount } from './coverage.js'
+import { type Coverage, contributorCount, covered } from './coverage.js'
 import { type Exponents, exponentsAt, type LazyGrid } from './lazy-grid.js'
 
 /** Rounding errors of sums are far below this share. */
@@ -39,13 +39,15 @@ interface CoveredSum {
  * Checks the sum of one or several contributors.
  * @param parameters of the predictor at which it was computed
  * @param grid of that predictor, if sums are integers
+ * @param originOf names a contributor @default none is named
  * @throws FrameError if it exceeds the bound, or contains more votes than inputs
  */
 export function checkInfluence(
   rule: InfluenceRule,
   parameters: Blocks,
   grid: LazyGrid | undefined,
-  { sum, count, coverage }: CoveredSum
+  { sum, count, coverage }: CoveredSum,
+  originOf?: (contributor: number) => string
 ): void {
   const scales = rule.of(parameters)
   const votes = sum[rule.index]
@@ -59,7 +61,8 @@ export function checkInfluence(
     const norm = normOf(sum[b], grid?.[b])
     if (norm <= most * (1 + TOLERANCE)) continue
     const times = count === 0 ? '' : `, ${(norm / most).toPrecision(3)} times the bound`
-    const of = contributors === 1 ? 'a contributor' : `${contributors} contributors`
+    const [only, ...others] = covered(coverage)
+    const of = others.length === 0 ? (originOf?.(only) ?? 'a contributor') : `${contributors} contributors`
     throw new FrameError(`${count} gradients of ${of} have a sum of norm ${norm.toPrecision(3)}${times}`)
   }
 }

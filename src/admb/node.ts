@@ -609,7 +609,13 @@ export class AdmbNode {
   #checkInfluence(at: Predictor | undefined, { coverage, count = 0, sum = [] }: Partial<ReceivedSum> = {}): void {
     const { influence, rule } = this.#options
     if (influence && at && coverage)
-      checkInfluence(influence, at.parameters, gridOf(at, rule), { sum, count, coverage })
+      checkInfluence(
+        influence,
+        at.parameters,
+        gridOf(at, rule),
+        { sum, count, coverage },
+        number => this.#table.contributor(number).origin
+      )
   }
 
   /** Asks the gate about whole predictors. */

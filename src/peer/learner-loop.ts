@@ -65,7 +65,7 @@ export class LearnerLoop {
    * @param now a monotonic clock in milliseconds
    * @throws OptionError, FrameError if options, spec and saved state do not go together
    */
-  constructor(init: LearnerInit, { learner, recipe }: LearningParts, post: Post, now: () => number) {
+  constructor(init: LearnerInit, { learner, recipe, influence }: LearningParts, post: Post, now: () => number) {
     this.#init = init
     this.#post = post
     this.#now = now
@@ -87,6 +87,7 @@ export class LearnerLoop {
       layout,
       initial,
       batch,
+      influence,
       carry,
       fragmentBytes,
       isOrdered: true,
@@ -319,7 +320,8 @@ export class LearnerLoop {
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
       ended: this.#hasEnded,
       traffic: this.#node.traffic,
-      residualShare: this.#node.residualShare
+      residualShare: this.#node.residualShare,
+      clippedShare: this.#node.clippedShare
     }
   }
 

@@ -140,4 +140,6 @@ export interface PeerStatus {
    * the first segment.
    */
   readonly residualShare?: number
+  /** Share of the squared norm of own recent sums that the bound of influence takes, 0 to 1; absent without a bound. */
+  readonly clippedShare?: number
 }

@@ -229,7 +229,7 @@ export class Peer extends EventEmitter {
     const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
-    const { traffic, residualShare } = this.#status
+    const { traffic, residualShare, clippedShare } = this.#status
     const { inputs, surplus = 0, loss, hits } = progress
     const weight = inputs + surplus
     return {
@@ -257,7 +257,8 @@ export class Peer extends EventEmitter {
       ...(this.#options.stream && { data: basename(this.#options.stream.data) }),
       received: { ...this.#frames.received },
       sent: { ...this.#frames.sent, kinds: traffic },
-      ...(residualShare === undefined ? {} : { residualShare })
+      ...(residualShare === undefined ? {} : { residualShare }),
+      ...(clippedShare === undefined ? {} : { clippedShare })
     }
   }
 

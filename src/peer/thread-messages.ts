@@ -123,6 +123,8 @@ export interface LearnerStatus {
   readonly traffic: TrafficBytes
   /** See `AdmbNode.residualShare`. */
   readonly residualShare: number | undefined
+  /** See `AdmbNode.clippedShare`. */
+  readonly clippedShare: number | undefined
 }
 
 /** A request to predict or learn inputs in one of the text formats. */

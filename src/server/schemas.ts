@@ -160,9 +160,13 @@ export const components = [
           ...share,
           description: 'Share of the squared norm of the last segment that rounding has left for the next one.'
         },
+        clippedShare: {
+          ...share,
+          description: 'Share of the squared norm of own recent sums that the bound of influence takes.'
+        },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem', 'residualShare']
+      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem', 'residualShare', 'clippedShare']
     )
   },
   {

@@ -19,6 +19,7 @@ import {
   createRule,
   type DriftAction,
   growingRule,
+  InfluenceBound,
   isClassifier,
   isCustomName,
   type Layout,
@@ -86,6 +87,8 @@ interface CommonSpec {
   readonly sums?: 'lattice'
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
   readonly localSteps?: number
+  /** Whether the gradient sum of each peer is bounded. @default it is not */
+  readonly influence?: 'bounded'
   /** How inputs become features. */
   readonly features: FeatureSpec
   /** Digests of the plug-ins that the spec needs, as `loadPlugins` returns them. */
@@ -108,6 +111,8 @@ export interface FeatureSpec {
 export interface LearningParts {
   readonly learner: Learner
   readonly recipe: Recipe
+  /** Bound of the gradient sum of each peer; undefined without one. */
+  readonly influence?: InfluenceBound
 }
 
 /**
@@ -119,7 +124,14 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('../l2l/index.js')
   const learner = await networkLearner(spec.network, spec.batch, execution)
-  return { learner, recipe: recipeOf(spec, { layout: learner.layout }) }
+  return boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
+}
+
+/** The parts with the bound of influence, if the spec has one. @param blocks number of blocks that are bounded */
+function boundedParts({ influence }: LearningSpec, { learner, recipe }: LearningParts, blocks?: number): LearningParts {
+  if (influence === undefined) return { learner, recipe }
+  const bound = new InfluenceBound(learner.layout, blocks)
+  return { learner: bound.learner(learner), recipe: bound.recipe(recipe), influence: bound }
 }
 
 /** How b adapts; undefined if it is fixed. */
@@ -137,10 +149,11 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true): L
     ? createCustomLearner({ ...spec, reacts })
     : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
-  const recipe = recipeOf(spec, { isLazy })
+  // Further blocks hold class names or votes.
+  const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)
   return adaptive === undefined
-    ? { learner, recipe }
-    : { learner: adaptive.learner(learner), recipe: adaptive.recipe(recipe) }
+    ? parts
+    : { ...parts, learner: adaptive.learner(parts.learner), recipe: adaptive.recipe(parts.recipe) }
 }
 
 function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
@@ -236,6 +249,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['batch', batchText(spec)],
     ['sums', spec.sums ?? 'exact'],
     ['local-steps', String(spec.localSteps ?? '')],
+    ...(spec.influence === undefined ? [] : [['influence', spec.influence] as [string, string]]),
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
     ['l2', String(spec.l2 ?? 0)],
@@ -324,7 +338,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { onDrift, sums, localSteps, features, plugins } = spec
+  const { onDrift, sums, localSteps, influence, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -345,6 +359,7 @@ export function specText(spec: LearningSpec): string {
     onDrift,
     sums,
     localSteps,
+    influence,
     features: { constant, hashBits, columns, label, scale, classNames },
     plugins
   })

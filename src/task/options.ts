@@ -65,10 +65,15 @@ export interface TaskOptions {
    */
   readonly sums?: 'exact' | 'lattice'
   /**
-   * H: peers step copies of the predictor after every b/H of their own gradients, and an update makes as many steps. For lines on which
-   * sums take long. All peers must agree on it. @default no steps between updates
+   * H: peers step copies of the predictor after every b/H of their own gradients, and an update averages the copies.
+   * For lines on which sums take long. All peers must agree on it. @default no steps between updates
    */
   readonly localSteps?: number
+  /**
+   * `bounded`: each peer scales its gradient sums down to a bound that all compute from the predictor, and refuses larger ones, so that
+   * a hostile peer changes a batch about as much as an honest one. All peers must agree on it. @default 'unbounded'
+   */
+  readonly influence?: 'bounded' | 'unbounded'
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**

@@ -7,6 +7,7 @@ import {
   defaultNetworkRule,
   defaultRule,
   OptionError,
+  type RuleSpec,
   ruleFor,
   type TargetScale
 } from '../learner/index.js'
@@ -207,6 +208,40 @@ interface Resolved {
   readonly classWeights: ClassWeights | undefined
 }
 
+/** What peers send each other. @throws OptionError for options that exclude each other */
+function exchangeOf(
+  { sums, influence, localSteps }: TaskOptions,
+  role: 'peer' | 'serial',
+  {
+    batch,
+    isAdaptive,
+    reacts,
+    rule
+  }: { readonly batch: number; readonly isAdaptive: boolean; readonly reacts: boolean; readonly rule: RuleSpec }
+): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps'> {
+  const isLattice = sums === 'lattice'
+  const isBounded = influence === 'bounded'
+  if (role !== 'peer') {
+    if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
+    if (isBounded) throw new OptionError("influence 'bounded' is of peers: leave influence out")
+    if (localSteps !== undefined) throw new OptionError('local steps are for peers: leave localSteps out')
+  }
+  if (isLattice && reacts) {
+    throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
+  }
+  if (localSteps !== undefined) {
+    checkLocalSteps({ batch, steps: localSteps }, rule)
+    if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
+    if (reacts) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
+    if (isBounded) throw new OptionError('leave --influence or --local-steps out: they exclude each other')
+  }
+  return {
+    ...(isLattice && { sums }),
+    ...(localSteps !== undefined && { localSteps }),
+    ...(isBounded && { influence })
+  }
+}
+
 function specOf(
   { options, role, model, text, plugins, schema, classWeights: given }: Resolved,
   facts: StreamFacts
@@ -236,18 +271,8 @@ function specOf(
   }
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
-  const isLattice = options.sums === 'lattice'
-  if (isLattice && role !== 'peer') throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
-  if (isLattice && onDrift !== undefined) {
-    throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
-  }
-  const { localSteps } = options
-  if (localSteps !== undefined) {
-    if (role !== 'peer') throw new OptionError('local steps are for peers: leave localSteps out')
-    checkLocalSteps({ batch, steps: localSteps }, rule ?? (isNetwork ? defaultNetworkRule : defaultRule))
-    if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
-    if (onDrift !== undefined) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
-  }
+  const stepRule = rule ?? (isNetwork ? defaultNetworkRule : defaultRule)
+  const exchange = exchangeOf(options, role, { batch, isAdaptive, reacts: onDrift !== undefined, rule: stepRule })
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -266,8 +291,7 @@ function specOf(
     features,
     ...(classWeights && { classWeights }),
     ...reaction,
-    ...(isLattice && { sums: 'lattice' as const }),
-    ...(localSteps !== undefined && { localSteps }),
+    ...exchange,
     ...(plugins !== undefined && { plugins })
   }
   if (isNetwork) {
@@ -294,10 +318,10 @@ function specOf(
       'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
     )
   }
-  if (hasRoom && localSteps !== undefined) {
+  if (hasRoom && exchange.localSteps !== undefined) {
     throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
   }
-  if (hasRoom && isLattice) {
+  if (hasRoom && exchange.sums === 'lattice') {
     throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
   }
   const targetScale = name === 'linear' ? scaling : undefined

@@ -85,6 +85,11 @@ export function peerCommand(program: Command): Command {
       choice(['exact', 'lattice'] as const)
     )
     .option('--local-steps <h>', 'H: own steps for each batch, between sums on slow lines (default: none)', whole(2))
+    .option(
+      '--influence <kind>',
+      'gradient sums of a peer: bounded (larger ones are refused), or unbounded (default: unbounded)',
+      choice(['bounded', 'unbounded'] as const)
+    )
     .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)
     .option('--dir <dir>', 'directory of identity and state')

@@ -11,7 +11,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--keep-journal'],
+  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log-level'],
   ...['--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']

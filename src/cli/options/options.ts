@@ -85,6 +85,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly onDrift?: 'alert' | DriftAction
   readonly sums?: 'exact' | 'lattice'
   readonly localSteps?: number
+  readonly influence?: 'bounded' | 'unbounded'
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string

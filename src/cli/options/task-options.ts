@@ -7,7 +7,18 @@ import type { DataFlags, LearningFlags } from './options.js'
 /** Flags that are options of the same name. */
 const TASK_FLAGS = [
   ...(['model', 'hashBits', 'classes', 'classNames', 'classWeights', 'classesMax', 'target', 'batch', 'rule'] as const),
-  ...(['l2', 'targetScale', 'onDrift', 'sums', 'localSteps', 'scale', 'length', 'tokenizer', 'schema'] as const),
+  ...([
+    'l2',
+    'targetScale',
+    'onDrift',
+    'sums',
+    'localSteps',
+    'influence',
+    'scale',
+    'length',
+    'tokenizer',
+    'schema'
+  ] as const),
   ...(['freeze', 'lora'] as const)
 ]
 const TABLE_FLAGS = ['columns', 'text', 'weight', 'id', 'time', 'interactions'] as const

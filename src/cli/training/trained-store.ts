@@ -32,6 +32,9 @@ export async function openForTraining(
     if (spec.batchMax !== undefined) {
       throw new UsageError(`${dir} is of peers that choose b themselves: continue it with 'admb peer --dir ${dir}'`)
     }
+    if (spec.influence !== undefined) {
+      throw new UsageError(`${dir} is of peers with bounded influence: continue it with 'admb peer --dir ${dir}'`)
+    }
     const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
     const trained = { parameters, average, state, updates: id.updates, dimension: spec.dimension }
     return { store, earlier: { spec, trained, progress: checkpoint.progress as SavedProgress } }

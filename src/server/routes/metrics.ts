@@ -49,6 +49,10 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: Pee
     'Share of the squared norm of the last segment that rounding has left for the next one',
     ({ residualShare }) => residualShare
   ],
+  clipped_ratio: [
+    'Share of the squared norm of own recent sums that the bound of influence takes',
+    ({ clippedShare }) => clippedShare
+  ],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
 }

@@ -17,6 +17,7 @@ describe('local steps', () => {
     [{ localSteps: 65 }, /from 2 to b, which is 64, not 65/],
     [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
+    [{ influence: 'bounded' }, /leave --influence or --local-steps out/],
     [{ onDrift: 'restart' }, /leave --on-drift or --local-steps out/],
     [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /leave --classes-max or --local-steps out/]
   ] as const)

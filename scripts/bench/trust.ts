@@ -1,0 +1,154 @@
+/**
+ * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
+ * influence and the loss gate, and without them. Losses are deterministic.
+ */
+import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
+import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js'
+import { replay } from '../../sim/streams/replay.js'
+import { recordStream } from '../../src/cli/sim/data.js'
+import type { SerialFlags } from '../../src/cli/training/learning.js'
+import { learningParts } from '../../src/task/learning-spec.js'
+import { createPeerTask } from '../../src/task/task.js'
+import { publicData } from './data.js'
+import type { Row } from './row.js'
+
+interface Problem {
+  readonly name: string
+  readonly inputs: number
+  readonly batch: number
+  /** A file of the public data, and how it is read; undefined for a synthetic stream. */
+  readonly data?: Partial<SerialFlags> & { readonly data: string }
+  /** Keys of the synthetic stream. */
+  readonly scenario?: object
+  /** Units of a hidden layer. @default a linear model */
+  readonly hidden?: number
+  /** Those to simulate. @default all */
+  readonly kinds?: readonly AdversaryName[]
+}
+
+const NODES = 16
+const MNIST = { data: 'mnist/train-images-idx3-ubyte.gz' }
+const POISONERS = ['label-flip', 'sign-flip', 'large', 'large-flip', 'unbounded', 'random', 'drift'] as const
+
+const problems: readonly Problem[] = [
+  { name: 'logistic, d = 20', inputs: 60_000, batch: 256, scenario: { dimension: 20, labelNoise: 0.1 } },
+  { name: 'a9a', inputs: 32_000, batch: 128, data: { data: 'a9a.libsvm.gz' } },
+  { name: 'MNIST softmax', inputs: 9000, batch: 128, data: MNIST },
+  { name: 'MNIST, 16 hidden units', inputs: 6000, batch: 64, data: MNIST, hidden: 16, kinds: POISONERS }
+]
+
+/** Data on which honest gradients vary, where nothing is hostile. */
+const calm: readonly Problem[] = [
+  {
+    name: 'AG News, words hashed to 2^18',
+    inputs: 2000,
+    batch: 128,
+    data: {
+      ...{ data: 'ag_news_test.csv.gz', header: false, label: '1', text: 'words' },
+      ...{ hashBits: 18, model: 'softmax', classes: 4 }
+    }
+  },
+  { name: 'elec2', inputs: 45_000, batch: 64, data: { data: 'elec2.csv.gz', label: 'class' } },
+  { name: 'agaricus', inputs: 6500, batch: 32, data: { data: 'agaricus.train.libsvm.gz' } },
+  {
+    name: 'bike sharing',
+    inputs: 17_000,
+    batch: 64,
+    data: { data: 'bike_sharing_hour.csv.gz', label: 'cnt', model: 'linear' }
+  }
+]
+
+/** Periods of an epoch, and their length; a message takes a period. */
+const EPOCH = 8
+const PERIOD = 16
+
+interface Run {
+  readonly bounded?: boolean
+  readonly kind?: AdversaryName
+  readonly nodes?: number
+}
+
+export async function* bench(): AsyncGenerator<Row> {
+  for (const problem of calm) {
+    const run = await simulator(problem)
+    if (run) yield honest(problem, run)
+  }
+  for (const problem of problems) {
+    const run = await simulator(problem)
+    if (run === undefined) continue
+    yield honest(problem, run)
+    const alone = run({})
+    for (const kind of problem.kinds ?? adversaryNames) {
+      for (const nodes of [1, 4]) {
+        yield {
+          name: `${problem.name}, ${nodes} of ${NODES} ${kind}: loss over that without`,
+          value: run({ bounded: true, kind, nodes }).loss / alone.loss,
+          unit: '×',
+          target: { most: nodes === 1 ? 1.05 : 1.2 },
+          details: { undefended: run({ kind, nodes }).loss / alone.loss }
+        }
+      }
+    }
+  }
+}
+
+function honest({ name, batch }: Problem, run: (run: Run) => Result): Row {
+  const [free, bounded] = [run({}), run({ bounded: true })]
+  return {
+    name: `${name}, ${NODES} nodes, b = ${batch}: loss with the bound over that without`,
+    value: bounded.loss / free.loss,
+    unit: '×',
+    target: { most: 1.02 },
+    details: { loss: free.loss, bytes: bounded.bytes / free.bytes, time: bounded.seconds / free.seconds }
+  }
+}
+
+interface Result {
+  readonly loss: number
+  readonly bytes: number
+  readonly seconds: number
+}
+
+/** @returns undefined if the data are missing */
+async function simulator({ name, inputs, batch, data, scenario, hidden }: Problem) {
+  const path = data && publicData(data.data)
+  if (data && path === undefined) return undefined
+  const constant = hidden === undefined
+  const recorded = path === undefined ? undefined : await recordStream({ constant, ...data, data: path, limit: inputs })
+  const model = hidden !== undefined && recorded ? await network(hidden, recorded) : undefined
+  const values = {
+    rule: 'adagrad',
+    average: 'tail',
+    topology: 'tree',
+    degree: 3,
+    interval: (EPOCH * PERIOD * NODES) / batch,
+    phases: 'spread',
+    period: PERIOD,
+    latency: PERIOD,
+    seed: 1,
+    checks: false,
+    ...scenario,
+    nodes: NODES,
+    inputs,
+    batch
+  }
+  const from = ((inputs / NODES) * values.interval) / 4
+  return ({ bounded = false, kind = 'drift', nodes = 0 }: Run): Result => {
+    const adversaries = { nodes, kind, place: 'leaf', from }
+    // Peers do not judge predictors of networks.
+    const gate = bounded && hidden === undefined
+    const stream = recorded && replay(recorded)
+    // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
+    const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
+    const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
+    const result = simulate(parseScenario({ ...values, bounded, gate, adversaries }, name), options)
+    return { loss: result.averageLoss, bytes: result.bytes, seconds: result.seconds }
+  }
+}
+
+async function network(hidden: number, { dimension, classes }: RecordedStream) {
+  const model = { model: 'mlp', hidden: [hidden] }
+  const { spec } = await createPeerTask({ model, features: dimension, classes, rule: { name: 'adam', step: 0.01 } })
+  const { learner, recipe } = await learningParts(spec, { backend: 'cpu' })
+  return { learner, recipe }
+}

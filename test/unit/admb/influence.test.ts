@@ -1,0 +1,164 @@
+/** The bound of influence at a node: what it sends is within the bound, and what exceeds the bound is refused. */
+import assert from 'node:assert/strict'
+import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
+import { InfluenceBound, latticeRule } from '../../../src/learner/index.js'
+import { Forger } from '../../support/forged-frames.js'
+import { toy, toyLayout } from '../../support/toy.js'
+
+const INPUTS = 4
+const inner = toyLayout(INPUTS)
+const bound = new InfluenceBound(inner, 1)
+const layout = { blocks: [...inner.blocks, { name: 'influence', length: 1 }] }
+const recipe = bound.recipe(toy)
+const ONE = { prefix: 'p', size: 1, segments: 1 }
+
+/** A sum whose first block is a vector of this length. */
+function sumOf(length: number, votes = 0): Float32Array[] {
+  const sum = layout.blocks.map(block => new Float32Array(block.length))
+  sum[0][0] = length
+  sum[bound.index][0] = votes
+  return sum
+}
+
+/** A node whose predictor has the scale 16: its first batch, of four gradients, has a norm of 4. */
+function nodeOf(self: string, options: Partial<AdmbOptions> = {}): AdmbNode {
+  const { rule } = { ...recipe, ...options }
+  const start = startingPredictor(
+    layout.blocks.map(({ length }) => new Float32Array(length)),
+    { ...recipe, rule }
+  )
+  const sum = sumOf(4)
+  const initial = nextPredictor(
+    start,
+    { sum, count: 4 },
+    { origin: 'x', incarnation: 1, nonce: 0 },
+    { ...recipe, rule }
+  )
+  const influence = bound
+  return new AdmbNode({ ...recipe, self, incarnation: 1, layout, initial, batch: 4, carry: 9, influence, ...options })
+}
+
+function learn(node: AdmbNode, length: number): void {
+  node.accumulator[0][0] += length
+  node.added(1)
+}
+
+/** Delivers all frames between two nodes on edge 1. */
+function exchange(a: AdmbNode, b: AdmbNode): void {
+  for (let round = 0; round < 6; round++) {
+    for (const [from, to] of [
+      [a, b],
+      [b, a]
+    ]) {
+      from.tick()
+      for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
+    }
+  }
+}
+
+function connected(options: Partial<AdmbOptions> = {}): [AdmbNode, AdmbNode] {
+  const nodes: [AdmbNode, AdmbNode] = [nodeOf('a', options), nodeOf('b', options)]
+  nodes[0].connect(1, 1, 'b')
+  nodes[1].connect(1, 1, 'a')
+  exchange(...nodes)
+  return nodes
+}
+
+describe('the bound of influence', () => {
+  it('scales own sums down before they leave, so that neighbours accept them', () => {
+    const [a, b] = connected()
+    const scale = bound.of(a.predictor.parameters)[0]
+    assert.equal(scale, 16)
+    learn(a, 1000)
+    exchange(a, b)
+    const held = b.neighbourSum(1)
+    assert.equal(held?.count, 1)
+    assert.equal(held?.sum[0][0], 16)
+    learn(a, 0)
+    exchange(a, b)
+    assert.ok(Math.abs((b.neighbourSum(1)?.sum[0][0] ?? 0) - 16 * Math.SQRT2) < 1e-5)
+    assert.deepEqual(b.takeEffects(), [])
+  })
+
+  it('does the same with integer sums', () => {
+    const { rule } = bound.recipe({ ...toy, rule: latticeRule(toy.rule, { batch: 4 }) })
+    const [a, b] = connected({ rule })
+    learn(a, 1000)
+    exchange(a, b)
+    assert.equal(b.neighbourSum(1)?.count, 1)
+    assert.deepEqual(b.takeEffects(), [])
+    for (let i = 0; i < 3; i++) learn(a, 1000)
+    exchange(a, b)
+    assert.ok(sameId(a.predictor.id, b.predictor.id) && a.predictor.id.updates === 2)
+  })
+
+  it('is voted up by nodes whose sums it cuts, and raised by their batch', () => {
+    const [a, b] = connected()
+    const before = bound.of(a.predictor.parameters)[0]
+    for (let i = 0; i < 8; i++) learn(a, 1000)
+    exchange(a, b)
+    assert.equal(b.predictor.id.updates, 3)
+    assert.ok(bound.of(b.predictor.parameters)[0] > 2 * before, `${bound.of(b.predictor.parameters)}`)
+    assert.ok((a.clippedShare ?? 0) > 0.9)
+  })
+
+  it('refuses a sum that exceeds it, naming its only contributor, and uses none of it', () => {
+    const node = nodeOf('victim')
+    const forger = new Forger(node, 1)
+    const { id } = node.predictor
+    const [reason] = forger.sum(sumOf(1000), 3, ONE)
+    assert.match(reason, /^3 gradients of p0 have a sum of norm 1\.00e\+3, 36\.1 times the bound$/)
+    assert.match(forger.sum(sumOf(1000), 3, { ...ONE, size: 2 })[0], /^3 gradients of 2 contributors .* 25\.5 times/)
+    assert.deepEqual([node.gradients, forger.sum(sumOf(16), 3, ONE), node.gradients], [0, [], 3])
+    assert.ok(sameId(node.predictor.id, id))
+  })
+
+  it('refuses more votes than inputs', () => {
+    const forger = new Forger(nodeOf('victim'), 1)
+    for (const votes of [4, -1, 1e30])
+      assert.match(forger.sum(sumOf(1, votes), 3, ONE)[0], /^3 gradients with .* votes/)
+    assert.deepEqual(forger.sum(sumOf(1, 3), 3, ONE), [])
+  })
+
+  it('refuses steps that exceed it', () => {
+    const victim = nodeOf('victim')
+    const hostile = nodeOf('hostile', { influence: undefined })
+    victim.connect(1, 1, 'hostile')
+    hostile.connect(1, 1, 'victim')
+    exchange(hostile, victim)
+    victim.takeEffects()
+    for (let i = 0; i < 4; i++) learn(hostile, 1000)
+    exchange(hostile, victim)
+    const reasons = victim.takeEffects().flatMap(effect => (effect.kind === 'refused' ? [effect.reason] : []))
+    assert.match(reasons[0], /times the bound$/)
+    assert.equal(victim.predictor.id.updates, 1)
+  })
+
+  it('yields the same sums and steps if blocks are streamed while gradients are added', () => {
+    for (const isOrdered of [false, true]) {
+      const pairs = [connected({ isOrdered }), connected({ isOrdered, fragmentBytes: 0 })]
+      let streamed = 0
+      for (let input = 0; input < 11; input++) {
+        for (const [i, [a, b]] of pairs.entries()) {
+          if (i > 0) a.startStreaming(1, [1], true)
+          a.accumulator[0][input % INPUTS] += input % 3 === 0 ? 500 : 1
+          for (const block of i === 0 ? [] : [2, 1, 0]) {
+            for (const { bytes } of a.blockReady(block)) {
+              b.receive(1, bytes)
+              streamed++
+            }
+          }
+          a.added(1)
+          exchange(a, b)
+          assert.deepEqual(
+            b.takeEffects().filter(({ kind }) => kind === 'refused'),
+            []
+          )
+        }
+        const [whole, blocks] = pairs.map(([, b]) => [b.predictor.id, b.neighbourSum(1)?.sum])
+        assert.deepEqual(blocks, whole)
+      }
+      assert.ok(streamed >= 40, `${streamed} fragments`)
+    }
+  })
+})
