@@ -13,6 +13,7 @@ import {
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
+import type { Blocks } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 
@@ -21,7 +22,14 @@ export type Claims = readonly (readonly [Contributor, number])[]
 
 /** What a forged frame contains beside its head. */
 export type Forged =
-  | { readonly kind: 'sum'; readonly id: PredictorId; readonly count: number; readonly claims: Claims }
+  | {
+      readonly kind: 'sum'
+      readonly id: PredictorId
+      readonly count: number
+      readonly claims: Claims
+      /** @default zeros */
+      readonly sum?: Blocks
+    }
   | { readonly kind: 'whole'; readonly predictor: Predictor; readonly count: number; readonly claims: Claims }
 
 /** The start of a frame, which forged frames repeat. */
@@ -83,10 +91,9 @@ export class ForgingNode extends AdmbNode {
       const content = { kind: 'whole', parameters, average, state } as const
       return encodeFrame({ ...frame, id, headers, content }, this.shapes, table, encoder).slice()
     }
-    const { id, count } = forged
+    const { id, count, sum = this.predictor.parameters.map(({ length }) => new Float32Array(length)) } = forged
     if (id.updates > 0) encoder.index(table.indexOf(id))
     const changes = runsBetween([], encoder.segments([coverage]))
-    const sum = this.predictor.parameters.map(block => new Float32Array(block.length))
     return encodeFrame(
       { ...frame, id, sum: { base: 0, changes, count, sum, float32: 0 } },
       this.shapes,
@@ -127,6 +134,9 @@ function invented(prefix: string): Claims {
   ])
 }
 
+/** Of contributors in a sum. */
+const INVENTED = 64
+
 const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]
 
 export const forgers = table({
@@ -157,6 +167,23 @@ export const forgers = table({
     const { id } = node.predictor
     return { kind: 'sum', id, count: node.maxBatch, claims: node.claims(1) }
   }),
+  'invented-names': forging(
+    'claims gradients of invented contributors: one that is always the same, as large as the bound allows them together',
+    node => {
+      const { predictor, options, maxBatch } = node
+      const claims = invented(options.self).slice(0, INVENTED)
+      const count = maxBatch
+      if (count < claims.length || options.rule.grid !== undefined) return undefined
+      const scales = options.influence?.of(predictor.parameters)
+      const most = Math.sqrt(claims.length * count)
+      const sum = predictor.parameters.map(({ length }, b) => {
+        const scale = scales?.[b] ?? 0
+        return new Float32Array(length).fill(scale > 0 ? (scale * most) / Math.sqrt(length) : count)
+      })
+      sum[options.influence?.index ?? sum.length]?.fill(count)
+      return { kind: 'sum', id: predictor.id, count, claims, sum }
+    }
+  ),
   'forged-coverage': forging('claims the gradients of others, and sends zeros in their place', node => {
     const others = new Map<string, Contributor>()
     for (let edge = 0; edge < 16; edge++) {

@@ -67,21 +67,16 @@ export function checkInfluence(
   }
 }
 
-/** A node's own sum of the gradients at a predictor, as far as the bound depends on it. */
-interface OwnSum {
-  readonly count: number
-  /** Squared norms of the bounded blocks, before they were scaled down. */
-  readonly squares: Float64Array
-}
-
 /** Scales a node's own sums down to the bound, and votes. */
 export class OwnInfluence {
   readonly #rule: InfluenceRule
   #scales: Float32Array
-  /** The last sums, oldest first. */
-  readonly #window: OwnSum[] = []
+  /** Of the last own sums, one at each predictor: the numbers of gradients, and for each bounded block the squared norms. */
+  readonly #counts = new Float64Array(WINDOW)
+  readonly #squares: readonly Float64Array[]
+  #recorded = 0
   /** For each bounded block, the share of their squared norms that the current bound would take. */
-  #lost: Float64Array
+  readonly #lost: Float64Array
   /** Copies of blocks that are scaled down. */
   readonly #scaled: Float32Array[] = []
 
@@ -90,12 +85,13 @@ export class OwnInfluence {
     this.#rule = rule
     this.#scales = rule.of(parameters)
     this.#lost = new Float64Array(rule.bounded)
+    this.#squares = Array.from({ length: rule.bounded }, () => new Float64Array(WINDOW))
   }
 
   /** The node holds another predictor, with these parameters. */
   switchPredictor(parameters: Blocks): void {
     this.#scales = this.#rule.of(parameters)
-    this.#lost = this.#lost.map((_, b) => this.#lostShare(b))
+    for (let b = 0; b < this.#lost.length; b++) this.#lost[b] = this.#lostShare(b)
   }
 
   /** Share of the squared norms of recent own sums that the bound takes, the largest of all blocks. */
@@ -107,9 +103,12 @@ export class OwnInfluence {
     if (!this.#isBounded(block)) return 0
     let total = 0
     let lost = 0
-    for (const { count, squares } of this.#window) {
-      total += squares[block]
-      lost += Math.max(0, squares[block] - this.#most(block, count) ** 2)
+    const squares = this.#squares[block]
+    const most = this.#scales[block] * this.#scales[block]
+    // Entries that are not recorded yet are 0.
+    for (let i = 0; i < WINDOW; i++) {
+      total += squares[i]
+      lost += Math.max(0, squares[i] - most * this.#counts[i])
     }
     return total > 0 ? lost / total : 0
   }
@@ -146,17 +145,19 @@ export class OwnInfluence {
   }
 
   #votes(count: number, isInteger: boolean): Float32Array {
-    return Float32Array.from(this.#lost, lost => {
-      const votes = this.#rule.vote(lost) * count
-      return isInteger ? Math.round(votes) : votes
-    })
+    const votes = new Float32Array(this.#lost.length)
+    for (let b = 0; b < votes.length; b++) {
+      const exact = this.#rule.vote(this.#lost[b]) * count
+      votes[b] = isInteger ? Math.round(exact) : exact
+    }
+    return votes
   }
 
   /** This is the sum of all own gradients at the current predictor. */
   record(sum: Blocks, count: number, grid: LazyGrid | undefined): void {
     if (count === 0) return
-    const squares = Float64Array.from({ length: this.#rule.bounded }, (_, b) => normOf(sum[b], grid?.[b]) ** 2)
-    this.#window.push({ count, squares })
-    if (this.#window.length > WINDOW) this.#window.shift()
+    const at = this.#recorded++ % WINDOW
+    this.#counts[at] = count
+    for (const [b, squares] of this.#squares.entries()) squares[at] = normOf(sum[b], grid?.[b]) ** 2
   }
 }

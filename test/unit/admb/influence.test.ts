@@ -20,7 +20,7 @@ function sumOf(length: number, votes = 0): Float32Array[] {
   return sum
 }
 
-/** A node whose predictor has the scale 16: its first batch, of four gradients, has a norm of 4. */
+/** A node whose predictor has the scale 6: its first batch, of four gradients, has a norm of 4. */
 function nodeOf(self: string, options: Partial<AdmbOptions> = {}): AdmbNode {
   const { rule } = { ...recipe, ...options }
   const start = startingPredictor(
@@ -68,15 +68,15 @@ describe('the bound of influence', () => {
   it('scales own sums down before they leave, so that neighbours accept them', () => {
     const [a, b] = connected()
     const scale = bound.of(a.predictor.parameters)[0]
-    assert.equal(scale, 16)
+    assert.equal(scale, 6)
     learn(a, 1000)
     exchange(a, b)
     const held = b.neighbourSum(1)
     assert.equal(held?.count, 1)
-    assert.equal(held?.sum[0][0], 16)
+    assert.equal(held?.sum[0][0], 6)
     learn(a, 0)
     exchange(a, b)
-    assert.ok(Math.abs((b.neighbourSum(1)?.sum[0][0] ?? 0) - 16 * Math.SQRT2) < 1e-5)
+    assert.ok(Math.abs((b.neighbourSum(1)?.sum[0][0] ?? 0) - 6 * Math.SQRT2) < 1e-5)
     assert.deepEqual(b.takeEffects(), [])
   })
 
@@ -107,9 +107,9 @@ describe('the bound of influence', () => {
     const forger = new Forger(node, 1)
     const { id } = node.predictor
     const [reason] = forger.sum(sumOf(1000), 3, ONE)
-    assert.match(reason, /^3 gradients of p0 have a sum of norm 1\.00e\+3, 36\.1 times the bound$/)
-    assert.match(forger.sum(sumOf(1000), 3, { ...ONE, size: 2 })[0], /^3 gradients of 2 contributors .* 25\.5 times/)
-    assert.deepEqual([node.gradients, forger.sum(sumOf(16), 3, ONE), node.gradients], [0, [], 3])
+    assert.match(reason, /^3 gradients of p0 have a sum of norm 1\.00e\+3, 96\.2 times the bound$/)
+    assert.match(forger.sum(sumOf(1000), 3, { ...ONE, size: 2 })[0], /^3 gradients of 2 contributors .* 68\.0 times/)
+    assert.deepEqual([node.gradients, forger.sum(sumOf(6), 3, ONE), node.gradients], [0, [], 3])
     assert.ok(sameId(node.predictor.id, id))
   })
 
