@@ -34,6 +34,7 @@ export {
   type GradientProgress,
   type Grid,
   type IncrementalDigest,
+  type InfluenceRule,
   type Layout,
   type Learner,
   type Metrics,
@@ -77,12 +78,15 @@ export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport
 export type { IdentityKey, LogLevel } from './network/types.js'
 export type { CustomLayerSpec } from './nn/layers/custom.js'
 export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
+export type { TuningSpec } from './nn/spec/tuning.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
   type CustomLossSpec,
   type Download,
   type FailedInput,
   type FeatureSpec,
+  type GeneratedText,
+  type GenerateRequest,
   type InputAnswer,
   type InputRequest,
   type LearningSpec,
@@ -99,10 +103,11 @@ export {
   PluginError,
   RequestError,
   type SentTraffic,
+  type TextPiece,
   type Traffic,
   UnavailableError
 } from './peer/index.js'
-export type { HttpOptions } from './server/index.js'
+export type { HttpOptions, TlsFiles } from './server/index.js'
 export {
   type ColumnKind,
   type ColumnRole,
