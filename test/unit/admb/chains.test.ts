@@ -57,6 +57,8 @@ describe('chains of steps', () => {
     assert.deepEqual({ sums, predictors }, { sums: after.sums, predictors: after.predictors })
     assert.ok(after.steps > before.steps && after.other > other)
     assert.equal(after.steps - before.steps + after.other - other, frame.length)
+    // Sums wait until the step has arrived.
+    a.receive(1, b.frame(1) as Uint8Array)
     a.accumulator[0][0] += 1
     a.added(1)
     a.tick()
