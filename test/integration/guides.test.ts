@@ -51,7 +51,7 @@ describe('the guides', function () {
     const sweeps = blocks('run', 'docs/choosing.md').map(text =>
       place.run(text.replaceAll('inputs=50000', 'inputs=2000'))
     )
-    assert.equal(sweeps.length, 5)
+    assert.equal(sweeps.length, 6)
     for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)
     const rules = place.run(blocks('choosing rule', 'docs/choosing.md')[0])
     assert.equal(rules.match(/accuracy/g)?.length, 3)
