@@ -127,9 +127,14 @@ export class ExchangedSums {
     if (sums.length === 0) return { kind: 'steps', steps, own: 0, theirs: 0 }
     const oldest = steps[steps.length - 1]
     const sum = expand(oldest, this.#shapes.parameters)
-    const difference = sum.map((block, b) => integerBlock(block, blocksAt(sums, b)))
+    const difference = stepOf(
+      sum.map((block, b) => integerBlock(block, blocksAt(sums, b))),
+      oldest.float32
+    )
     recycle(sum)
-    return { kind: 'steps', steps: [...steps.slice(0, -1), stepOf(difference, oldest.float32)], own, theirs }
+    // With a bound of influence, the sums need not be parts of the batch, and the chain must not become larger than the predictor.
+    if (difference.bytes > oldest.bytes) return { kind: 'steps', steps, own: 0, theirs: 0 }
+    return { kind: 'steps', steps: [...steps.slice(0, -1), difference], own, theirs }
   }
 
   /**

@@ -238,7 +238,7 @@ const DEFECTS: readonly Mutant[] = [
   {
     without: 'the contributors of its neighbours among those that it keeps',
     changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
-    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation']
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
   },
   {
     without: 'the contributors of its lineage among those that it keeps',
@@ -249,7 +249,7 @@ const DEFECTS: readonly Mutant[] = [
         to: ''
       }
     ],
-    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation']
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
   },
   {
     without: 'the release of vectors that cannot be carried over',
