@@ -19,6 +19,14 @@ export interface EarlierRun {
   readonly progress: SavedProgress
 }
 
+/** Parts of a spec with which the predictors of peers have another state than those of one process. */
+const OF_PEERS = [
+  ['batchMax', 'that choose b themselves'],
+  ['influence', 'with bounded influence'],
+  ['sums', 'with integer sums'],
+  ['localSteps', 'with local steps']
+] as const satisfies readonly (readonly [keyof LearningSpec, string])[]
+
 /** Opens a directory for training. @returns the run that it holds, if any. @throws errors of the store */
 export async function openForTraining(
   dir: string
@@ -29,12 +37,8 @@ export async function openForTraining(
     const checkpoint = await store.checkpoint()
     if (text === undefined || checkpoint === undefined) return { store, earlier: undefined }
     const spec = parseSpec(text)
-    if (spec.batchMax !== undefined) {
-      throw new UsageError(`${dir} is of peers that choose b themselves: continue it with 'admb peer --dir ${dir}'`)
-    }
-    if (spec.influence !== undefined) {
-      throw new UsageError(`${dir} is of peers with bounded influence: continue it with 'admb peer --dir ${dir}'`)
-    }
+    const [, peers] = OF_PEERS.find(([key]) => spec[key] !== undefined) ?? []
+    if (peers) throw new UsageError(`${dir} is of peers ${peers}: continue it with 'admb peer --dir ${dir}'`)
     const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
     const trained = { parameters, average, state, updates: id.updates, dimension: spec.dimension }
     return { store, earlier: { spec, trained, progress: checkpoint.progress as SavedProgress } }

@@ -56,6 +56,21 @@ describe('a state directory', () => {
     assert.deepEqual([...predictor.parameters[0]], [2, 1])
   })
 
+  for (const [options, peers] of [
+    [{ batchMax: 64 }, 'that choose b themselves'],
+    [{ influence: 'bounded' }, 'with bounded influence'],
+    [{ sums: 'lattice' }, 'with integer sums'],
+    [{ localSteps: 2 }, 'with local steps']
+  ] as const)
+    it(`of peers ${peers} is not continued by one process`, async () => {
+      await keep(store, { ...spec, batch: 4, ...options }, trained(2, 5), report, {})
+      await store.close()
+      await assert.rejects(openForTraining(join(dir, 'state')), {
+        name: 'UsageError',
+        message: `${join(dir, 'state')} is of peers ${peers}: continue it with 'admb peer --dir ${join(dir, 'state')}'`
+      })
+    })
+
   it('evaluates a growing model with the layers that it had', async () => {
     const dense = { kind: 'dense', units: 4, activation: 'tanh' }
     const networkOf = (layers: object[]): NetworkLearningSpec => ({
