@@ -91,7 +91,8 @@ function show({ predictor, lineage, peers, others, violations }: AuditReport): v
   }
   if (others.length > 0) {
     print('')
-    print(`not audited ${others.length} runs of peers whose directories are not given`)
+    const runs = others.length === 1 ? '1 run' : `${others.length} runs`
+    print(`not audited ${runs} of peers whose directories are not given`)
   }
   if (violations.length > 1) for (const line of violations) warn(line)
 }
