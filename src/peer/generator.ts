@@ -1,4 +1,4 @@
-/** Text from the serving predictor of a peer with a language model, made in a thread that starts with the first request. */
+/** Text from the serving predictor of a peer with a language model, generated in a thread that starts with the first request. */
 import { Worker } from 'node:worker_threads'
 import type { PredictorId } from '../admb/index.js'
 import type { Execution, NetworkSpec, Sampling } from '../l2l/index.js'
@@ -7,7 +7,7 @@ import { RequestError, UnavailableError } from './learner-handle.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 
-/** Limit of texts that are made or wait. */
+/** Limit of texts that are being generated or queued. */
 const MAX_TEXTS = 8
 
 /** What is continued, and how tokens are drawn. */
@@ -87,7 +87,7 @@ export class Generator {
   /**
    * @param onPiece called with each token
    * @param signal ends the text early; what was made until then is returned
-   * @throws RequestError if the model is no language model, or the prompt is too long; UnavailableError if too many texts wait
+   * @throws RequestError if the model is not a language model, or the prompt is too long; UnavailableError if too many texts are queued
    */
   async generate(
     request: GenerateRequest,
@@ -99,7 +99,8 @@ export class Generator {
       const name = network?.layers.model ?? model
       throw new RequestError(`the model ${name} does not generate text: start peers with a language model`)
     }
-    if (this.#waiting >= MAX_TEXTS) throw new UnavailableError(`${MAX_TEXTS} texts are made or wait: try again later`)
+    if (this.#waiting >= MAX_TEXTS)
+      throw new UnavailableError(`${MAX_TEXTS} texts are being generated or queued: try again later`)
     this.#waiting++
     let cancel: (() => void) | undefined
     try {
@@ -140,7 +141,7 @@ export class Generator {
       for (const { reject } of this.#texts.values()) reject(new UnavailableError(reason))
       this.#texts.clear()
     }
-    worker.on('error', error => end(`the text could not be made: ${(error as Error).message}`))
+    worker.on('error', error => end(`the text could not be generated: ${(error as Error).message}`))
     worker.on('exit', () => end('the peer is stopping'))
     return worker
   }

@@ -294,7 +294,7 @@ export class Peer extends EventEmitter {
    * Continues a text with the predictor that serves predictions. Learning goes on.
    * @param onPiece called with each token
    * @param signal ends the text early
-   * @throws RequestError if the model is no language model; UnavailableError if too many texts wait
+   * @throws RequestError if the model is not a language model; UnavailableError if too many texts are queued
    */
   generate(
     request: GenerateRequest,

@@ -98,7 +98,9 @@ export async function readVwText(
   const head = lines.slice(0, Math.max(start, 0)).join('\n')
   const bits = Number(/^bits:(\d+)$/m.exec(head)?.[1])
   if (start < 0 || !(bits >= 1 && bits <= MOST_BITS)) {
-    throw new UsageError(`${file} is no text of a VW model: vw --readable_model FILE or --invert_hash FILE writes it`)
+    throw new UsageError(
+      `${file} is not the text of a VW model: vw --readable_model FILE or --invert_hash FILE writes it`
+    )
   }
   const options = /^options:(.*)$/m.exec(head)?.[1] ?? ''
   const foreign = FOREIGN.exec(options)

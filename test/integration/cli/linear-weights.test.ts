@@ -167,7 +167,7 @@ describe('weights of linear models in text files', function () {
     assert.match(await use('a.csv', 'index,feature,weight\n'), /is a table without its model.*--format json/)
     assert.match(await use('b.txt', READABLE.replace('bits:18', 'bits:4')), /line 12 is not INDEX:WEIGHT/)
     assert.match(await use('c.txt', READABLE.replace('seed 0', 'seed 0 --oaa 3')), /VW's --oaa is not supported/)
-    assert.match(await use('d.txt', 'Version 8\n'), /is no text of a VW model: vw --readable_model/)
+    assert.match(await use('d.txt', 'Version 8\n'), /is not the text of a VW model: vw --readable_model/)
     assert.match(await use('e.json', '{"a": 1}'), /holds no weights of a linear model/)
     const file = await written('used.json', '--dir', dir, '--format', 'json')
     assert.match(await refused('train', '--data', data, '--weights', file, '--model', 'hinge'), /leave --model out/)
