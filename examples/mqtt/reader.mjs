@@ -1,10 +1,13 @@
 /**
  * A reader of MQTT messages, in JSON: `{"sequence": 1, "label": 0, "features": [0.5, 2]}`. The broker keeps the session of a peer
  * that is away (QoS 1, no clean start). MQTT has no offsets, so the publisher numbers its messages: a repeated number is skipped,
- * and missing ones are reported.
+ * and missing ones are reported. Messages that a broker has kept and new ones may overtake each other.
  */
 import { once } from 'node:events'
 import { connect } from 'mqtt'
+
+/** Messages after a missing one that are awaited before it is reported. */
+const OVERTAKING = 1000
 
 export const plugin = {
   readers: {
@@ -32,7 +35,9 @@ async function* messages(url, topic, { clientId, from, signal, notice }) {
   // acknowledged, and repeats one that was not.
   client.handleMessage = (packet, acknowledge) => arrived({ packet, acknowledge })
   signal?.addEventListener('abort', () => arrived(undefined))
+  // All messages up to this number have been read, and those ahead of it in the set.
   let last = from?.sequence
+  const ahead = new Set(from?.ahead)
   try {
     await once(client, 'connect', { signal })
     // Its answer comes after messages that are kept, so it is not awaited.
@@ -44,18 +49,24 @@ async function* messages(url, topic, { clientId, from, signal, notice }) {
         arrived = resolve
       })
       const { sequence, label, features } = JSON.parse(message.packet.payload.toString())
-      const isRepeated = last !== undefined && sequence <= last
+      const isRepeated = last !== undefined && (sequence <= last || ahead.has(sequence))
       try {
         if (isRepeated) continue
-        if (last !== undefined && sequence > last + 1)
-          notice(`${topic}: messages ${last + 1} to ${sequence - 1} are missing`)
-        last = sequence
-        yield { label, features, position: { sequence } }
+        last ??= sequence - 1
+        ahead.add(sequence)
+        if (ahead.size > OVERTAKING) {
+          const first = Math.min(...ahead)
+          notice(`${topic}: messages ${last + 1} to ${first - 1} are missing`)
+          last = first - 1
+        }
+        while (ahead.delete(last + 1)) last++
+        yield { label, features, position: { sequence: last, ahead: [...ahead] } }
       } finally {
         message.acknowledge()
       }
     }
   } finally {
-    await client.endAsync()
+    // A message that is not acknowledged comes again.
+    await client.endAsync(true)
   }
 }
