@@ -6,8 +6,8 @@
  * predictor, has the same b.
  */
 
-import type { Grid } from '../base/lattice.js'
 import { copyingLast } from './averaging.js'
+import { withUnit } from './lattice.js'
 import type { Averaging, BatchRule, Blocks, Layout, Learner, RuleState, UpdateRule } from './types.js'
 
 /** Bounds of b, whole numbers, both at least 1. */
@@ -23,9 +23,6 @@ const batchBlock: Layout['blocks'][number] = { name: 'batch', length: 1 }
 const TARGET_SHARE = 0.5
 /** Relative change of b in an update for each deviation of 1 from this share. */
 const GAIN = 0.1
-
-/** Exponent of the step of counts, if sums are integers. */
-const UNIT = Int8Array.of(0)
 
 /** The bounds of b, how it follows from a batch, and the parts of a model that carries it. */
 export class AdaptiveBatch implements BatchRule, BatchRange {
@@ -82,13 +79,6 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
   /** The rule and the average for the parameters of such a learner. The average's last block is that of the parameters. */
   recipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>({ rule, averaging, ...rest }: R) {
     const own = ({ parameters, state }: RuleState): RuleState => ({ parameters: parameters.slice(0, -1), state })
-    // Callers compare grids by reference.
-    const grids = new WeakMap<Grid, Grid>()
-    const gridOf = (inner: Grid): Grid => {
-      const grid = grids.get(inner) ?? [...inner, UNIT]
-      grids.set(inner, grid)
-      return grid
-    }
     const { grid } = rule
     const adaptiveRule: UpdateRule = {
       name: rule.name,
@@ -100,7 +90,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
         const batch = this.next(lastOf(previous.parameters)[0], lastOf(sum)[0], count)
         return { parameters: [...parameters, Float32Array.of(batch)], state }
       },
-      ...(grid && { grid: (previous, updates) => gridOf(grid(own(previous), updates)) })
+      ...(grid && { grid: (previous, updates) => withUnit(grid(own(previous), updates)) })
     }
     return { ...rest, rule: adaptiveRule, averaging: copyingLast(averaging) }
   }

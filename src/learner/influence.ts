@@ -8,8 +8,9 @@
  * always votes for a larger bound raises it a little: with a quarter of the inputs, to where the others lose 1/√2 of what they tolerate.
  * A scale that followed from the norms of batches would grow without limit with the sums of such a minority.
  */
-import { type Grid, valuesOf } from '../base/lattice.js'
+import { valuesOf } from '../base/lattice.js'
 import { copyingLast } from './averaging.js'
+import { withUnit } from './lattice.js'
 import type { Averaging, Blocks, InfluenceRule, Layout, Learner, RuleState, UpdateRule } from './types.js'
 
 export const INFLUENCE_BLOCK = 'influence'
@@ -23,9 +24,6 @@ const GROWTH = 3
 /** Reduction if none votes for growth. It is slow, so that the scale does not oscillate. */
 const REDUCTION = 1 / 16
 const [LEAST, MOST] = [1e-20, 1e20]
-
-/** Exponent of the step of votes, if sums are integers. */
-const UNIT = Int8Array.of(0)
 
 /** A model whose predictors carry the scales, and whose sums carry votes, in a block after the other ones. */
 export class InfluenceBound implements InfluenceRule {
@@ -88,13 +86,6 @@ export class InfluenceBound implements InfluenceRule {
   /** The rule and the average for the parameters of such a learner. */
   recipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>({ rule, averaging, ...rest }: R) {
     const own = ({ parameters, state }: RuleState): RuleState => ({ parameters: parameters.slice(0, -1), state })
-    // Callers compare grids by reference.
-    const grids = new WeakMap<Grid, Grid>()
-    const gridOf = (inner: Grid): Grid => {
-      const grid = grids.get(inner) ?? [...inner, UNIT]
-      grids.set(inner, grid)
-      return grid
-    }
     const { grid } = rule
     const boundedRule: UpdateRule = {
       name: rule.name,
@@ -112,7 +103,7 @@ export class InfluenceBound implements InfluenceRule {
         const { parameters, state } = rule.step(before, gradients, count, updates, contributors)
         return { parameters: [...parameters, scales], state }
       },
-      ...(grid && { grid: (previous, updates) => gridOf(grid(own(previous), updates)) })
+      ...(grid && { grid: (previous, updates) => withUnit(grid(own(previous), updates)) })
     }
     return { ...rest, rule: boundedRule, averaging: copyingLast(averaging) }
   }

@@ -20,7 +20,7 @@ const SUMMARIES = {
     'Predicts inputs, then learns them; if one of them is malformed, none is learned. With --label-delay also {"id": …, "label": …} for inputs that were predicted before'
 } as const
 
-/** Whoever learns receives predictions. */
+/** `POST /learn` returns predictions, so its role includes `predict`. */
 const ROLES = { predict: ['predict', 'learn'], learn: ['learn'] } as const
 
 export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
