@@ -1,20 +1,5 @@
-/** Builds the page that every peer serves, from `src/page` into `dist/page`: one script and one style sheet, without external content. */
-import { fileURLToPath } from 'node:url'
+/** Builds the pages that every peer serves, from `src/page` into `dist/page`. */
 import { build } from 'vite'
+import { pageConfig } from './page-config.js'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-
-await build({
-  configFile: false,
-  root: `${root}src/page`,
-  // Relative, so that the page works under any path.
-  base: './',
-  logLevel: 'warn',
-  build: {
-    outDir: `${root}dist/page`,
-    emptyOutDir: true,
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    target: 'es2022'
-  }
-})
+await build(pageConfig(['index.html', 'simulator.html'], 'dist/page'))

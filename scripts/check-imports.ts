@@ -18,9 +18,10 @@ interface Module {
 /** The table of `docs/architecture.md`, by folder. A module may always import itself; a nested one is a module of its own. */
 export const MODULES: Readonly<Record<string, Module>> = {
   'src/base': { values: [] },
-  'src/admb': { values: ['src/base'], types: ['src/learner'] },
+  'src/platform': { values: ['src/base'] },
+  'src/admb': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
   'src/overlay': { values: ['src/base'] },
-  'src/learner': { values: ['src/base'] },
+  'src/learner': { values: ['src/base', 'src/platform'] },
   'src/device': { values: ['src/base'] },
   'src/nn': { values: ['src/base', 'src/device'], types: ['src/learner'] },
   'src/l2l': { values: ['src/base', 'src/learner', 'src/device', 'src/nn'] },
@@ -28,7 +29,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams'], types: ['src/admb'] },
   'src/network': { values: ['src/base'], types: ['src/admb', 'src/overlay'] },
   'src/storage': { values: ['src/base'], types: ['src/admb'] },
-  'src/view': { values: ['src/base'] },
+  'src/view': { values: ['src/base', 'src/platform'] },
   'src/peer': {
     values: [
       'src/base',
@@ -46,6 +47,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ]
   },
   'src/page': { values: ['src/view'] },
+  'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
   sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },
   'sim/report': { values: ['sim'], types: ['src/admb'] },

@@ -1,4 +1,5 @@
 /** When inputs arrive at each node and when its periods end: aligned or with offsets, at equal or log-normal rates. */
+import { portableExp } from '../src/learner/exp.js'
 import type { Random } from './engine/random.js'
 import type { Scenario } from './scenario.js'
 
@@ -14,7 +15,7 @@ export interface Arrivals {
 export function drawArrivals(scenario: Scenario, random: Random): Arrivals {
   const { nodes, interval, period, speedSpread, phases, warmup } = scenario
   const speedDraws = random.fork('speeds')
-  const speeds = Float64Array.from({ length: nodes }, () => Math.exp(speedSpread * speedDraws.normal()))
+  const speeds = Float64Array.from({ length: nodes }, () => portableExp(speedSpread * speedDraws.normal()))
   const mean = speeds.reduce((sum, speed) => sum + speed, 0) / nodes
   const intervals = speeds.map(speed => (speedSpread === 0 ? interval : (interval * mean) / speed))
   const offsetDraws = random.fork('offsets')

@@ -4,6 +4,7 @@ import type { Learner } from '../src/learner/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
 import type { NodeFactory } from './learning-node.js'
+import type { Scenario } from './scenario.js'
 import type { Inputs } from './streams/inputs.js'
 import type { RecordedStream } from './streams/replay.js'
 import type { Topology } from './topology.js'
@@ -39,8 +40,26 @@ export interface SimulateOptions {
   readonly quiesce?: boolean
 }
 
+/** The state of a run, for observers. */
+export interface ObservedRun {
+  readonly scenario: Scenario
+  readonly topology: Topology
+  /** Identity of each node, which changes when a node loses its disk. */
+  readonly labels: readonly string[]
+  /** Inputs of correct nodes so far, their total loss, and that of the optimum, which is 0 if it is found in hindsight. */
+  readonly losses: { readonly count: number; readonly loss: number; readonly bestLoss: number }
+  /** Whether the node serves inputs and receives messages. */
+  isUp(node: number): boolean
+  /** Neighbours of a node in the tree. */
+  neighbours(node: number): Iterable<number>
+  /** Whether a partition separates two nodes, in this direction. */
+  isCut(from: number, to: number): boolean
+}
+
 /** Callbacks during a run. They must not change it. */
 export interface RunObserver {
+  /** Called before the first event. */
+  onStart?(run: ObservedRun): void
   /** @param inputs number of inputs served so far */
   onInput?(inputs: number): void
   /**

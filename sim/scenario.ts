@@ -102,6 +102,8 @@ const schema = z.strictObject({
   journal: z.boolean().default(false),
   /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
   gate: z.boolean().default(false),
+  /** Whether ADMB nodes sign the headers of their predictors, as peers do, and verify those of others. */
+  signed: z.boolean().default(false),
   /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
   bounded: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */

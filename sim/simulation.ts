@@ -37,7 +37,7 @@ import type { Fault } from './faults/schedule.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import type { Message } from './network/message.js'
 import { Transport, type TransportHost } from './network/transport.js'
-import type { RunObserver, SimulateOptions } from './options.js'
+import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
 import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
@@ -65,7 +65,7 @@ interface Timer {
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
 const MAX_QUIESCENCE_CROSSINGS = 100
 
-export class Simulation implements World, TransportHost, WiringRun {
+export class Simulation implements World, TransportHost, WiringRun, ObservedRun {
   readonly topology: Topology
   readonly adversaries: Adversaries
   readonly learner
@@ -197,6 +197,18 @@ export class Simulation implements World, TransportHost, WiringRun {
     return node < 0 || this.population.isUp(node)
   }
 
+  get losses(): ObservedRun['losses'] {
+    return this.#meter
+  }
+
+  neighbours(node: number): Iterable<number> {
+    return this.#wiring.neighbours(node)
+  }
+
+  isCut(from: number, to: number): boolean {
+    return this.transport.reachability.isCut(from, to)
+  }
+
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void {
     this.#statuses?.predictorChanged(node, id)
     this.#warmup.predictorChanged(node, id.updates, this.#meter.count)
@@ -250,6 +262,7 @@ export class Simulation implements World, TransportHost, WiringRun {
       if (!this.population.isAlive(node)) this.#observer.onFault?.(0, { time: 0, kind: 'leave', node })
     }
     const meter = this.#meter
+    this.#observer.onStart?.(this)
     this.#statuses?.start()
     this.#wiring.start()
     try {
@@ -382,7 +395,7 @@ export class Simulation implements World, TransportHost, WiringRun {
     const { reachability } = this.transport
     return areLinked(
       this.topology.nodes,
-      node => this.#wiring.neighbours(node),
+      node => this.neighbours(node),
       node => this.isUp(node),
       (from, to) => reachability.isCut(from, to) || reachability.isClogged(from, to)
     )

@@ -24,6 +24,8 @@ export interface AlgorithmOptions {
   readonly journal: boolean
   /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
   readonly gate: boolean
+  /** Whether nodes sign headers and verify those of others. */
+  readonly signed: boolean
 }
 
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */

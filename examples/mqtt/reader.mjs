@@ -19,6 +19,7 @@ export const plugin = {
       return {
         repeatable: false,
         hasPositions: true,
+        forwardOnly: true,
         read: (from, { signal, notice }) => messages(`${protocol}//${host}`, topic, { clientId, from, signal, notice })
       }
     }

@@ -82,7 +82,7 @@ class Tree {
 
   measure(): Measured {
     globalThis.gc?.()
-    const bytes = this.#nodes[0].save().length
+    const bytes = this.#nodes[0].storage.save().length
     return {
       contributors: Math.max(...this.#nodes.map(({ contributors }) => contributors)),
       frame: this.#bytes / this.#frames,
@@ -105,7 +105,7 @@ class Tree {
   }
 
   #restart(i: number): void {
-    const state = this.#nodes[i].save()
+    const state = this.#nodes[i].storage.save()
     const lost = this.#edges.filter(({ ends }) => ends.includes(i))
     this.#edges = this.#edges.filter(edge => !lost.includes(edge))
     this.#nodes[i] = this.#create(i)

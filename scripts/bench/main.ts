@@ -16,6 +16,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   churn: () => import('./churn.js'),
   drift: () => import('./drift.js'),
   trust: () => import('./trust.js'),
+  signatures: () => import('./signatures.js'),
   bytes: () => import('./bytes.js'),
   sparse: () => import('./sparse.js')
 }

@@ -1,6 +1,6 @@
 /**
  * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
- * influence and the loss gate, and without them. Losses are deterministic.
+ * influence, the loss gate and signed headers, and without them. Losses are deterministic.
  */
 import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
 import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js'
@@ -141,7 +141,7 @@ async function simulator({ name, inputs, batch, data, scenario, hidden }: Proble
     // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
-    const result = simulate(parseScenario({ ...values, bounded, gate, adversaries }, name), options)
+    const result = simulate(parseScenario({ ...values, bounded, gate, signed: bounded, adversaries }, name), options)
     return { loss: result.averageLoss, bytes: result.bytes, seconds: result.seconds }
   }
 }

@@ -7,7 +7,6 @@ the logits and the losses of three AdamW steps of a LoRA in plain torch. `peft` 
 """
 
 import json
-from pathlib import Path
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -15,9 +14,8 @@ from peft.utils import get_peft_model_state_dict
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-ROOT = Path(__file__).resolve().parents[2] / "test" / "fixtures" / "models"
-STEP = 0.01
-DECAY = 0.1
+from transformers_fixtures import DECAY, ROOT, STEP, train
+
 # Modules of transformers with adapters, for each value of --lora layers=….
 CASES = {
     "bert": ("attention", 2, 4, ["query", "key", "value", "attention.output.dense"], ["classifier"]),
@@ -60,20 +58,7 @@ def steps(name, model):
     logits_of, loss_of = forward_of(name, model)
     with torch.no_grad():
         logits = logits_of()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.dim() > 1], "weight_decay": DECAY},
-        {"params": [p for p in trained if p.dim() == 1], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=STEP)
-    losses = []
-    for _ in range(4):
-        optimizer.zero_grad()
-        loss = loss_of()
-        losses.append(loss.item())
-        loss.backward()
-        optimizer.step()
-    return logits, losses
+    return logits, train(model, loss_of)
 
 
 def main():

@@ -55,12 +55,25 @@ def randomise(model, seed):
 
 def adamw(model):
     """AdamW with no decay of biases and norms."""
-    parameters = list(model.parameters())
+    parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": DECAY},
         {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=STEP)
+
+
+def train(model, loss_of):
+    """The losses before each of four steps."""
+    optimizer = adamw(model)
+    losses = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = loss_of()
+        losses.append(loss.item())
+        loss.backward()
+        optimizer.step()
+    return losses
 
 
 def rounded(tensor):
@@ -74,14 +87,7 @@ def write(folder, model, loss_of, logits_of, reference):
     # Tied weights are one parameter, whose gradient is the sum of both uses.
     gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     save_file(gradients, folder / "gradients.safetensors")
-    optimizer = adamw(model)
-    losses = []
-    for _ in range(4):
-        optimizer.zero_grad()
-        loss = loss_of()
-        losses.append(loss.item())
-        loss.backward()
-        optimizer.step()
+    losses = train(model, loss_of)
     result = {**reference, "step": STEP, "decay": DECAY, "logits": rounded(logits), "losses": losses}
     (folder / "reference.json").write_text(json.dumps(result) + "\n")
 
@@ -258,4 +264,5 @@ def main():
     llama(root / "llama-tied", True)
 
 
-main()
+if __name__ == "__main__":
+    main()

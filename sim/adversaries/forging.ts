@@ -1,5 +1,6 @@
 /** Nodes that replace frames by forged ones. A forged frame takes the sequence number and the acknowledgements of a correct one. */
-import { Reader, Writer } from '../../src/admb/bytes.js'
+import { Authenticity } from '../../src/admb/authenticity.js'
+import { Reader } from '../../src/admb/bytes.js'
 import { ContributorTable } from '../../src/admb/contributors.js'
 import { runsBetween } from '../../src/admb/coverage.js'
 import { CoverageEncoder } from '../../src/admb/coverage-encoder.js'
@@ -30,15 +31,22 @@ export type Forged =
       /** @default zeros */
       readonly sum?: Blocks
     }
-  | { readonly kind: 'whole'; readonly predictor: Predictor; readonly count: number; readonly claims: Claims }
+  | {
+      readonly kind: 'whole'
+      readonly predictor: Predictor
+      readonly count: number
+      readonly claims: Claims
+      /** @default the signature of this node */
+      readonly signature?: Uint8Array
+    }
 
 /** The start of a frame, which forged frames repeat. */
-type Head = Pick<SentFrame, 'session' | 'sequence' | 'received' | 'heldSum'>
+export type Head = Pick<SentFrame, 'session' | 'sequence' | 'received' | 'heldSum'>
 
 /** Bytes before the head: version and flags. */
-const PREFIX = 2
+export const PREFIX = 2
 
-function headOf(frame: Uint8Array): { readonly head: Head; readonly rest: Uint8Array } {
+export function headOf(frame: Uint8Array): { readonly head: Head; readonly rest: Uint8Array } {
   const input = new Reader(frame)
   for (let i = 0; i < PREFIX; i++) input.byte()
   const head = { session: input.uint(), sequence: input.uint(), received: input.uint(), heldSum: input.uint() }
@@ -87,7 +95,10 @@ export class ForgingNode extends AdmbNode {
     if (forged.kind === 'whole') {
       const { id, parameters, average, state } = forged.predictor
       const parent = { ...id, updates: id.updates - 1 }
-      const headers = [{ id, parent, count: forged.count, coverage }]
+      const header = { id, parent, count: forged.count, coverage }
+      const { signer } = this.options
+      const own = signer && new Authenticity(signer, this.options.self, table).signed(header).signature
+      const headers = [{ ...header, signature: forged.signature ?? own }]
       const content = { kind: 'whole', parameters, average, state } as const
       return encodeFrame({ ...frame, id, headers, content }, this.shapes, table, encoder).slice()
     }
@@ -156,6 +167,19 @@ export const forgers = table({
       return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1) }
     })
   ),
+  'replayed-signatures': forging(
+    'sends random predictors in the name of others, with a signature that it has received, or with none',
+    sometimes(node => {
+      const { lineage, predictor, options, random } = node
+      const header = lineage.find(({ id }) => id.origin !== options.self)
+      if (header === undefined) return undefined
+      const forged = garbage(node, predictor.id.updates + random.below(2))
+      const { origin, incarnation, nonce } = header.id
+      const signature = random.below(4) > 0 ? header.signature : new Uint8Array()
+      const claimed = { ...forged, id: { ...forged.id, origin, incarnation, nonce } }
+      return { kind: 'whole', predictor: claimed, count: node.maxBatch, claims: node.claims(1), signature }
+    })
+  ),
   'huge-counts': forging('claims huge numbers of gradients', node => {
     const { id } = node.predictor
     const count = COUNTS[node.random.below(COUNTS.length)]
@@ -194,78 +218,3 @@ export const forgers = table({
     return { kind: 'sum', id: node.predictor.id, count: others.size * node.maxBatch, claims }
   })
 })
-
-/** A node that changes the bytes of its frames. @param rest bytes after the head */
-class ManglingNode extends AdmbNode {
-  readonly #mangle: (edge: number, frame: Uint8Array) => Uint8Array
-  readonly #isActive: () => boolean
-
-  constructor(options: AdmbOptions, { isActive }: Setting, mangle: (edge: number, frame: Uint8Array) => Uint8Array) {
-    super(options)
-    this.#isActive = isActive
-    this.#mangle = mangle
-  }
-
-  override frame(edge: number): Uint8Array | undefined {
-    const correct = super.frame(edge)
-    const isSent = correct === undefined || isFragment(correct) || !this.#isActive()
-    return isSent ? correct : this.#mangle(edge, correct)
-  }
-}
-
-/** The frame with the head of another one. */
-function withHead(frame: Uint8Array, { session, sequence, received, heldSum }: Head): Uint8Array {
-  const out = new Writer()
-  out.raw(frame.subarray(0, PREFIX))
-  for (const value of [session, sequence, received, heldSum]) out.uint(value)
-  out.raw(headOf(frame).rest)
-  return out.finish().slice()
-}
-
-/** Frames of an edge that are replayed. */
-const MEMORY = 50
-
-export const manglers = table({
-  replay: {
-    help: 'repeats its earlier frames as new ones',
-    create: (options, setting) => {
-      const { random } = setting
-      const earlier = new Map<number, Uint8Array[]>()
-      return new ManglingNode(options, setting, (edge, frame) => {
-        const frames = earlier.get(edge) ?? []
-        earlier.set(edge, [...frames, frame.slice()].slice(-MEMORY))
-        const old = frames[random.below(2 * frames.length + 1)]
-        return old === undefined ? frame : withHead(old, headOf(frame).head)
-      })
-    }
-  },
-  mutation: {
-    help: 'changes bytes of its frames',
-    create: (options, setting) =>
-      new ManglingNode(options, setting, (_edge, frame) => {
-        const mutated = frame.slice(0, -4)
-        const { random } = setting
-        for (let count = random.below(4); count > 0; count--) mutated[random.below(mutated.length)] = random.below(256)
-        const out = new Writer()
-        out.raw(mutated)
-        return out.finish().slice()
-      })
-  },
-  withholding: {
-    help: 'ignores all frames, so that it forwards nothing',
-    create: (options, setting) => new DeafNode(options, setting)
-  }
-})
-
-class DeafNode extends AdmbNode {
-  readonly #isActive: () => boolean
-
-  constructor(options: AdmbOptions, { isActive }: Setting) {
-    super(options)
-    this.#isActive = isActive
-  }
-
-  override receive(edge: number, frame: Uint8Array): void {
-    if (!this.#isActive()) super.receive(edge, frame)
-  }
-}

@@ -6,7 +6,8 @@ import type { Random } from '../engine/random.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Topology } from '../topology.js'
 import { type Adversary, relabelled, table } from './adversary.js'
-import { forgers, manglers } from './forging.js'
+import { forgers } from './forging.js'
+import { manglers } from './mangling.js'
 import { poisoners } from './poisoning.js'
 
 /** By name, for the key `adversaries.kind`. */

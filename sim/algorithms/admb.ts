@@ -5,6 +5,7 @@
 import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
 import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
+import { simulatedSigner } from '../engine/signer.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Algorithm, World } from '../world.js'
@@ -109,6 +110,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       isOrdered: world.isOrdered,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length),
+      signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
       gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }
@@ -206,7 +208,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       state.node.tick()
       if (++state.ticks % scenario.checkpoint === 0) {
         writeJournal(index)
-        state.disk.write(state.node.snapshot(), world.now)
+        state.disk.write(state.node.storage.snapshot(), world.now)
       }
       applyEffects(index)
       learnAgain(index)
@@ -250,13 +252,13 @@ function create(world: World, precedence: Precedence): Algorithm {
         state.incarnation = 1
       }
       const { stored, journal, journaledInputs } = state.disk
-      const bytes = stored && state.node.save(stored)
+      const bytes = stored && state.node.storage.save(stored)
       state.node = createNode(index, state.incarnation, state.nonce)
       state.local = world.localSteps?.()
       if (journal.length > 0) state.node.recover(journal)
       if (bytes) {
         state.node.restore(bytes)
-        state.disk.reread(state.node.snapshot())
+        state.disk.reread(state.node.storage.snapshot())
       }
       world.predictorChanged(index, state.node.predictor.id, 'restarted')
       // No frame with these inputs has left, so they are learned as if for the first time.

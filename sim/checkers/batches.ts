@@ -161,7 +161,7 @@ export class Storable implements Invariant {
 
   predictorChanged({ origin, node }: CheckedNode): void {
     try {
-      if (sameId(decodeSaved(node.save(), this.#shapes).predictor.id, node.predictor.id)) return
+      if (sameId(decodeSaved(node.storage.save(), this.#shapes).predictor.id, node.predictor.id)) return
     } catch (error) {
       throw new Violation('storable', `${origin} cannot read the state that it stores: ${(error as Error).message}`)
     }

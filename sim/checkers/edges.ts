@@ -1,5 +1,5 @@
 /** Properties 5 (no echo), 6 (idempotence) and 7 (edge monotone), and acceptance of valid frames. */
-import { formatId, isFragment, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
+import { formatId, isAnnouncement, isFragment, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
@@ -31,7 +31,9 @@ export class Idempotence implements Invariant {
     const earlier = last.get(edge)
     this.#replay(checked, edge, frame)
     if (earlier?.session === session) this.#replay(checked, edge, earlier.frame)
-    last.set(edge, { frame, session })
+    // An announcement that comes again counts as repeated, so a node may wait for longer.
+    if (isAnnouncement(frame)) last.delete(edge)
+    else last.set(edge, { frame, session })
   }
 
   #replay(checked: CheckedNode, edge: number, frame: Uint8Array): void {

@@ -1,6 +1,7 @@
 /** The properties of ADMB, as invariants to check during a run. */
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
+import { Attribution, Authentic } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
@@ -41,6 +42,7 @@ export const invariants: Invariants = run => {
     acceptance,
     new Storable(start),
     new Gated(),
+    ...(scenario.signed ? [new Authentic(), new Attribution()] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]

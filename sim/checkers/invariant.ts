@@ -56,6 +56,8 @@ export interface Invariant {
   predictorChanged?(node: CheckedNode, change: PredictorChange): void
   /** The node's gate has refused a predictor. */
   predictorRejected?(node: CheckedNode, predictor: Predictor): void
+  /** The node has a proof that this maker has signed different headers with one name. */
+  makerExcluded?(node: CheckedNode, maker: string): void
   /** `count` own gradients have been added. @param first number of the first input, if the node has a journal */
   learned?(node: CheckedNode, count: number, first?: number): void
   ticked?(node: CheckedNode): void

@@ -183,12 +183,8 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return effects
   }
 
-  save(saved?: Parameters<LearningNode['save']>[0]): Uint8Array {
-    return this.node.save(saved)
-  }
-
-  snapshot(): ReturnType<LearningNode['snapshot']> {
-    return this.node.snapshot()
+  get storage(): LearningNode['storage'] {
+    return this.node.storage
   }
 
   restore(bytes: Uint8Array): void {
@@ -221,6 +217,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
       }
       if (effect.kind === 'rejected') {
         for (const invariant of this.#invariants) invariant.predictorRejected?.(this, effect.predictor)
+        continue
+      }
+      if (effect.kind === 'excluded') {
+        for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
         continue
       }
       const { predictor } = effect

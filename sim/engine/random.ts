@@ -1,8 +1,10 @@
 /**
  * Seeded random number generators, forked by name. Independent generators for inputs, network and faults make sure that two
- * algorithms, or runs with and without a fault, receive the same inputs. The generator uses integer arithmetic only, so that
- * its output is the same on every machine.
+ * algorithms, or runs with and without a fault, receive the same inputs. The output is the same on every
+ * machine: the generator uses integer arithmetic, and the distributions use portable functions.
  */
+
+import { portableLog } from '../../src/learner/log.js'
 
 /** sfc32 (Chris Doty-Humphrey, PractRand), seeded by hashing a name into a parent's seed. */
 export class Random {
@@ -61,7 +63,7 @@ export class Random {
       const y = 2 * this.next() - 1
       const square = x * x + y * y
       if (square >= 1 || square === 0) continue
-      const scale = Math.sqrt((-2 * Math.log(square)) / square)
+      const scale = Math.sqrt((-2 * portableLog(square)) / square)
       this.#spare = y * scale
       return x * scale
     }
@@ -69,7 +71,7 @@ export class Random {
 
   /** Exponential with the given mean. */
   exponential(mean: number): number {
-    return -Math.log(1 - this.next()) * mean
+    return -portableLog(1 - this.next()) * mean
   }
 
   /** Shuffles in place. */

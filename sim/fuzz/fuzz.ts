@@ -4,6 +4,8 @@
  */
 import fc from 'fast-check'
 import { Random } from '../engine/random.js'
+import type { NodeFactory } from '../learning-node.js'
+import type { Scenario } from '../scenario.js'
 import { checkExactly, hostileTrials, type Trial, trials } from '../testing/trials.js'
 
 export const RUNS_PER_PORTION = 100
@@ -24,6 +26,12 @@ export interface FuzzReport {
 }
 
 export interface FuzzOptions {
+  /** Keys with the same value in every trial. @default none */
+  readonly scenario?: Partial<Scenario>
+  /** Creates the nodes. @default AdmbNode */
+  readonly node?: NodeFactory
+  /** Called with the trial that violates a property, and then with each shorter one that shrinking finds. */
+  readonly onViolation?: (trial: Trial, violation: string) => void
   /** Called after every run up to the first failure; shrinking follows that one. */
   readonly onRun?: (hasFailed: boolean) => void
   /** Whether to shrink the failing trial. @default true */
@@ -44,18 +52,20 @@ export function fuzzPortion(
   portion: number,
   runs: number,
   seed: number,
-  { onRun, shrink = true }: FuzzOptions = {}
+  { scenario, node, onRun, onViolation, shrink = true }: FuzzOptions = {}
 ): FuzzReport {
   let first: string | undefined
-  const drawn = fc.oneof({ weight: 5, arbitrary: trials() }, { weight: 1, arbitrary: hostileTrials() })
+  const drawn = fc.oneof({ weight: 5, arbitrary: trials(scenario) }, { weight: 1, arbitrary: hostileTrials(scenario) })
   const property = fc.property(drawn, trial => {
-    const violation = checkExactly(trial)
+    const violation = checkExactly(trial, { node })
     if (first === undefined) {
       onRun?.(violation !== undefined)
       first = violation && propertyOf(violation)
     }
     // Shrinking must not switch to another property.
-    if (violation !== undefined && propertyOf(violation) === first) throw new Error(violation)
+    if (violation === undefined || propertyOf(violation) !== first) return
+    onViolation?.(trial, violation)
+    throw new Error(violation)
   })
   const details = fc.check(property, {
     numRuns: runs,

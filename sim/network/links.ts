@@ -2,6 +2,7 @@
  * The link model: delay, loss, duplication and reordering of messages. Each effect has its own random generator, so that
  * enabling one does not change the others.
  */
+import { portableExp } from '../../src/learner/exp.js'
 import type { Random } from '../engine/random.js'
 import type { Scenario } from '../scenario.js'
 
@@ -52,7 +53,7 @@ export class Links {
     let mean = this.#meanOf.get(pair)
     if (mean === undefined) {
       const deviate = this.#means.fork(`${pair}`).normal()
-      mean = latency * Math.exp(linkSpread * deviate - (linkSpread * linkSpread) / 2)
+      mean = latency * portableExp(linkSpread * deviate - (linkSpread * linkSpread) / 2)
       this.#meanOf.set(pair, mean)
     }
     return mean
@@ -76,7 +77,7 @@ export class Links {
       case 'exponential':
         return this.#delays.exponential(mean)
       case 'log-normal':
-        return mean * Math.exp(LOG_NORMAL_SIGMA * this.#delays.normal() - (LOG_NORMAL_SIGMA * LOG_NORMAL_SIGMA) / 2)
+        return mean * portableExp(LOG_NORMAL_SIGMA * this.#delays.normal() - (LOG_NORMAL_SIGMA * LOG_NORMAL_SIGMA) / 2)
       default:
         return delay satisfies never
     }

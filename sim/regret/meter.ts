@@ -56,6 +56,11 @@ export class RegretMeter {
     return this.#loss
   }
 
+  /** Loss of the known optimum so far; 0 if the optimum is found in hindsight. */
+  get bestLoss(): number {
+    return this.#bestLoss
+  }
+
   /** Records an input served by a node with `parameters`, before the node learns from it. @param now virtual milliseconds */
   record(now: number, node: number, parameters: Blocks, examples: Examples): void {
     const loss = this.#lossOf(parameters, examples, 0)

@@ -1,4 +1,5 @@
 /** Synthetic streams: dense standard normal features, or sparse binary features. */
+import { portableExp } from '../../src/learner/exp.js'
 import type { Random } from '../engine/random.js'
 import type { Inputs } from './inputs.js'
 import { Target, type TargetOptions } from './target.js'
@@ -84,5 +85,5 @@ function emptyRow(features: number) {
 }
 
 function sigmoid(score: number): number {
-  return 1 / (1 + Math.exp(-score))
+  return 1 / (1 + portableExp(-score))
 }

@@ -17,15 +17,15 @@ export class Target {
   readonly start: Float32Array
   /** w* after a quarter rotation; undefined if w* is constant. */
   readonly #quarter: Float32Array | undefined
-  readonly #anglePerInput: number
-  #inputs = 0
+  /** Rotation of one input. */
+  readonly #step: Rotation
   #cosine = 1
   #sine = 0
 
   /** @param scale multiplies w*, for inputs of smaller norm than standard normal ones */
   constructor({ dimension, drift, inputs }: TargetOptions, random: Random, scale = 1) {
     this.start = direction(dimension, random.fork('optimum')).map(weight => weight * scale)
-    this.#anglePerInput = (2 * Math.PI * drift) / inputs
+    this.#step = rotation((2 * Math.PI * drift) / inputs)
     if (drift > 0) this.#quarter = orthogonal(this.start, random.fork('drift'))
   }
 
@@ -43,9 +43,28 @@ export class Target {
   /** Call after each input. */
   advance(): void {
     if (this.#quarter === undefined) return
-    const angle = ++this.#inputs * this.#anglePerInput
-    this.#cosine = Math.cos(angle)
-    this.#sine = Math.sin(angle)
+    const [cosine, sine] = [this.#cosine, this.#sine]
+    const step = this.#step
+    this.#cosine = cosine * step.cosine - sine * step.sine
+    this.#sine = sine * step.cosine + cosine * step.sine
+  }
+}
+
+interface Rotation {
+  readonly cosine: number
+  readonly sine: number
+}
+
+/** Cosine and sine of an angle, which `Math.cos` may compute differently on other machines. */
+function rotation(angle: number): Rotation {
+  if (Math.abs(angle) > 0.1) {
+    const { cosine, sine } = rotation(angle / 2)
+    return { cosine: cosine * cosine - sine * sine, sine: 2 * sine * cosine }
+  }
+  const square = angle * angle
+  return {
+    cosine: 1 - (square / 2) * (1 - (square / 12) * (1 - (square / 30) * (1 - square / 56))),
+    sine: angle * (1 - (square / 6) * (1 - (square / 20) * (1 - (square / 42) * (1 - square / 72))))
   }
 }
 

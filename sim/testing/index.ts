@@ -33,7 +33,7 @@ export type {
 export type { LearningNode, NodeFactory } from '../learning-node.js'
 export type { Message, SessionChannel } from '../network/message.js'
 export type { Reachability, Transport } from '../network/transport.js'
-export type { RunObserver, SimulateOptions } from '../options.js'
+export type { ObservedRun, RunObserver, SimulateOptions } from '../options.js'
 export type { CurvePoint, RunResult, StatusTraffic } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { simulate } from '../simulate.js'

@@ -73,6 +73,7 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     if (!isOrdered && (isAdaptive || bounded)) scenario.fragmentBytes = 1 << 20
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
-    return parseScenario({ batchMax, bounded, ...scenario }, 'a drawn scenario')
+    const signed = scenario.seed % 3 > 0
+    return parseScenario({ batchMax, bounded, signed, ...scenario }, 'a drawn scenario')
   })
 }

@@ -210,6 +210,11 @@ export class Writer extends ByteWriter {
     this.bytes[at + 3] = bits >>> 24
   }
 
+  /** The bytes written, without a checksum, in a buffer of their own. */
+  unchecked(): Uint8Array {
+    return this.bytes.slice(0, this.size)
+  }
+
   /** Appends the checksum and returns the frame, in a new buffer unless `allocate` provides one. */
   finish(allocate?: Allocate): Uint8Array {
     const { size } = this
@@ -265,6 +270,12 @@ export class Reader extends ByteReader {
   hex(bytes: number): string {
     const at = this.take(bytes)
     return hexOf(this.bytes.subarray(at, at + bytes))
+  }
+
+  /** Bytes in a buffer of their own. */
+  raw(bytes: number): Uint8Array {
+    const at = this.take(bytes)
+    return this.bytes.slice(at, at + bytes)
   }
 
   /** Reads `last.length` bytes into `last`. @returns whether they equal its previous content */

@@ -23,6 +23,7 @@ import {
   replayed
 } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
+import type { Attestation } from './signatures.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
 import { recycle, type Shapes } from './vectors.js'
 
@@ -33,6 +34,7 @@ export interface ReceivedPredictor {
   readonly parent?: Predictor
   /** The steps that were replayed, newest first. */
   readonly steps: readonly Step[]
+  readonly attestation?: Attestation
 }
 
 /** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
@@ -53,6 +55,7 @@ export class CurrentPredictor {
   /** The last steps, those of the first headers of the lineage. */
   #steps: readonly Step[] = []
   #lineage: readonly Header[] = []
+  #attestation: Attestation | undefined
   readonly #shapes: Shapes
 
   /**
@@ -97,6 +100,11 @@ export class CurrentPredictor {
     return this.#lineage
   }
 
+  /** That of the node from which the predictor came without a header. */
+  get attestation(): Attestation | undefined {
+    return this.#attestation
+  }
+
   /** Orders an id against the current predictor: positive if it is better. */
   compare(id: PredictorId): number {
     return compareIds(id, this.#predictor.id)
@@ -118,7 +126,7 @@ export class CurrentPredictor {
    * @param chain headers of the predictor and its ancestors, newest first
    * @param received the predictor, with the steps that led to it from one that this node holds
    */
-  switchPredictor(chain: readonly Header[], { predictor, parent, steps }: ReceivedPredictor): void {
+  switchPredictor(chain: readonly Header[], { predictor, parent, steps, attestation }: ReceivedPredictor): void {
     const before = this.#lineage
     const lineage = this.#headers.extend(chain)
     const parentId = lineage[0]?.parent
@@ -128,6 +136,7 @@ export class CurrentPredictor {
     this.#predictor = predictor
     this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
     this.#lineage = lineage
+    this.#attestation = attestation
   }
 
   /** The steps kept that led to `base`, which is the current predictor or its parent. */
@@ -141,10 +150,12 @@ export class CurrentPredictor {
    * @returns undefined if the frame has no content, or steps from a predictor that is not held
    * @throws FrameError
    */
-  receive({ content, id, headers }: ReceivedFrame): ReceivedPredictor | undefined {
+  receive({ content, id, headers, attestation }: ReceivedFrame): ReceivedPredictor | undefined {
     if (content === undefined) return undefined
     this.checkHeaders(headers, content.kind === 'steps' ? content.steps.length : 1)
-    return content.kind === 'steps' ? this.#replay(content.steps, headers) : this.#whole(content, id)
+    return content.kind === 'steps'
+      ? this.#replay(content.steps, headers)
+      : { ...this.#whole(content, id), attestation }
   }
 
   /**

@@ -5,10 +5,19 @@ import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
-import { type Chain, FLAGS, FRAME_VERSION, type ReceivedFrame, type ReceivedSum, type Whole } from './frame.js'
+import {
+  type Chain,
+  FLAGS,
+  FRAME_VERSION,
+  type ReceivedFrame,
+  type ReceivedSum,
+  UNSIGNED_VERSION,
+  type Whole
+} from './frame.js'
 import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
+import { type Attestation, SIGNATURE_BYTES } from './signatures.js'
 import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
@@ -22,6 +31,8 @@ export interface ReceivingEdge {
   isCurrent(session: number, sequence: number): boolean
   /** Fragments of the frame are missing: decode it again after the next one arrives. */
   defer(sequence: number, frame: Uint8Array): undefined
+  /** Whether frames without signatures are read, as earlier versions have stored them. @default false */
+  readonly readsUnsigned?: boolean
 }
 
 /**
@@ -39,7 +50,9 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
+  const isSigned = version === FRAME_VERSION
+  if (!isSigned && !(edge.readsUnsigned && version === UNSIGNED_VERSION))
+    throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
@@ -67,6 +80,7 @@ export function decodeFrame(
   decoder.lastId = id
   const headers: Header[] = []
   let content: Whole | Chain | undefined
+  let attestation: Attestation | undefined
   if (flags & (FLAGS.whole | FLAGS.step)) {
     const count = input.uint(FRAME_LIMITS.headers)
     let child = id
@@ -79,12 +93,14 @@ export function decodeFrame(
         throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
       const parent = readId(input, table, decoder)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
-      headers.push({ id: child, parent, count: gradients, coverage })
+      const signature = isSigned ? readSignature(input) : undefined
+      headers.push({ id: child, parent, count: gradients, coverage, ...(signature && { signature }) })
       child = parent
     }
     // A whole predictor may come without its lineage; a step needs its parent.
     if (count === 0 && flags & FLAGS.step) throw new FrameError('step without a header')
     if (count > 0 && id.updates === 0) throw new FrameError('header of the starting predictor')
+    if (isSigned && flags & FLAGS.whole && count === 0 && id.updates > 0) attestation = readAttestation(input)
     content =
       flags & FLAGS.whole
         ? readWhole(input, shapes, decoder, transfer)
@@ -95,7 +111,32 @@ export function decodeFrame(
   if (flags & FLAGS.sum && sum === undefined) return edge.defer(sequence, bytes)
   input.finish()
   if (transfer > 0) decoder.fragments.release(transfer)
-  return { session, sequence, received, heldSum, id, request: (flags & FLAGS.request) !== 0, headers, content, sum }
+  const request = (flags & FLAGS.request) !== 0
+  return {
+    session,
+    sequence,
+    received,
+    heldSum,
+    id,
+    request,
+    headers,
+    content,
+    sum,
+    ...(attestation && { attestation })
+  }
+}
+
+function readSignature(input: Reader): Uint8Array | undefined {
+  const length = input.byte()
+  if (length === 0) return undefined
+  if (length !== SIGNATURE_BYTES) throw new FrameError(`signature of ${length} bytes; expected ${SIGNATURE_BYTES}`)
+  return input.raw(length)
+}
+
+function readAttestation(input: Reader): Attestation | undefined {
+  const signer = input.string(FRAME_LIMITS.origin)
+  const signature = readSignature(input)
+  return signature && { signer, signature }
 }
 
 /** Predictor id of the frame; mostly the same as that of the previous frame. */

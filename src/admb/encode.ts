@@ -69,6 +69,11 @@ export function encodeFrame(
       out.uint(count)
       writeRuns(out, coverages[i])
       writeId(out, parent, table, encoder)
+      writeSignature(out, frame.headers[i].signature)
+    }
+    if (frame.content.kind === 'whole' && coverages.length === 0 && frame.id.updates > 0) {
+      out.string(frame.attestation?.signer ?? '')
+      writeSignature(out, frame.attestation?.signature)
     }
     if (frame.content.kind === 'steps') {
       out.uint(frame.content.steps.length)
@@ -123,6 +128,11 @@ function writeId(out: Writer, id: PredictorId, table: ContributorTable, encoder:
   const origin = indexOfOrigin(id, table, encoder)
   if (origin >= 0) out.uint(origin)
   out.hex(id.digest)
+}
+
+function writeSignature(out: Writer, signature: Uint8Array | undefined): void {
+  out.byte(signature?.length ?? 0)
+  if (signature) out.raw(signature)
 }
 
 function writeRuns(out: Writer, runs: Runs): void {

@@ -1,6 +1,7 @@
 /** Composes and encodes the frames of a node, in fragments if they are large. */
 import type { Blocks } from '../learner/types.js'
 import type { Announcements } from './announcements.js'
+import type { Authenticity } from './authenticity.js'
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
@@ -22,9 +23,10 @@ export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 
   readonly buffers: BufferPool
   readonly current: CurrentPredictor
   readonly outbox: Outbox
-  readonly sums: OutgoingSums
+  readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
   readonly traffic: Traffic
+  readonly authenticity: Authenticity
 }
 
 export class FrameSender {
@@ -73,10 +75,12 @@ export class FrameSender {
 
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
-    const { current, sums, announcements } = this.#options
+    const { current, outgoingSums, announcements, authenticity } = this.#options
     const sequence = edge.nextSequence(period)
     const content = this.#outbox.content(edge, sequence, period)
-    const headers = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    const known = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    const headers = authenticity.sendable(known)
+    const isUnproven = content?.kind === 'whole' && headers.length === 0
     edge.encoder.makeRoom(maximumContributors(headers))
     const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.holdsSums
     const frame: SentFrame = {
@@ -88,7 +92,8 @@ export class FrameSender {
       request: edge.requestDue,
       headers,
       content,
-      sum: isSumSent ? sums.sum(edge, sequence, period) : undefined
+      attestation: isUnproven ? authenticity.attestation(current.predictor.id, current.attestation) : undefined,
+      sum: isSumSent ? outgoingSums.sum(edge, sequence, period) : undefined
     }
     edge.urgent = edge.requestDue = edge.replyDue = edge.sumDue = edge.ackPending = edge.ackDue = false
     return frame

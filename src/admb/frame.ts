@@ -9,10 +9,13 @@ import { type BlockSource, blockBytes } from './bytes.js'
 import type { Coverage, Runs } from './coverage.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
+import type { Attestation } from './signatures.js'
 import type { Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
-export const FRAME_VERSION = 2
+export const FRAME_VERSION = 3
+/** That of frames whose headers have no signatures, which are still read from storage. */
+export const UNSIGNED_VERSION = 2
 
 /** Bits of the flags byte. */
 export const FLAGS = {
@@ -23,7 +26,8 @@ export const FLAGS = {
   definitions: 16,
   fragmented: 32,
   fragment: 64,
-  announcement: 128
+  announcement: 128,
+  proof: 192
 } as const
 
 export interface Whole {
@@ -79,6 +83,8 @@ interface FrameOf<Sum> {
   /** Headers of `id` and its ancestors, newest first; empty for the starting predictor and in frames without content. */
   readonly headers: readonly Header[]
   readonly content: Whole | Chain | undefined
+  /** Who answers for a whole predictor without headers. */
+  readonly attestation?: Attestation
   readonly sum: Sum | undefined
 }
 

@@ -15,15 +15,16 @@
 import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
-import { type Coverage, segmentsOf } from './coverage.js'
+import type { Coverage } from './coverage.js'
 import type { OwnInfluence } from './influence.js'
 import type { JournalRecord, Recovered } from './journal.js'
 import type { LazyGrid } from './lazy-grid.js'
+import { isExpired, PastEpochs } from './past-epochs.js'
 import type { Header } from './predictor.js'
-import { type PredictorId, sameId } from './predictor-id.js'
+import type { PredictorId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
 import { Rounding } from './rounding.js'
-import { type Epoch, isAmong, isUsed, lostWith, type Segment } from './segments.js'
+import { isAmong, isUsed, lostWith, type Segment } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
 /** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
@@ -86,8 +87,7 @@ export class Ledger {
   #nextSegment = 1
   #epochNumber = 0
   #records: JournalRecord[] = []
-  /** Earlier epochs whose segments can still be carried over, oldest first. */
-  #epochs: Epoch[] = []
+  #past: PastEpochs
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
   #discarded = 0
@@ -100,6 +100,7 @@ export class Ledger {
     this.#influence = influence
     this.#marksElements = marksElements
     this.#carry = carry
+    this.#past = new PastEpochs(carry)
     this.#contributors = [contributor]
     this.#run = run
     this.#id = id
@@ -114,9 +115,9 @@ export class Ledger {
 
   /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
   recover({ epochs, segments, nextSegment }: Recovered): void {
-    this.#epochs = [...epochs]
+    this.#past = new PastEpochs(this.#carry, epochs)
     this.#nextSegment = nextSegment
-    this.#epochNumber = epochs.at(-1)?.number ?? 0
+    this.#epochNumber = this.#past.newest
     this.#records = []
     this.#begin(this.#id, segments)
   }
@@ -291,7 +292,7 @@ export class Ledger {
   ): void {
     this.close(period)
     this.#influence?.record(this.#sum, this.#count, this.#grid)
-    this.#epochs.push({
+    this.#past.add({
       number: this.#epochNumber,
       id: this.#id,
       contributor: this.#contributors[0],
@@ -301,10 +302,11 @@ export class Ledger {
       grid: this.#grid,
       settled: this.#settled
     })
-    const unused = this.#unused(next, lineage)
+    const { unused, settled } = this.#past.decide(next, lineage)
+    this.#settle(settled)
     this.releaseSums(period)
     this.#grid = grid
-    const needed = carries ? this.#needed(period) : new Set<Segment>()
+    const needed = carries ? this.#past.needed(period) : new Set<Segment>()
     this.#begin(
       next,
       unused.filter(segment => needed.has(segment))
@@ -312,15 +314,19 @@ export class Ledger {
     this.#dropEpochs(needed)
   }
 
+  #dropEpochs(needed: ReadonlySet<Segment>): void {
+    const lost = this.#past.drop(needed)
+    if (lost === undefined) return
+    this.#discarded += lost
+    if (this.#run === undefined) return
+    this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
+  }
+
   /** Starts an epoch. @param unused segments that are needed and that its lineage has not used, oldest first */
   #begin(id: PredictorId, unused: readonly Segment[]): void {
     this.#id = id
     this.#epochNumber++
-    this.#doubtful = new Set(
-      this.#epochs.flatMap(epoch =>
-        epoch.contributor !== this.#contributors[0] && sameId(epoch.id, id) ? epoch.segments : []
-      )
-    )
+    this.#doubtful = this.#past.doubtfulAt(id, this.#contributors[0])
     const list: Segment[] = []
     const open: Segment[] = []
     for (const segment of unused) {
@@ -365,7 +371,7 @@ export class Ledger {
   /** Adds the runs of this node to which the epochs refer. */
   mark(live: Set<number>): void {
     live.add(this.#contributors[0])
-    for (const { contributor } of this.#epochs) live.add(contributor)
+    this.#past.mark(live)
   }
 
   /** Whether the residual is older than carry-over allows for gradients. */
@@ -379,33 +385,6 @@ export class Ledger {
     return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
   }
 
-  /**
-   * Segments that `lineage` has certainly not used, oldest first; marks all segments as used or not. The newest own epochs on the
-   * lineage (one in each run that held the predictor) decide. The child of their predictor used a prefix of each of their lists.
-   * Earlier segments were decided when the first of them began. Later gradients cannot be on the lineage.
-   */
-  #unused({ updates }: PredictorId, lineage: readonly Header[]): Segment[] {
-    const [on, coverage] = this.#newestEpochsOn(lineage)
-    const first = on[0] ?? this.#epochs[0]
-    const candidates = new Set([...first.segments.slice(0, first.carried), ...first.open])
-    for (const { segments, carried } of this.#epochs.slice(this.#epochs.indexOf(first))) {
-      for (const segment of segments.slice(carried)) candidates.add(segment)
-    }
-    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
-    const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
-    for (const { segments } of this.#epochs) for (const segment of segments) segment.used = true
-    for (const segment of candidates) segment.used = segment.updates < known
-    const settled = new Map(first.settled)
-    for (const { segments, contributor, grid } of on) {
-      for (const segment of segments.slice(0, segmentsOf(coverage, contributor))) {
-        segment.used = true
-        if (grid && !settled.has(segment)) settled.set(segment, grid)
-      }
-    }
-    this.#settle(settled)
-    return [...candidates].filter(segment => !isUsed(segment)).sort((a, b) => a.number - b.number)
-  }
-
   /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */
   #settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
     if (this.#rounding === undefined) return
@@ -417,71 +396,16 @@ export class Ledger {
     this.#settled = now
   }
 
-  /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
-  #newestEpochsOn(lineage: readonly Header[]): [epochs: readonly Epoch[], coverage: Coverage] {
-    const oldest = Math.min(...this.#epochs.map(({ id }) => id.updates))
-    for (const { parent, coverage } of lineage) {
-      if (parent.updates < oldest) break
-      const on = this.#epochs.filter(({ id }) => sameId(id, parent))
-      if (on.length > 0) return [on, coverage]
-    }
-    return [[], { contributors: [], segments: [] }]
-  }
-
-  #isExpired({ sum, period }: Segment, now: number): boolean {
-    return sum === undefined || now - period > this.#carry
-  }
-
   /** Releases the vectors of segments that cannot be carried over any more. */
   releaseSums(period: number): void {
     this.#period = period
     let released = 0
     for (const segment of this.#retained) {
       const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)
-      if (!isExcess && !this.#isExpired(segment, period)) break
+      if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
       segment.sum = undefined
     }
     if (released > 0) this.#retained.splice(0, released)
-  }
-
-  /** Drops the oldest epochs as long as none of their segments is needed. */
-  #dropEpochs(needed: ReadonlySet<Segment>): void {
-    let expired = 0
-    for (; expired < this.#epochs.length; expired++) {
-      const { segments } = this.#epochs[expired]
-      if (segments.some(segment => needed.has(segment))) break
-      for (const segment of segments) {
-        if (--segment.epochs === 0 && !segment.used) this.#discarded += lostWith(segment)
-      }
-    }
-    if (expired === 0) return
-    // It is no longer known whether a lineage that left this one at a dropped epoch used these inputs.
-    const dropped = new Set(this.#epochs.slice(0, expired).flatMap(({ segments }) => segments))
-    for (const { segments } of this.#epochs) {
-      for (const segment of segments) if (isAmong(segment, dropped)) segment.remaining = []
-    }
-    this.#epochs = this.#epochs.slice(expired)
-    if (this.#run !== undefined) {
-      this.#records.push({ kind: 'dropped', before: this.#epochs[0]?.number ?? this.#epochNumber })
-    }
-  }
-
-  /** Segments that can be carried over or learned again, and recovered ones that decide whether these have been used. */
-  #needed(period: number): ReadonlySet<Segment> {
-    const needed = new Set<Segment>()
-    for (const { segments } of this.#epochs) {
-      for (const segment of segments) {
-        if (this.#isSpent(segment, period)) continue
-        for (let one: Segment | undefined = segment; one !== undefined; one = one.of) needed.add(one)
-      }
-    }
-    return needed
-  }
-
-  /** Whether the segment can be neither carried over nor learned again. */
-  #isSpent(segment: Segment, period: number): boolean {
-    if (!segment.isRecovered) return this.#isExpired(segment, period)
-    return period > this.#carry && (segment.used || segment.remaining.length === 0)
   }
 }

@@ -6,61 +6,38 @@
  * The simulator and the libp2p peer run the same code.
  */
 import { DivergenceError } from '../base/errors.js'
-import type { Blocks, Layout } from '../learner/types.js'
+import type { Blocks } from '../learner/types.js'
 import { Announcements, isAnnouncement } from './announcements.js'
+import { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable } from './contributors.js'
-import { contributorCount, covered, union } from './coverage.js'
+import { covered } from './coverage.js'
 import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
-import { decodeFrame } from './decode.js'
 import { Edge } from './edge.js'
+import { encodeProof, isProof } from './equivocation.js'
 import { ExchangedSums } from './exchanged-sums.js'
-import { isFragment } from './fragments.js'
-import type { ReceivedFrame, ReceivedSum } from './frame.js'
+import { FrameReceiver } from './frame-receiver.js'
 import { FrameSender } from './frame-sender.js'
 import { Gate } from './gate.js'
-import { checkInfluence, OwnInfluence } from './influence.js'
+import { OwnInfluence } from './influence.js'
 import { type JournalRecord, recover } from './journal.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
-import { checkCount, FRAME_LIMITS, MAX_BATCH, WAIT_BATCHES } from './limits.js'
-import { addUp, NeighbourSums } from './neighbour-sums.js'
+import { FRAME_LIMITS, MAX_BATCH, WAIT_BATCHES } from './limits.js'
+import { NeighbourSums } from './neighbour-sums.js'
+import { NodeStorage, type StoredBlocks } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
 import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
-import { compareIds, type PredictorId, sameId } from './predictor-id.js'
-import {
-  decodeSaved,
-  encodeSaved,
-  encodeSavedBlocks,
-  PredictorAssembler,
-  type Saved,
-  type SavedBlocks
-} from './saved.js'
-import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from './saved-steps.js'
-import { createStep, expand, maximumChainBytes, type Step } from './step.js'
-import { type OutgoingFragment, StreamingSum } from './streaming-sum.js'
+import { compareIds, type PredictorId } from './predictor-id.js'
+import type { Saved } from './saved.js'
+import { maximumChainBytes } from './step.js'
+import { Streaming } from './streaming.js'
+import type { OutgoingFragment } from './streaming-sum.js'
 import { Traffic, type TrafficBytes } from './traffic.js'
-import { BufferPool, byteLength, type Shapes, shapesOf } from './vectors.js'
-
-/** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
-export interface StoredBlocks {
-  readonly head: Uint8Array
-  readonly blocks: readonly Uint8Array[]
-  readonly steps?: readonly SavedSteps[]
-}
-
-/** A batch whose sum is expanded when it is read. */
-function expanded({ count, contributorCount }: Batch, step: Step, layout: Layout): Batch {
-  return {
-    count,
-    contributorCount,
-    get sum() {
-      return expand(step, layout)
-    }
-  }
-}
+import { Updater } from './updater.js'
+import { BufferPool, type Shapes, shapesOf } from './vectors.js'
 
 /** Contributors that are kept without being used. */
 const SPARE_CONTRIBUTORS = 4
@@ -85,14 +62,11 @@ const COMPACTION_PERIODS = 256
  */
 export class AdmbNode {
   readonly #options: AdmbOptions
-  /** The largest b. */
-  readonly #maxBatch: number
   readonly #shapes: Shapes
   readonly #current: CurrentPredictor
   readonly #outbox: Outbox
   readonly #table = new ContributorTable()
   readonly #selfIndex: number
-  readonly #contributor: Contributor
   readonly #influence: OwnInfluence | undefined
   readonly #ledger: Ledger
   readonly #edges = new Map<number, Edge>()
@@ -100,19 +74,22 @@ export class AdmbNode {
   readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
   readonly #sender: FrameSender
+  readonly #receiver: FrameReceiver
+  readonly #updater: Updater
+  readonly #streaming: Streaming
+  /** Stores the predictor and gives it to nodes outside the tree. */
+  readonly storage: NodeStorage
   readonly #gate: Gate
+  readonly #authenticity: Authenticity
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
   #effects: Effect[] = []
   #period = 0
-  #streaming: StreamingSum | undefined
   /** Period of the last change of predictor. */
   #switchedAt = 0
   /** Number of contributors above which those that are not used are removed. */
   #maxContributors = SPARE_CONTRIBUTORS
-  /** Allocates the blocks of a received sum. */
-  readonly #allocateSum = () => this.#buffers.take()
 
   constructor(options: AdmbOptions) {
     const [least, most] =
@@ -120,7 +97,6 @@ export class AdmbNode {
     if (!Number.isSafeInteger(least) || least < 1 || most > MAX_BATCH) {
       throw new RangeError(`batch must be an integer from 1 to ${MAX_BATCH}, not ${least}`)
     }
-    this.#maxBatch = most
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
     }
@@ -133,10 +109,11 @@ export class AdmbNode {
     const headers = carry === 0 && !journal ? 1 : lineage
     this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
-    this.#selfIndex = this.#table.indexOf({ origin: self, incarnation, nonce })
-    this.#contributor = { origin: self, incarnation, nonce }
+    const contributor: Contributor = { origin: self, incarnation, nonce }
+    this.#selfIndex = this.#table.indexOf(contributor)
     this.#buffers = new BufferPool(layout)
     this.#gate = new Gate(options.gate)
+    this.#authenticity = new Authenticity(options.signer, self, this.#table)
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
@@ -145,7 +122,7 @@ export class AdmbNode {
       id: initial.id,
       grid: gridOf(initial, options.rule),
       marksElements: options.marksElements,
-      run: journal ? this.#contributor : undefined,
+      run: journal ? contributor : undefined,
       influence: this.#influence
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
@@ -153,18 +130,40 @@ export class AdmbNode {
     this.#traffic = new Traffic(isLattice)
     if (wholeBytes > pushBytes && precedence === 'origin')
       this.#announcements = new Announcements(this.#edges, this.#current, this.#outbox)
-    this.#sender = new FrameSender({
+    const { rule, averaging, influence, fragmentBytes, allocate } = options
+    const parts = {
       shapes: this.#shapes,
       table: this.#table,
       buffers: this.#buffers,
       current: this.#current,
       outbox: this.#outbox,
-      sums: this.#outgoingSums,
+      outgoingSums: this.#outgoingSums,
       announcements: this.#announcements,
-      traffic: this.#traffic,
-      fragmentBytes: options.fragmentBytes,
-      allocate: options.allocate
+      ledger: this.#ledger,
+      sums: this.#sums,
+      authenticity: this.#authenticity
+    }
+    const traffic = this.#traffic
+    this.#sender = new FrameSender({ ...parts, traffic, fragmentBytes, allocate })
+    this.#receiver = new FrameReceiver({
+      ...parts,
+      rule,
+      influence,
+      maxBatch: most,
+      gate: this.#gate,
+      mayAdopt: (received, from) => this.#mayAdopt(received, from),
+      adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
+    this.#updater = new Updater({ ...parts, rule, averaging, contributor })
+    this.#streaming = new Streaming({
+      ...parts,
+      edges: this.#edges,
+      sender: this.#sender,
+      traffic,
+      influence,
+      fragmentBytes
+    })
+    this.storage = new NodeStorage(this.#current, this.#shapes, this.#table, options, this.#authenticity)
   }
 
   /** Layouts of parameters and rule state. */
@@ -296,17 +295,12 @@ export class AdmbNode {
       this.#ledger.discard(count)
       return
     }
-    const streamed = this.#streaming
-    const version = this.#outgoingSums.version
-    this.#streaming = undefined
+    const { version } = this.#outgoingSums
     const { batch } = this.#options
     if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
     this.#ledger.added(count, first)
     this.#outgoingSums.markChanged()
-    const isUpdated = this.#updateIfFull()
-    if (streamed?.isStep === isUpdated && streamed.isComplete(count, version))
-      this.#sender.finishStreaming(streamed, this.#period)
-    else streamed?.cancel()
+    this.#streaming.finish(count, version, this.#updateIfFull(), this.#period)
   }
 
   /**
@@ -316,34 +310,18 @@ export class AdmbNode {
    * @param isPeriodOver whether a period ends before all blocks are added, so that sums are due
    */
   startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
-    const { fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
-    this.cancelStreaming()
-    const { blocks } = this.#shapes.parameters
-    if (blocks.length === 1 || byteLength(this.#shapes.parameters) <= fragmentBytes || this.expected) return
-    const isStep = this.gradients + count >= this.needed
-    const sum = new StreamingSum(count, isStep, this.#outgoingSums.version, blocks.length, this.#ledger, this.#traffic)
-    for (const number of edges) {
-      const edge = this.#edges.get(number)
-      if (edge === undefined || edge.outgoingTransfer || edge.replyDue || edge.urgent || !this.#outbox.isInSync(edge))
-        continue
-      if (isStep) sum.addDestination(number, edge, this.#sums.selected())
-      else if (isPeriodOver || edge.sumDue) sum.addDestination(number, edge, this.#sums.selected(edge))
-    }
-    if (!sum.isEmpty) this.#streaming = sum
+    if (this.expected) this.cancelStreaming()
+    else this.#streaming.start(count, edges, this.gradients + count >= this.needed, isPeriodOver)
   }
 
   /** The accumulator contains a block's final gradients. @returns fragments that can be sent at once */
   blockReady(block: number): OutgoingFragment[] {
-    const { influence } = this.#options
-    // The votes of these gradients are known. Each block is ready once.
-    const ready = influence && block === 0 ? [influence.index, block] : [block]
-    return ready.flatMap(one => this.#streaming?.blockReady(one) ?? [])
+    return this.#streaming.blockReady(block)
   }
 
   /** The gradients announced with `startStreaming` will not be added as they were streamed. */
   cancelStreaming(): void {
-    this.#streaming?.cancel()
-    this.#streaming = undefined
+    this.#streaming.cancel()
   }
 
   /**
@@ -351,16 +329,7 @@ export class AdmbNode {
    * any state. Returns that of the predictor if there are no gradients.
    */
   lookAhead(): Blocks {
-    const { rule, averaging } = this.#options
-    const { id, parameters: before, average } = this.predictor
-    const { updates } = id
-    if (this.gradients === 0) return averaging.read?.(average, before) ?? average
-    const sum = this.#buffers.take()
-    const { count, coverages } = addUp(sum, this.#ledger.total(), this.#sums.selected())
-    const { parameters } = rule.step(this.predictor, sum, count, updates, contributorCount(union(coverages)))
-    this.#buffers.give(sum)
-    const next = averaging.average(average, parameters, updates, before)
-    return averaging.read?.(next, parameters) ?? next
+    return this.#updater.lookAhead()
   }
 
   /** Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated. */
@@ -373,8 +342,8 @@ export class AdmbNode {
     this.#announce()
     const { holdsSums } = this
     for (const edge of this.#edges.values()) {
-      const isRejected = edge.peerPredictor !== undefined && this.#gate.hasRejected(edge.peerPredictor)
-      if (!isRejected) this.#outbox.scheduleRetries(edge, this.#period)
+      if (edge.peerPredictor === undefined || !this.#isRefused(edge.peerPredictor))
+        this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
       if (!holdsSums && this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period))
         edge.sumDue = true
@@ -384,6 +353,12 @@ export class AdmbNode {
   /** An edge session starts. The driver chooses both numbers; `session` is the same at both ends. */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
+    if (this.#authenticity.isExcluded(peer)) {
+      this.#refuse(edge, peer)
+      return
+    }
+    for (const proof of this.#authenticity.proofs)
+      this.#effects.push({ kind: 'announced', edge, bytes: encodeProof(session, proof) })
     const { isOrdered = false } = this.#options
     const created = new Edge(
       session,
@@ -414,40 +389,47 @@ export class AdmbNode {
     this.#sums.limitList(edge)
     if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
-      if (isAnnouncement(bytes)) {
+      if (isProof(bytes)) this.#authenticity.receiveProof(bytes, edge.session)
+      else if (isAnnouncement(bytes)) {
         if (this.#announcements?.receive(edge, bytes)) this.#announce()
-      } else if (!isFragment(bytes)) this.#decode(edge, bytes)
-      else if (edge.decoder.fragments.receive(bytes, edge.session, this.#shapes) && edge.deferred) {
-        this.#decode(edge, edge.deferred)
-      }
+      } else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
     }
+    this.#exclude(isProof(bytes) ? edge : undefined)
   }
 
   /**
-   * Adopts a predictor received outside the tree (`save` of another node) if it is better.
+   * Adopts a predictor received outside the tree (`storage.save` of another node) if it is better.
    * @throws FrameError
    */
   offer(bytes: Uint8Array, from: string): void {
-    const saved = decodeSaved(bytes, this.#shapes, this.#table, this.#options.digest)
-    this.#current.checkHeaders(saved.lineage)
-    this.#offer(saved, from)
+    this.#offer(this.storage.read(bytes), from)
   }
 
   #offer(saved: Saved, from: string): void {
     const isRestored = from === this.#options.self
-    const received = { predictor: saved.predictor, steps: [] }
-    if (this.isBetter(saved.predictor.id) && (isRestored || this.#mayAdopt(received, from))) {
-      this.#adopt(saved.lineage, received, from)
+    const { predictor, lineage, attestation } = isRestored ? this.#authenticity.restored(saved) : saved
+    const received = { predictor, steps: [], attestation }
+    if (!this.isBetter(predictor.id)) return
+    if (!isRestored) {
+      this.#authenticity.check({ id: predictor.id, headers: lineage, attestation })
+      this.#exclude()
+    }
+    if (isRestored || this.#mayAdopt(received, from)) {
+      this.#adopt(lineage, received, from)
       this.#updateIfFull()
     }
   }
 
   /** Whether the predictor with this id is better than the current one. */
   isBetter(id: PredictorId): boolean {
-    return this.#current.compare(id) > 0 && !this.#gate.hasRejected(id)
+    return this.#current.compare(id) > 0 && !this.#isRefused(id)
+  }
+
+  #isRefused(id: PredictorId): boolean {
+    return this.#gate.hasRejected(id) || this.#authenticity.isExcluded(id.origin)
   }
 
   /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
@@ -458,47 +440,15 @@ export class AdmbNode {
     )
   }
 
-  /** The predictor and its lineage as self-contained bytes, for storage and for `offer`. */
-  save(saved: Saved = this.snapshot()): Uint8Array {
-    return encodeSaved(saved, this.#shapes, this.#table)
-  }
-
-  /** Content of `save` at this moment, to be encoded later. */
-  snapshot(): Saved {
-    return { predictor: this.predictor, lineage: this.lineage }
-  }
-
-  /** Restores what `save` returned in an earlier run. Call it before the first `connect`. */
+  /** Restores what `storage.save` returned in an earlier run. Call it before the first `connect`. */
   restore(bytes: Uint8Array): void {
     this.offer(bytes, this.#options.self)
     this.#effects = []
   }
 
-  /** The predictor block by block, for storage. */
-  saveBlocks(): SavedBlocks {
-    return encodeSavedBlocks(this.snapshot(), this.#table)
-  }
-
-  /** Upper bound of the bytes of the sums in `saveSteps`; undefined if the steps are not kept, or there are none. */
-  stepBytes(since: PredictorId): number | undefined {
-    const steps = this.#current.stepsFrom(since)
-    return steps && bytesOf(steps)
-  }
-
-  /** The steps from an ancestor of the predictor, for storage. Call it only if `stepBytes` is defined. */
-  saveSteps(since: PredictorId): SavedSteps {
-    const steps = this.#current.stepsFrom(since) ?? []
-    const headers = this.lineage.slice(0, steps.length)
-    return encodeSavedSteps({ id: this.predictor.id, headers }, steps, this.#table)
-  }
-
-  /** Restores what `saveBlocks` and `saveSteps` returned in an earlier run. Call it before the first `connect`. @throws FrameError */
-  restoreBlocks({ head, blocks, steps = [] }: StoredBlocks): void {
-    const assembler = new PredictorAssembler(head, blocks.length, this.#shapes, this.#table)
-    for (const block of blocks) assembler.add(block)
-    let saved = assembler.finish(this.#options.digest)
-    for (const record of steps) saved = replaySteps(saved, record, this.#shapes, this.#options, this.#table)
-    this.#offer(saved, this.#options.self)
+  /** Restores a stored predictor. Call it before the first `connect`. @throws FrameError */
+  restoreBlocks(stored: StoredBlocks): void {
+    this.#offer(this.storage.readBlocks(stored), this.#options.self)
     this.#effects = []
   }
 
@@ -556,85 +506,32 @@ export class AdmbNode {
     return edge && this.#sender.next(edge, this.#period)
   }
 
-  #decode(edge: Edge, bytes: Uint8Array): void {
-    const frame = decodeFrame(bytes, this.#shapes, this.#table, edge, this.#allocateSum)
-    if (frame === undefined) return
-    edge.deferred = undefined
-    this.#processFrame(edge, edge.exchanged?.absolute(frame) ?? frame)
-  }
-
-  #processFrame(edge: Edge, frame: ReceivedFrame): void {
-    if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch)
-    const comparison = this.#current.compare(frame.id)
-    const isBetter = this.#outbox.isBetter(frame.id, edge) && !this.#gate.hasRejected(frame.id)
-    const received = isBetter && frame.content ? this.#current.receive(frame) : undefined
-    const adopted = received && this.#mayAdopt(received, edge.peer) ? received : undefined
-    this.#checkInfluence(comparison === 0 ? this.predictor : adopted?.predictor, frame.sum)
-    if (received) edge.isDistrusted = adopted === undefined
-    if (received && !adopted) this.#announcements?.refused(edge)
-    if (edge.isDistrusted && received) edge.requestBackoff.advance(this.#period)
-    edge.received = frame.sequence
-    edge.acknowledge(frame.received, this.#period)
-    edge.peerPredictor = frame.id
-    const isRepeatedAnnouncement = frame.received === 0 && frame.sequence > 1
-    if (frame.content || frame.sum || frame.request || isRepeatedAnnouncement) edge.ackPending = true
-    if (adopted) {
-      this.#announcements?.delivered(edge)
-      this.#adopt(frame.headers, adopted, edge.peer)
-      // The neighbour may wait for it.
-      edge.ackDue = this.#announcements !== undefined
-    } else if (
-      isBetter &&
-      !edge.isDistrusted &&
-      (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)
-    ) {
-      edge.requested = frame.id
-      edge.requestDue = true
-      edge.requestBackoff.start(this.#period, edge.roundTrip)
+  /** Ends the sessions with makers against whom there is a new proof, and passes it on. @param source edge that has sent it */
+  #exclude(source?: Edge): void {
+    for (const proof of this.#authenticity.takeNew()) {
+      this.#effects.push({ kind: 'excluded', maker: proof.maker })
+      for (const [number, edge] of [...this.#edges]) {
+        if (edge.peer === proof.maker) {
+          this.disconnect(number)
+          this.#refuse(number, edge.peer)
+        } else if (edge !== source)
+          this.#effects.push({ kind: 'announced', edge: number, bytes: encodeProof(edge.session, proof) })
+      }
     }
-    if (comparison === 0 || adopted) {
-      // Share the object, so that later comparisons are by reference.
-      edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = this.predictor.id
-      edge.commonParent = this.lineage[0]?.parent
-      edge.encoder.acknowledgeSum(frame.heldSum)
-      edge.exchanged?.acknowledge(frame.heldSum, frame.received)
-      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
-    } else if (frame.sum) this.#buffers.give(frame.sum.sum)
-    if (frame.request && this.#outbox.isBehind(edge) && !this.#outbox.isInFlight(edge, this.#period))
-      edge.replyDue = true
-    this.#updateIfFull()
   }
 
-  /** @param at the predictor at which the sum was computed, if this node holds or adopts it @throws FrameError */
-  #checkInfluence(at: Predictor | undefined, { coverage, count = 0, sum = [] }: Partial<ReceivedSum> = {}): void {
-    const { influence, rule } = this.#options
-    if (influence && at && coverage)
-      checkInfluence(
-        influence,
-        at.parameters,
-        gridOf(at, rule),
-        { sum, count, coverage },
-        number => this.#table.contributor(number).origin
-      )
+  #refuse(edge: number, peer: string): void {
+    this.#effects.push({ kind: 'refused', edge, reason: `${peer} has signed different headers with one name` })
   }
 
   /** Asks the gate about whole predictors. */
-  #mayAdopt({ predictor, parent }: ReceivedPredictor, from: string): boolean {
+  #mayAdopt({ predictor, parent, attestation }: ReceivedPredictor, from: string): boolean {
+    const { id } = predictor
+    if (this.#authenticity.isExcluded(id.origin) || this.#authenticity.isExcluded(attestation?.signer ?? ''))
+      return false
     if (parent !== undefined || this.#gate.accepts(predictor, this.predictor)) return true
     this.#effects.push({ kind: 'rejected', predictor, from })
     return false
-  }
-
-  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
-    if (coverage === undefined) {
-      this.#buffers.give(sum)
-      return
-    }
-    // The same frame may have brought the predictor, which resets the contributor lists.
-    const current = edge.decoder.reorder(coverage)
-    edge.decoder.recordReceived(sequence, current, base)
-    this.#sums.store(edge, { sequence, count, coverage: current, sum })
-    this.#outgoingSums.markChanged()
   }
 
   /** Removes contributors to which neither edges nor headers nor own segments refer. */
@@ -658,12 +555,8 @@ export class AdmbNode {
   #updateIfFull(): boolean {
     if (this.gradients < this.needed || this.#isFinal) return false
     this.#announcements?.giveUp()
-    const sum = this.#buffers.take()
-    const { count, coverages } = addUp(sum, this.#ledger.close(this.#period), this.#sums.selected())
-    const coverage = union(coverages)
-    const batch = { sum, count, contributorCount: contributorCount(coverage) }
-    const predictor = this.#current.next(batch, this.#contributor)
-    if (predictor === undefined) {
+    const update = this.#updater.make(this.#period)
+    if (update === undefined) {
       if (!this.#dropOverflowingSums()) {
         throw new DivergenceError(
           `update ${this.predictor.id.updates + 1} gives numbers that are not finite: scale the features, or use a smaller step (--rule NAME,step=…)`
@@ -672,17 +565,9 @@ export class AdmbNode {
       this.#updateIfFull()
       return false
     }
-    const header: Header = { id: predictor.id, parent: this.predictor.id, count, coverage }
-    const step = createStep(sum, this.#shapes)
+    const { predictor, header, step, batch } = update
     this.#switchPredictor([header], { predictor, steps: [step] })
-    const isCompact = step.blocks.every(block => block instanceof Uint8Array)
-    if (isCompact) this.#buffers.give(sum)
-    this.#effects.push({
-      kind: 'updated',
-      predictor,
-      header,
-      batch: isCompact ? expanded(batch, step, this.#shapes.parameters) : batch
-    })
+    this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
   }
@@ -702,10 +587,7 @@ export class AdmbNode {
   #dropOverflowingSums(): boolean {
     let wasDropped = false
     for (const [number, edge] of this.#edges) {
-      if (!edge.neighbourSum?.count) continue
-      const { sum, count, coverage } = edge.neighbourSum
-      const alone = { sum, count, contributorCount: contributorCount(coverage) }
-      if (this.#current.next(alone, this.#contributor)) continue
+      if (edge.neighbourSum === undefined || !this.#updater.isOverflowing(edge.neighbourSum)) continue
       this.#sums.drop(edge)
       this.#outgoingSums.markChanged()
       this.#effects.push({ kind: 'refused', edge: number, reason: 'gradient sum would make the update non-finite' })

@@ -4,9 +4,15 @@ import type { Allocate } from './bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
+import type { Signer } from './signatures.js'
 
 /** Options of an `AdmbNode`. */
 export interface AdmbOptions extends Recipe {
+  /**
+   * Signs the headers of this node and verifies those of others, which must be signed then.
+   * @default headers have no signatures
+   */
+  readonly signer?: Signer
   /** Index (peer id) of this node. Among predictors with equally many updates, the lower origin wins. */
   readonly self: string
   /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
@@ -101,3 +107,5 @@ export type Effect =
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
+  /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
+  | { readonly kind: 'excluded'; readonly maker: string }

@@ -52,6 +52,8 @@ export interface Header {
   /** Number of gradients in the batch. */
   readonly count: number
   readonly coverage: Coverage
+  /** Of the maker, over all of the above; undefined if the header was made without a key. */
+  readonly signature?: Uint8Array
 }
 
 /** b of a predictor. */

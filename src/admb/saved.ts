@@ -11,6 +11,7 @@ import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
 import type { Header, Predictor } from './predictor.js'
+import type { Attestation } from './signatures.js'
 import type { Shapes } from './vectors.js'
 
 /** A saved predictor with the headers of its ancestors. */
@@ -18,6 +19,8 @@ export interface Saved {
   readonly predictor: Predictor
   /** Newest first; may be shorter than the number of updates. Empty for the starting predictor. */
   readonly lineage: readonly Header[]
+  /** Who answers for a predictor without headers. */
+  readonly attestation?: Attestation
 }
 
 /** Encodes a predictor for storage or transfer. */
@@ -32,6 +35,7 @@ export function encodeSaved(saved: Saved, shapes: Shapes, table: ContributorTabl
     request: false,
     headers: saved.lineage,
     content: { kind: 'whole', parameters, average, state },
+    attestation: saved.attestation,
     sum: undefined
   } as const
   return encodeFrame(frame, shapes, table, new CoverageEncoder())
@@ -52,7 +56,7 @@ export function decodeSaved(
     bytes,
     shapes,
     table,
-    { decoder: new CoverageDecoder(), isCurrent: () => true, defer: () => undefined },
+    { decoder: new CoverageDecoder(), isCurrent: () => true, defer: () => undefined, readsUnsigned: true },
     () => []
   )
   if (frame?.content?.kind !== 'whole') throw new FrameError('saved predictor has no vectors')
@@ -60,7 +64,8 @@ export function decodeSaved(
   if (digest && digest([parameters, average, state]) !== frame.id.digest) {
     throw new FrameError('content does not match its digest')
   }
-  return { predictor: { id: frame.id, parameters, average, state }, lineage: frame.headers }
+  const { id, headers: lineage, attestation } = frame
+  return { predictor: { id, parameters, average, state }, lineage, ...(attestation && { attestation }) }
 }
 
 /** A saved predictor, one record per block (per layer of a network), none of which is as large as the model. */
@@ -74,18 +79,23 @@ export interface SavedBlocks {
 const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, average: { blocks: [] }, state: { blocks: [] } }
 
 /** The blocks are encoded lazily. */
-export function encodeSavedBlocks({ predictor, lineage }: Saved, table: ContributorTable): SavedBlocks {
+export function encodeSavedBlocks({ predictor, lineage, attestation }: Saved, table: ContributorTable): SavedBlocks {
   const { id, parameters, average, state } = predictor
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const length = parameters.length + (isAveraged ? average.length : 0) + state.length
   const blockAt = (index: number) =>
     [...predictor.parameters, ...(isAveraged ? predictor.average : []), ...predictor.state][index]
-  return { head: encodeLineage({ id, headers: lineage }, table), blocks: encodeEach(length, blockAt) }
+  return { head: encodeLineage({ id, headers: lineage }, table, attestation), blocks: encodeEach(length, blockAt) }
 }
 
 /** An id and a lineage, without vectors. */
-export function encodeLineage({ id, headers }: AuditedLineage, table: ContributorTable): Uint8Array {
-  return encodeSaved({ predictor: { id, parameters: [], average: [], state: [] }, lineage: headers }, NO_BLOCKS, table)
+export function encodeLineage(
+  { id, headers }: AuditedLineage,
+  table: ContributorTable,
+  attestation?: Attestation
+): Uint8Array {
+  const predictor = { id, parameters: [], average: [], state: [] }
+  return encodeSaved({ predictor, lineage: headers, attestation }, NO_BLOCKS, table)
 }
 
 /** Reads the head of `encodeSavedBlocks`. @throws FrameError */
@@ -135,7 +145,7 @@ export class PredictorAssembler {
   }
 
   finish(digest: Digest): Saved {
-    const { predictor, lineage } = this.#saved
+    const { predictor, lineage, attestation } = this.#saved
     const count = this.#shapes.parameters.blocks.length
     const states = this.#layouts.length - this.#shapes.state.blocks.length
     if (this.#blocks.length < this.#layouts.length) throw new FrameError('saved predictor has too few blocks')
@@ -146,6 +156,6 @@ export class PredictorAssembler {
     if (digest([parameters, average, state]) !== predictor.id.digest) {
       throw new FrameError('content does not match its digest')
     }
-    return { predictor: { id: predictor.id, parameters, average, state }, lineage }
+    return { predictor: { id: predictor.id, parameters, average, state }, lineage, ...(attestation && { attestation }) }
   }
 }

@@ -42,7 +42,7 @@ export function hasFreeSlot(table: Float32Array): boolean {
 
 /** Whether a name can be added to a table. */
 export function fitsTable(name: string): boolean {
-  const length = Buffer.byteLength(name)
+  const length = bytesOf(name).length
   return length > 0 && length <= MAX_NAME_BYTES
 }
 
@@ -99,7 +99,7 @@ export function growingRule(rule: UpdateRule, named: readonly string[]): UpdateR
 }
 
 function addRecord(block: Float32Array, at: number, name: string): void {
-  const bytes = Buffer.from(name)
+  const bytes = bytesOf(name)
   block[at]++
   block[at + 1] += hashOf(name, 1) & 0xfff
   block[at + 2] += hashOf(name, 2) & 0xfff
@@ -119,15 +119,19 @@ function nameIn(block: Float32Array, at: number): string | undefined {
     if (!(Number.isInteger(byte) && byte >= 0 && byte <= (i < length ? 255 : 0))) return undefined
     if (i < length) bytes[i] = byte
   }
-  const name = Buffer.from(bytes).toString('utf8')
+  const name = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
   const isIntact = [1, 2].every(i => block[at + i] / count === (hashOf(name, i) & 0xfff))
-  return isIntact && Buffer.byteLength(name) === length ? name : undefined
+  return isIntact && bytesOf(name).length === length ? name : undefined
+}
+
+function bytesOf(name: string): Uint8Array {
+  return new TextEncoder().encode(name)
 }
 
 /** FNV-1a over the bytes, with a finaliser. */
 function hashOf(name: string, seed: number): number {
   let hash = Math.imul(seed + 1, 0x9e3779b1) ^ 0x811c9dc5
-  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193)
+  for (const byte of bytesOf(name)) hash = Math.imul(hash ^ byte, 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   return (hash ^ (hash >>> 13)) >>> 0
 }

@@ -101,7 +101,7 @@ function fits(blocks: Blocks, lengths: readonly number[]): boolean {
 }
 
 function bits(groups: readonly Blocks[]): string {
-  return groups.flatMap(blocks => blocks.map(block => Buffer.from(block.slice().buffer).toString('hex'))).join()
+  return groups.flatMap(blocks => blocks.map(block => new Uint32Array(block.slice().buffer).join(' '))).join()
 }
 
 function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>): OptionError {

@@ -1,5 +1,5 @@
 /** Content digests of predictors: equal parameters, average and state have equal digests on every machine. */
-import { createHash } from 'node:crypto'
+import { createSha256 } from '#platform'
 import type { Blocks, Digest } from './types.js'
 
 /** 128 bits. */
@@ -7,8 +7,10 @@ export const HEX_DIGITS = 32
 const hostIsLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1
 
 function littleEndian(block: Float32Array): Uint8Array {
-  const bytes = new Uint8Array(block.buffer, block.byteOffset, block.byteLength)
-  return hostIsLittleEndian ? bytes : Buffer.from(bytes).swap32()
+  if (hostIsLittleEndian) return new Uint8Array(block.buffer, block.byteOffset, block.byteLength)
+  const view = new DataView(new ArrayBuffer(block.byteLength))
+  for (const [i, value] of block.entries()) view.setFloat32(4 * i, value, true)
+  return new Uint8Array(view.buffer)
 }
 
 /**
@@ -16,11 +18,9 @@ function littleEndian(block: Float32Array): Uint8Array {
  * blocks; for each block its length and the bits of its elements. Numbers are unsigned 32-bit, and everything is little endian.
  */
 export const digest: Digest = (blocks: readonly Blocks[]): string => {
-  const hash = createHash('sha256')
+  const hash = createSha256()
   const number = (value: number): void => {
-    const bytes = Buffer.alloc(4)
-    bytes.writeUInt32LE(value)
-    hash.update(bytes)
+    hash.update(Uint8Array.of(value, value >>> 8, value >>> 16, value >>> 24))
   }
   number(blocks.length)
   for (const group of blocks) {

@@ -4,6 +4,7 @@
  */
 import type { CustomLoss } from './custom.js'
 import { portableExp } from './exp.js'
+import { portableLog, portableLog1p } from './log.js'
 import type { OutcomeKind } from './metrics/index.js'
 import type { TargetScale } from './target-scale.js'
 
@@ -21,7 +22,7 @@ export const logistic: ScalarLoss = {
   classifies: true,
   value(score, label) {
     const t = label > 0 ? score : -score
-    return Math.log1p(portableExp(-Math.abs(t))) - Math.min(t, 0)
+    return portableLog1p(portableExp(-Math.abs(t))) - Math.min(t, 0)
   },
   slope: (score, label) => logisticSlope(score, 2 * label - 1),
   predict: sigmoid,
@@ -111,7 +112,7 @@ export function logSumExp(scores: Float64Array): number {
   const top = scores[largest(scores)]
   let sum = 0
   for (let c = 0; c < scores.length; c++) sum += portableExp(scores[c] - top)
-  return top + Math.log(sum)
+  return top + portableLog(sum)
 }
 
 /**

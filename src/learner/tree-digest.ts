@@ -1,5 +1,5 @@
 /** The digest of linear models: a few changed elements cost a few hashes, whatever the size of the model. */
-import { createHash } from 'node:crypto'
+import { createSha256 } from '#platform'
 import { HEX_DIGITS } from './digest.js'
 import { MAX_BUNDLE, MerkleTree } from './merkle.js'
 import type { Blocks, Digest, IncrementalDigest } from './types.js'
@@ -57,16 +57,18 @@ function bundlesOf(groups: readonly Blocks[]): Bundle[] {
 }
 
 function finished(groups: readonly Blocks[], bundles: readonly Bundle[]): string {
-  const hash = createHash('sha256')
-  const number = (value: number) => hash.update(Uint32Array.of(value))
+  const hash = createSha256()
+  const add = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
+    hash.update(new Uint8Array(buffer, byteOffset, byteLength))
+  const number = (value: number) => add(Uint32Array.of(value))
   number(groups.length)
   for (const blocks of groups) {
     number(blocks.length)
     for (const block of blocks) {
       number(block.length)
-      if (block.length < MIN_TREE_LENGTH) hash.update(block)
+      if (block.length < MIN_TREE_LENGTH) add(block)
     }
   }
-  for (const { tree } of bundles) hash.update(tree.top)
+  for (const { tree } of bundles) add(tree.top)
   return hash.digest('hex').slice(0, HEX_DIGITS)
 }

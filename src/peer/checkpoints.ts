@@ -93,13 +93,13 @@ export class Checkpoints {
     if (this.#whole === undefined) return false
     if (sameId(last, id)) return true
     const { updates, bytes, stepBytes } = this.#whole
-    const added = node.stepBytes(last)
+    const added = node.storage.stepBytes(last)
     return added !== undefined && stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
   }
 
   #writeSteps(last: PredictorId, start: number): void {
     const { node } = this.#options
-    const steps = sameId(last, node.predictor.id) ? undefined : node.saveSteps(last)
+    const steps = sameId(last, node.predictor.id) ? undefined : node.storage.saveSteps(last)
     const buffers = steps ? [steps.head, steps.sums] : []
     if (this.#whole) this.#whole.stepBytes += sizeOf(buffers)
     this.#post(buffers, start, this.#stepsPace, state => ({ kind: 'checkpoint-steps', ...state, steps }))
@@ -107,7 +107,7 @@ export class Checkpoints {
 
   #writeWhole(start: number): void {
     const { node } = this.#options
-    const { head, blocks: encoded } = node.saveBlocks()
+    const { head, blocks: encoded } = node.storage.saveBlocks()
     const blocks = [...encoded]
     this.#whole = { updates: node.predictor.id.updates, bytes: sizeOf([head, ...blocks]), stepBytes: 0 }
     this.#post([head, ...blocks], start, this.#wholePace, state => ({ kind: 'checkpoint', ...state, head, blocks }))
@@ -140,7 +140,7 @@ export class Checkpoints {
     const middle = lineage[Math.floor(lineage.length / 2)]?.id.updates ?? 0
     if (middle <= this.#keptUpdates) return undefined
     this.#keptUpdates = node.predictor.id.updates
-    return node.saveBlocks().head
+    return node.storage.saveBlocks().head
   }
 }
 

@@ -82,7 +82,8 @@ export class InputLog {
       last.first + last.count !== first
     ) {
       const place = rows.positionAfter?.(row)
-      piece = { first, count: 0, from: rows, row, place, copy: place === undefined ? new RowBuffer() : undefined }
+      const copy = place === undefined || rows.forwardOnly ? new RowBuffer() : undefined
+      piece = { first, count: 0, from: rows, row, place, copy }
       this.#pieces.push(piece)
     }
     const { copy } = piece as OpenPiece

@@ -12,6 +12,7 @@ import {
   startingPredictor
 } from '../admb/index.js'
 import { extendsTable, LossGate } from '../learner/index.js'
+import { createHeaderSigner } from '../network/header-signer.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
@@ -81,6 +82,7 @@ export class LearnerLoop {
     const fragmentBytes = FRAGMENT_BYTES
     const options = {
       ...recipe,
+      signer: init.signing && createHeaderSigner(init.signing),
       self,
       incarnation,
       nonce,
@@ -359,6 +361,11 @@ export class LearnerLoop {
           `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one and than an untrained one`
         )
         break
+      case 'excluded':
+        this.#warnings.warn(
+          `${effect.maker} has signed two different updates with one name: nothing of it is accepted any more`
+        )
+        break
       default:
         effect satisfies never
     }
@@ -416,7 +423,7 @@ export class LearnerLoop {
 
   #sendSaved(id: number): void {
     this.#writeJournal()
-    const bytes = this.#node.save()
+    const bytes = this.#node.storage.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
   }
 }

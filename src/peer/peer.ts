@@ -88,7 +88,7 @@ export class Peer extends EventEmitter {
       const networkId = await networkIdOf(options, store)
       network = await openNetwork(options, key, networkId)
       const run = await store?.begin(specText(options.spec), networkId)
-      const init = await learnerInit(options, network.id, run, store)
+      const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
       learner = new LearnerHandle(init)
       return new Peer(options, key, store, network, learner, init, await learner.ready)
     } catch (error) {

@@ -1,6 +1,7 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
+import type { HeaderKey } from '../network/header-signer.js'
 import {
   createNetwork,
   decodeIdentityKey,
@@ -60,6 +61,7 @@ export async function openNetwork(
 export async function learnerInit(
   options: PeerOptions,
   self: string,
+  signing: HeaderKey,
   run: StartedRun | undefined,
   store: Store | undefined
 ): Promise<LearnerInit> {
@@ -85,6 +87,7 @@ export async function learnerInit(
     plugins: options.plugins ?? [],
     execution,
     self,
+    signing,
     incarnation: run?.incarnation ?? 1,
     nonce: run?.nonce ?? drawNonce(),
     period,

@@ -5,6 +5,7 @@
 import type { PredictorId, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
+import type { HeaderKey } from '../network/header-signer.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
@@ -49,6 +50,11 @@ export interface UnfinishedRun {
   readonly pending?: Readonly<Record<'labels' | 'offsets' | 'indices' | 'values', readonly number[]>> & {
     readonly weights?: readonly number[]
   }
+  /**
+   * The running average, if the stored predictor contains it in another form, from which it follows up to rounding only: the float32
+   * numbers of each block (little-endian), in base64.
+   */
+  readonly average?: readonly string[]
 }
 
 /** An encoded predictor, as returned by `AdmbNode.saveBlocks` and `saveSteps`. */
@@ -77,6 +83,8 @@ export interface LearnerInit {
   readonly execution: Execution | undefined
   /** This peer's id. */
   readonly self: string
+  /** With which headers are signed; undefined if they are not, for tests. */
+  readonly signing?: HeaderKey
   readonly incarnation: number
   readonly nonce: number
   /** T in milliseconds. */

@@ -41,6 +41,12 @@ export interface CustomReader {
   readonly repeatable?: boolean
   /** Whether inputs have a position, from which another run can continue. @default false */
   readonly hasPositions?: boolean
+  /**
+   * Whether a position only says where to continue, and earlier inputs cannot be read again, as with a queue. A peer with a state
+   * directory then stores the inputs themselves until updates have used them.
+   * @default false
+   */
+  readonly forwardOnly?: boolean
   /** The position after the last input that exists, for `from: 'now'`. @default `now` is refused */
   now?(): unknown
   /**
@@ -82,7 +88,7 @@ export async function openCustom(
     throw new StreamOptionsError(`unknown reader '${format}' (known: ${names}): load the plug-in that provides it`)
   }
   const reader = await factory(data)
-  const { dimension, classes, repeatable = true, hasPositions = false } = reader
+  const { dimension, classes, repeatable = true, hasPositions = false, forwardOnly } = reader
   const shift = constant ? 1 : 0
   const context: ReadContext = { signal, notice: line => onNotice?.(line) }
   return {
@@ -91,6 +97,7 @@ export async function openCustom(
     skipped: 0,
     repeatable,
     replayable: repeatable || hasPositions,
+    forwardOnly,
     async locate(from) {
       if (from === 'now' && reader.now !== undefined) return reader.now()
       throw new StreamOptionsError(`${format} has no position ${from}: leave from out`)

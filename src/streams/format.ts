@@ -58,6 +58,8 @@ export interface Reader {
   readonly repeatable: boolean
   /** Whether another reader of the same input yields the same rows again. @default repeatable */
   readonly replayable?: boolean
+  /** As in `Rows`. */
+  readonly forwardOnly?: boolean
   /** Checks the `source` of a stored position. @default every position is valid */
   verify?(source: unknown): Promise<Verified>
   /** The `source` of the end, or of an offset. @throws StreamOptionsError @default none has a meaning */

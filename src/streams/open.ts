@@ -184,11 +184,12 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
     throw new StreamOptionsError('lags need rows in their order: leave shuffleWindow and holdout out')
   }
   if (!options.scaleLater && preparation !== undefined) rows = preparation.rows(rows)
-  const { replayable = reader.repeatable } = reader
+  const { replayable = reader.repeatable, forwardOnly } = reader
   for await (const batch of rows) {
     options.signal?.throwIfAborted()
     progress.rows += batch.size
-    yield replayable ? batch : { ...batch, positionAfter: undefined }
+    if (!replayable) yield { ...batch, positionAfter: undefined }
+    else yield forwardOnly ? { ...batch, forwardOnly } : batch
   }
 }
 

@@ -18,6 +18,8 @@ export interface Rows extends Examples {
   readonly mark?: Mark
   /** The position after the first `count` rows of the batch; undefined if the input cannot be replayed. */
   readonly positionAfter?: (count: number) => StreamPosition
+  /** Whether the input continues after a position, but does not give these rows again. @default false */
+  readonly forwardOnly?: boolean
 }
 
 export class RowBuffer {

@@ -2,7 +2,7 @@
 import { addedClasses, type Blocks, type SerialTrainer } from '../learner/index.js'
 import { NEW_CLASS, type Rows } from '../streams/index.js'
 import { growingNames } from './learning-spec.js'
-import type { OpenLearningSpec } from './task.js'
+import type { OpenLearningSpec } from './spec.js'
 
 export class ClassNumbers {
   /** The names of all classes, to which new ones are appended; undefined if the model has no room for more. */

@@ -3,12 +3,12 @@
  * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
  */
 import { isFeature, Layout, murmur3, type SavedMoments } from '../streams/index.js'
-import { type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
+import { type FeatureSpec, type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
 
 const NOTHING = new Uint8Array(0)
 
 /** A column of the table, with the indices of its weights. */
-interface ColumnEntry {
+export interface ColumnEntry {
   readonly name: string
   readonly kind: string
   /** Interaction: its columns. Lag: the column, and how many rows earlier. */
@@ -42,14 +42,21 @@ export function predictorMetadata(
     spec: specText(spec),
     ...(!predictsNumbers(spec) && { classes: JSON.stringify(classes) }),
     ...(constant && { constant: '0' }),
-    ...(table && { columns: JSON.stringify(columnsOf(table, constant ? 1 : 0, moments)) }),
+    ...(table && { columns: JSON.stringify(columnsOf(spec.features, moments)) }),
     ...(table && table.hashed > 0 && hashedOf(table, constant ? 1 : 0)),
     ...(scale && { target: JSON.stringify(scale) }),
     ...(moments && { scaling: JSON.stringify(moments) })
   }
 }
 
-function columnsOf(table: Layout, first: number, moments: SavedMoments = []): ColumnEntry[] {
+/** The columns of the features of a table; undefined without columns. */
+export function columnsOf(
+  { columns, hashBits, constant }: FeatureSpec,
+  moments: SavedMoments = []
+): ColumnEntry[] | undefined {
+  if (columns === undefined) return undefined
+  const table = new Layout(columns, hashBits)
+  const first = constant ? 1 : 0
   const running = new Map(moments.map(([feature, ...moment]) => [feature, moment]))
   const products = new Set(table.derived.products.map(one => one.feature))
   return table.columns.filter(isFeature).map(({ name, kind, of, rows, feature, indicator, seed, mean, deviation }) => {

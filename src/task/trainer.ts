@@ -12,7 +12,8 @@ import {
   SerialTrainer
 } from '../learner/index.js'
 import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
-import { closed, type OpenLearningSpec } from './task.js'
+import type { OpenLearningSpec } from './spec.js'
+import { closed } from './task.js'
 
 export interface RunningTrainer {
   readonly trainer: SerialTrainer

@@ -2,7 +2,7 @@
  * Bytes of the messages on one edge: JSON, compressed with the last large message in the same direction as dictionary, because
  * successive reports differ little. Messages must arrive complete and in order, which sessions guarantee.
  */
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { deflateRaw, inflateRaw } from '#platform'
 import { StatusError } from './status.js'
 import type { StatusMessage } from './status-message.js'
 
@@ -15,12 +15,12 @@ const LEAST_DICTIONARY = 400
 const WINDOW = 32 * 1024
 
 export class StatusCodec {
-  #sent: Buffer | undefined
-  #received: Buffer | undefined
+  #sent: Uint8Array | undefined
+  #received: Uint8Array | undefined
 
   encode(message: StatusMessage): Uint8Array {
-    const json = Buffer.from(JSON.stringify(message))
-    const bytes = deflateRawSync(json, { level: 6, dictionary: this.#sent })
+    const json = new TextEncoder().encode(JSON.stringify(message))
+    const bytes = deflateRaw(json, { dictionary: this.#sent })
     this.#sent = dictionaryOf(json) ?? this.#sent
     return bytes
   }
@@ -28,15 +28,15 @@ export class StatusCodec {
   /** @throws StatusError if the bytes are not compressed JSON of at most 128 KiB */
   decode(bytes: Uint8Array): unknown {
     try {
-      const json = inflateRawSync(bytes, { dictionary: this.#received, maxOutputLength: MAX_JSON_BYTES })
+      const json = inflateRaw(bytes, { dictionary: this.#received, limit: MAX_JSON_BYTES })
       this.#received = dictionaryOf(json) ?? this.#received
-      return JSON.parse(json.toString())
+      return JSON.parse(new TextDecoder().decode(json))
     } catch (error) {
       throw new StatusError(`the report is not compressed JSON: ${(error as Error).message}`)
     }
   }
 }
 
-function dictionaryOf(json: Buffer): Buffer | undefined {
+function dictionaryOf(json: Uint8Array): Uint8Array | undefined {
   return json.length < LEAST_DICTIONARY ? undefined : json.subarray(0, WINDOW)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { generateToken, type HttpServer, servePage } from '../../src/server/index.js'
 import { type NetworkStatus, NetworkView } from '../../src/view/index.js'
-import { findChromium, launch, open, seriousProblems } from '../support/browser.js'
+import { launchIfFound, open, seriousProblems } from '../support/browser.js'
 import { makeCertificate } from '../support/certificate.js'
 import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
 
@@ -45,13 +45,8 @@ describe('the page', function () {
   let peers: PeerProcess[]
 
   before(async function () {
-    const executable = findChromium()
-    if (executable === undefined) {
-      console.log('    skipped: no Chromium found (apt-get install chromium, or set ADMB_CHROMIUM to its path)')
-      this.skip()
-    }
+    browser = (await launchIfFound()) ?? this.skip()
     mkdirSync(ARTIFACTS, { recursive: true })
-    browser = await launch(executable)
     const common = ['--data', 'digits', '--batch', '32', '--period', '20', '--rate', '150', '--passes', '100']
     const start = (index: number, ...more: string[]) =>
       processes.start(...common, '--name', `peer ${index}`, '--shard', `${index}/3`, ...more).ready()
@@ -90,7 +85,7 @@ describe('the page', function () {
     await shown('what is learned', async () =>
       /learns to predict the label \(10 classes\), in the data digits/.test((await learned.textContent()) ?? '')
     )
-    assert.equal(await own.page.locator('#links a').count(), 4)
+    assert.equal(await own.page.locator('#links a').count(), 5)
     assert.equal(await all.page.locator('#links').isHidden(), true)
     assert.equal(await own.page.locator('#reference-note').isHidden(), true)
     await shot(own.page, 'whole')

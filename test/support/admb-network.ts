@@ -88,7 +88,7 @@ export class World {
     this.predictors.set(formatId(this.start.id), this.start)
     this.hosts = options.origins.map(origin => {
       const node = this.#node(origin, 1)
-      return { origin, incarnation: 1, node, disk: node.save(), bytes: 0, period: 0, since: 0 }
+      return { origin, incarnation: 1, node, disk: node.storage.save(), bytes: 0, period: 0, since: 0 }
     })
   }
 
@@ -145,7 +145,7 @@ export class World {
   }
 
   checkpoint(h: number): void {
-    this.hosts[h].disk = this.hosts[h].node.save()
+    this.hosts[h].disk = this.hosts[h].node.storage.save()
   }
 
   /** The node loses memory and links; the disk has the last checkpoint and the incarnation. */
@@ -306,6 +306,8 @@ export class World {
       link?.inFlight[link.ends[0] === h ? 1 : 0].push(effect.bytes)
       return
     }
+    assert.notEqual(effect.kind, 'excluded')
+    if (effect.kind === 'excluded') return
     const { predictor } = effect
     const key = formatId(predictor.id)
     const known = this.predictors.get(key)

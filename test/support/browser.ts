@@ -24,6 +24,14 @@ function isExecutable(path: string): boolean {
   }
 }
 
+/** Starts Chromium; undefined, with a word, if there is none, so that the tests are skipped. */
+export async function launchIfFound(): Promise<Browser | undefined> {
+  const executablePath = findChromium()
+  if (executablePath !== undefined) return launch(executablePath)
+  console.log('    skipped: no Chromium found (apt-get install chromium, or set ADMB_CHROMIUM to its path)')
+  return undefined
+}
+
 export function launch(executablePath: string): Promise<Browser> {
   // Chromium's sandbox does not work for root, which is the user in containers.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
+import { type AdmbNode, type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
 import { latticeRule } from '../../src/learner/index.js'
 import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
 
@@ -84,4 +84,17 @@ export const latticeToy: Recipe = {
     },
     { batch: 1 }
   )
+}
+
+/** Delivers all frames between two nodes on edge 1, for some periods. */
+export function exchange(a: AdmbNode, b: AdmbNode): void {
+  for (let round = 0; round < 6; round++) {
+    for (const [from, to] of [
+      [a, b],
+      [b, a]
+    ]) {
+      from.tick()
+      for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
+    }
+  }
 }

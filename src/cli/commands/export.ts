@@ -45,11 +45,13 @@ Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of docs/models.md and metadata as of GET /predictor. --weights reads them, and
 the formats json and vw-text, which like csv are for linear models. A model with
-frozen layers or adapters needs --weights: they are merged.
+frozen layers or adapters needs --weights: they are merged. Format onnx has the
+scaling of numbers and the class names in the graph, and the metadata of admb.
 
 Examples:
   admb export --dir model --out exported
   admb export --dir model --layout admb --out exported --json
+  admb export --dir model --format onnx --out model.onnx
   admb export --dir model --format csv --data mine.csv --out weights.csv`
     )
   return withCommon(command).action(exportPredictor)
@@ -82,6 +84,15 @@ async function exportPredictor(given: Flags): Promise<void> {
   const { dir, out, format, layout, json } = flags
   const stored = await loadStored(dir, undefined)
   const { id } = stored.predictor
+  if (format === 'onnx') {
+    if (layout !== undefined) throw new UsageError('--layout is for safetensors: leave it out with --format onnx')
+    if (flags.data !== undefined)
+      throw new UsageError('--data names the features of json, csv and vw-text: leave it out')
+    writeNew(out, await onnxOf(stored, flags))
+    if (json) printJson({ command: 'export', format, files: [out], predictor: id })
+    else print(`written to ${out}`)
+    return
+  }
   if (format !== 'safetensors') {
     if (layout !== undefined) throw new UsageError(`--layout is for safetensors: leave it out with --format ${format}`)
     if (flags.weights !== undefined) throw new UsageError('--weights is for networks: leave it out')
@@ -120,6 +131,16 @@ async function writeFolder(stored: Stored, { out, weights, predictWith = 'averag
   return { layout, files: writeNetwork(out, { spec: spec.network, model: networkModel(spec.network), blocks }, layout) }
 }
 
+async function onnxOf({ spec: stored, predictor, scaling }: Stored, flags: Flags): Promise<Uint8Array> {
+  const serving = flags.predictWith ?? 'average'
+  const served = serving === 'current' ? predictor.parameters : predictor.average
+  const { spec, blocks } = await whole(stored, served, flags.weights)
+  const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+  const { onnxModel } = await import('../../task/onnx.js')
+  const source = { spec, blocks, updates: predictor.id.updates, moments }
+  return onnxModel(source, { predictor: JSON.stringify(predictor.id), serving })
+}
+
 /** The weights of a linear model, as text. */
 async function writeLinear(stored: Stored, flags: Flags, write: (model: LinearModel) => string): Promise<void> {
   const { predictor, scaling } = stored
@@ -142,13 +163,16 @@ async function writeLinear(stored: Stored, flags: Flags, write: (model: LinearMo
     nameOf: feature => (names.isConstant(feature) ? 'constant' : names.nameOf(feature)),
     isNamed: feature => names.isNamed(feature)
   })
+  writeNew(flags.out, text)
+}
+
+function writeNew(out: string, content: string | Uint8Array): void {
   try {
-    writeFileSync(flags.out, text, { flag: 'wx' })
+    writeFileSync(out, content, { flag: 'wx' })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST')
-      throw new UsageError(`${flags.out} already exists and is not overwritten: give another --out`)
-    throw new UsageError(`cannot write ${flags.out} (${code}): check the path after --out`)
+    if (code === 'EEXIST') throw new UsageError(`${out} already exists and is not overwritten: give another --out`)
+    throw new UsageError(`cannot write ${out} (${code}): check the path after --out`)
   }
 }
 

@@ -5,7 +5,15 @@ import { formatBytes } from '../../base/format-bytes.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
-import { executionOf, parseModelWord, withExecution, withTarget, withText } from '../options/networks.js'
+import {
+  executionOf,
+  parseModelWord,
+  withExecution,
+  withTarget,
+  withText,
+  withTuning,
+  withWeights
+} from '../options/networks.js'
 import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
 import { whole } from '../options/values.js'
@@ -20,8 +28,8 @@ interface Flags extends DataFlags, LearningFlags {
 export function planCommand(program: Command): Command {
   const command = program
     .command('plan')
-    .argument('<model>', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
-  withTarget(withText(withExecution(withFeatures(withData(command)))))
+    .argument('[model]', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
+  withTuning(withWeights(withTarget(withText(withExecution(withFeatures(withData(command)))))))
     .option('--batch <b>', 'inputs per update', whole(1), 32)
     .addHelpText(
       'after',
@@ -32,14 +40,19 @@ that fits: microbatch, stash, and the layers that save their activations.
 Examples:
   admb plan gpt --data book.txt --length 128 --device-memory 64MB
   admb plan convnet --data digits --device-memory 4MB
-  admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json`
+  admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json
+  admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB`
     )
   return withCommon(command).action(plan)
 }
 
-async function plan(model: string, flags: Flags): Promise<void> {
+async function plan(model: string | undefined, flags: Flags): Promise<void> {
+  if (model === undefined && flags.weights === undefined) {
+    throw new UsageError('there is no network to plan: give a model (try: admb plan mlp), or --weights FOLDER')
+  }
   const task = await createTask(taskOptions({ ...flags, model }), 'serial')
-  if (task.model?.kind !== 'network') throw new UsageError(`${model} is a linear model: there is nothing to plan`)
+  if (task.model?.kind !== 'network')
+    throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)
   const { network: spec } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
   const { deviceFor, networkModel, planFor, profileModel } = await import('../../l2l/index.js')
   const execution = executionOf({ ...flags, schedule: flags.schedule ?? 'auto' })

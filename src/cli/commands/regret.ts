@@ -1,7 +1,7 @@
 /** `admb regret`: the regret of predictions against the best fixed predictor in hindsight of the same inputs. */
 import type { Command } from 'commander'
 import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../learner/index.js'
-import { SERIAL_BATCH } from '../../task/task.js'
+import { SERIAL_BATCH } from '../../task/spec.js'
 import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options/options.js'
 import { collect, whole } from '../options/values.js'
 import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'

@@ -2,62 +2,37 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { formatBytes } from '../../base/format-bytes.js'
-import type { ExecutionReport, Plan } from '../../l2l/index.js'
-import { DriftLog, type DriftTest, describeAlarm, type SerialReport, type SerialTrainer } from '../../learner/index.js'
-import {
-  LagHistory,
-  listed,
-  openInThread,
-  openStream,
-  RunningMoments,
-  type StreamOptions,
-  startReader
-} from '../../streams/index.js'
+import { DriftLog, describeAlarm } from '../../learner/index.js'
+import { LagHistory, listed, openInThread, openStream, RunningMoments, startReader } from '../../streams/index.js'
 import { ClassNumbers } from '../../task/class-numbers.js'
-import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
-import { checkFits, noData, streamFor } from '../../task/stream.js'
-import { closed, createTask, SERIAL_BATCH } from '../../task/task.js'
-import { moreText } from '../../task/text.js'
+import { SERIAL_BATCH } from '../../task/spec.js'
+import { checkFits, noData } from '../../task/stream.js'
+import { closed, createTask } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError, UsageError } from '../errors.js'
 import { executionOf, withTuning, withWeights } from '../options/networks.js'
-import {
-  type DataFlags,
-  type LearningFlags,
-  withCommon,
-  withData,
-  withDrift,
-  withFeatures,
-  withLearning,
-  withPredictWith
-} from '../options/options.js'
-import { readOptions, taskOptions } from '../options/task-options.js'
+import { withCommon, withData, withDrift, withFeatures, withLearning, withPredictWith } from '../options/options.js'
+import { taskOptions } from '../options/task-options.js'
 import { heldOut, once, whole } from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { driftSummary, figureLines, summary, windowLines } from '../output/metric-lines.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
-import { showOutcome } from '../output/plan-table.js'
+import { summary } from '../output/metric-lines.js'
+import { formatNumber, ProgressLine, print, warn } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
+import { progressLine, showTrained } from '../output/train-report.js'
 import { Continuation, preparationOf, reportSince, rowsBefore } from '../training/continuation.js'
 import { learnStream } from '../training/learn-stream.js'
 import { withReadableWeights } from '../training/stored-weights.js'
-import type { EarlierRun } from '../training/trained-store.js'
-import { Validation, type ValidationReport } from '../training/validation.js'
-
-interface Flags extends DataFlags, LearningFlags {
-  readonly predictWith?: 'average' | 'current'
-  readonly dir?: string
-  readonly log?: string
-  readonly drift?: DriftTest | 'off'
-  /** Every n-th row. */
-  readonly holdout?: number
-  readonly validation?: string
-  readonly patience?: number
-  readonly json?: boolean
-}
+import {
+  continued,
+  givenFields,
+  learned,
+  linearStart,
+  sourceOf,
+  type TrainFlags,
+  validationFor
+} from '../training/train-inputs.js'
 
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
@@ -87,7 +62,7 @@ Examples:
   return withCommon(command).action(train)
 }
 
-async function train(given: Flags): Promise<void> {
+async function train(given: TrainFlags): Promise<void> {
   const flags = await withReadableWeights(given)
   // Its start overlaps with loading the database.
   const reader = await startReader({ data: flags.data ?? '', format: flags.format, passes: flags.passes })
@@ -189,7 +164,7 @@ async function train(given: Flags): Promise<void> {
           warn(describeAlarm(alarm))
         }
         table?.note({ ...trainer.report(), last: trainer.last })
-        progress.show(() => describe(trainer.report(), start, stream.share))
+        progress.show(() => progressLine(trainer.report(), start, stream.share))
       }
     })
     progress.clear()
@@ -216,7 +191,7 @@ async function train(given: Flags): Promise<void> {
     const { inputs, unlabelled } = trainer.report()
     const seconds = (performance.now() - start) / 1000
     const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
-    show(flags, trainer, { ...cost, validation: validation?.report }, id)
+    showTrained(flags, trainer, { ...cost, validation: validation?.report }, id)
     if (numbers.refused.size > 0) {
       warn(`there is no room for the classes ${listed([...numbers.refused])}: increase --classes-max`)
     }
@@ -226,184 +201,11 @@ async function train(given: Flags): Promise<void> {
   }
 }
 
-/** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
-function continued(flags: Flags, earlier: EarlierRun | undefined): Flags {
-  const isTuned = earlier?.spec.network?.tuning !== undefined
-  return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
-}
-
-/** A run that starts from the weights of a linear model in a file; undefined without one. @throws UsageError */
-async function linearStart(flags: Flags, stored: EarlierRun | undefined): Promise<EarlierRun | undefined> {
-  if (flags.weights === undefined) return undefined
-  const { linearFrom } = await import('../linear/formats.js')
-  const found = await linearFrom(flags.weights, taskOptions(flags))
-  if (found === undefined) return undefined
-  if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: leave --weights out`)
-  if (flags.onDrift !== undefined || flags.classWeights !== undefined) {
-    throw new UsageError(
-      '--weights of a linear model brings its class weights: leave --class-weights and --on-drift out'
-    )
-  }
-  const { spec, predictor, scaling } = found
-  const { parameters, average, state } = predictor
-  const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-  const trained = { parameters, average, state, updates: 0, dimension: spec.dimension }
-  return { spec, trained, progress: { inputs: 0, surplus: 0, loss: 0, moments } }
-}
-
-/** The rows that are learned. With validation, passes are read one by one. */
-function learned(given: StreamOptions, { holdout, validation }: Flags): StreamOptions {
-  if (holdout === undefined) return validation === undefined ? given : { ...given, passes: 1 }
-  return { ...given, passes: 1, holdout: { every: holdout, part: 'learn' } }
-}
-
-/** @throws UsageError if the flags do not go together */
-function validationFor(
-  flags: Flags,
-  given: StreamOptions,
-  isOpen: boolean,
-  moments: RunningMoments
-): Validation | undefined {
-  const { holdout, validation: file, patience = 3, predictWith = 'average' } = flags
-  if (holdout === undefined && file === undefined) {
-    if (flags.patience === undefined) return undefined
-    throw new UsageError('--patience is for validation: give --holdout SHARE or --validation FILE as well')
-  }
-  if (holdout !== undefined && file !== undefined) throw new UsageError('give either --holdout or --validation')
-  if (given.data === '-' && (holdout !== undefined || (flags.passes ?? 1) > 1)) {
-    throw new UsageError('standard input can be read only once: give --validation FILE and one pass')
-  }
-  const { shuffleWindow: _window, ...rows } = given
-  const streamOf = async (spec: LearningSpec): Promise<StreamOptions> => {
-    if (holdout !== undefined) return { ...rows, passes: 1, holdout: { every: holdout, part: 'validate' } }
-    const { data, format, labels, label, strict } = readOptions({ ...flags, data: file })
-    const { dimension, ...stream } = streamFor(spec, { data, format, labels, label, strict })
-    const tokens = spec.network && (await moreText(spec.network, { ...readOptions(flags), data: file }, true))
-    // A model that grows with its data may meet features that it has not seen.
-    return { ...stream, ...(isOpen ? {} : { dimension }), ...(tokens && { tokens }) }
-  }
-  return new Validation({ streamFor: streamOf, execution: executionOf(flags), predictWith, patience, moments })
-}
-
-/** Further inputs for the model of an earlier run. */
-async function sourceOf(spec: LearningSpec, flags: Flags): Promise<StreamOptions> {
-  const options = readOptions(flags)
-  const tokens = spec.network && (await moreText(spec.network, options, true))
-  const newClasses = growingNames(spec) !== undefined
-  return { ...streamFor(spec, options), passes: flags.passes, tokens, newClasses }
-}
-
-/** Parts of the spec that options were given for; the others are those of the earlier run. */
-function givenFields({
-  model,
-  weights,
-  rule,
-  average,
-  batch,
-  l2,
-  onDrift,
-  classWeights
-}: Flags): (keyof LearningSpec)[] {
-  const given = {
-    model: model ?? weights,
-    network: model ?? weights,
-    rule,
-    averaging: average,
-    batch,
-    l2,
-    onDrift,
-    classWeights
-  }
-  return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
-}
-
 /** The table on a terminal, unless the output is for a program. */
-function tableFor({ json }: Flags, progress: ProgressLine, classNames: readonly string[] | undefined) {
+function tableFor({ json }: TrainFlags, progress: ProgressLine, classNames: readonly string[] | undefined) {
   if (json || process.stderr.isTTY !== true) return undefined
   return new ProgressTable(line => {
     progress.clear()
     process.stderr.write(`${line}\n`)
   }, classNames)
-}
-
-function describe({ inputs, averageLoss, accuracy }: SerialReport, start: number, share: number | undefined): string {
-  const seconds = (performance.now() - start) / 1000
-  const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
-  const rate = `${formatNumber(inputs / seconds)} inputs/s`
-  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${rate}${timeLeft(share, seconds)}`
-}
-
-interface Cost {
-  readonly seconds: number
-  readonly skipped: number
-  /** What was inferred of the data. */
-  readonly data: string | undefined
-  readonly validation?: ValidationReport
-  readonly device?: string
-  readonly plan?: Plan
-  readonly relay?: ExecutionReport
-}
-
-function show(
-  { json, dir }: Flags,
-  trainer: SerialTrainer,
-  { seconds, skipped, data, validation, device, plan, relay }: Cost,
-  predictor: object
-): void {
-  const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
-  const metrics = trainer.metrics()
-  const { drift } = trainer
-  const inputsPerSecond = inputs / seconds
-  if (json) {
-    const skippedAll = skipped + unlabelled
-    printJson({
-      command: 'train',
-      data,
-      inputs,
-      ...(weight === inputs ? {} : { weight }),
-      updates,
-      averageLoss,
-      accuracy,
-      metrics,
-      drift,
-      validation,
-      skipped: skippedAll,
-      seconds,
-      inputsPerSecond,
-      device,
-      plan,
-      relay,
-      predictor
-    })
-    return
-  }
-  if (data !== undefined) print(`data            ${data}`)
-  print(
-    `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed inputs skipped)` : ''}`
-  )
-  if (weight !== inputs) print(`weight          ${formatNumber(weight)}`)
-  print(`updates         ${formatNumber(updates)}`)
-  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
-  if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
-  if (metrics !== undefined)
-    for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
-  if (drift !== undefined && drift.alarms > 0) print(`drift           ${driftSummary(drift)}`)
-  if (validation !== undefined) {
-    const { best, passes, metrics } = validation
-    print(`validation      ${summary(metrics)}, best after pass ${best} of ${passes}`)
-  }
-  print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
-  if (device !== undefined) print(`device          ${device}`)
-  if (relay !== undefined) {
-    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
-    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the parameter server`)
-    print(
-      `memory          ${formatBytes(devicePeakBytes)} on the device, ${formatBytes(hostPeakBytes)} on the host, peak`
-    )
-    if (workers > 1) print(`devices         ${workers} at the end, each with this memory`)
-    if (lostSteps > 0) print(`lost            ${lostSteps} steps of failed devices`)
-    if (plan) showOutcome(plan, relay)
-    if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
-  }
-  if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
 }

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { collect } from '../../streams/index.js'
-import { SERIAL_BATCH } from '../../task/task.js'
+import { SERIAL_BATCH } from '../../task/spec.js'
 import { UsageError } from '../errors.js'
 import {
   type DataFlags,

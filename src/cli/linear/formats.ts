@@ -16,12 +16,13 @@ import { readVwText, writeVwText } from './vw-text.js'
 
 interface Format {
   readonly summary: string
-  /** The content of the file; undefined for a folder of tensors. */
+  /** The content of a file of text; undefined for formats of any model. */
   readonly write?: (model: LinearModel) => string
 }
 
 export const FORMATS = {
   safetensors: { summary: 'a folder with tensors, of any model' },
+  onnx: { summary: 'a file for ONNX runtimes, of any model' },
   json: { summary: 'weights by feature, with the model', write: writeJson },
   csv: { summary: 'weights by feature, as a table', write: writeCsv },
   'vw-text': { summary: 'as vw --invert_hash', write: writeVwText }

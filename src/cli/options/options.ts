@@ -18,7 +18,7 @@ import {
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
 import type { BatchOption } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
-import { PEER_BATCH } from '../../task/task.js'
+import { PEER_BATCH } from '../../task/spec.js'
 import { type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import {
   amount,

@@ -40,8 +40,10 @@ export async function openForTraining(
     const [, peers] = OF_PEERS.find(([key]) => spec[key] !== undefined) ?? []
     if (peers) throw new UsageError(`${dir} is of peers ${peers}: continue it with 'admb peer --dir ${dir}'`)
     const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
-    const trained = { parameters, average, state, updates: id.updates, dimension: spec.dimension }
-    return { store, earlier: { spec, trained, progress: checkpoint.progress as SavedProgress } }
+    const progress = checkpoint.progress as SavedProgress
+    const exact = progress.unfinished?.average?.map(floatsFrom) ?? average
+    const trained = { parameters, average: exact, state, updates: id.updates, dimension: spec.dimension }
+    return { store, earlier: { spec, trained, progress } }
   } catch (error) {
     await store.close()
     throw error
@@ -95,10 +97,20 @@ export async function keep(
   const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
   const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)
   const surplus = weight - inputs + (earlier?.surplus ?? 0)
-  const progress: SavedProgress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...source }
+  const { unfinished: left } = source
+  const unfinished = left && (averaging.contain ? { ...left, average: average.map(floatsTo) } : left)
+  const progress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...source, unfinished }
   // The predictor contains all inputs of the journal that it can contain.
   await store.save({ ...parts, progress, journalFrom: Number.MAX_SAFE_INTEGER })
   return name
+}
+
+function floatsTo({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+}
+
+function floatsFrom(text: string): Float32Array {
+  return new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)
 }
 
 /** A whole number, unless the inputs have weights. */

@@ -5,6 +5,7 @@ import { formatCount, formatDuration, formatLoss, markColour, peerName } from '.
 import type { NetworkState } from '../network-state.js'
 import { againstInputs, againstTime, aligned, type Line, level, logLabels, logTicks, recentLine } from '../plot-data.js'
 import { html, setAttribute, setText } from './dom.js'
+import { axisStyle, colourOf, resolved } from './plot-style.js'
 
 export type Against = 'inputs' | 'time'
 
@@ -102,12 +103,7 @@ export class LossPlot {
       spanGaps: true,
       points: { show: false }
     }
-    const axis = {
-      stroke: colourOf('--muted'),
-      font: '12px system-ui, sans-serif',
-      grid: { stroke: colourOf('--grid'), width: 1 },
-      ticks: { stroke: colourOf('--rule'), width: 1, size: 5 }
-    }
+    const axis = axisStyle()
     const values =
       this.#against === 'inputs'
         ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.width)
@@ -214,9 +210,3 @@ function near(column: readonly (number | null)[], index = column.length - 1): nu
   }
   return undefined
 }
-
-function colourOf(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-}
-
-const resolved = (variable: string) => colourOf(variable.slice(4, -1))

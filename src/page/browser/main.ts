@@ -1,23 +1,15 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
 import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
-import type { NetworkSnapshot, NetworkUpdate } from '../../view/types.js'
-import {
-  formatCount,
-  formatLoss,
-  formatRate,
-  formatSavings,
-  formatShare,
-  markColour,
-  markLetter,
-  peerName
-} from '../format.js'
+import type { NetworkSnapshot, NetworkUpdate, PeerRow } from '../../view/types.js'
+import { formatCount, formatLoss, formatRate, formatSavings, formatShare, peerName } from '../format.js'
 import { NetworkState } from '../network-state.js'
-import { describeNetwork, describeSchema, type LearnedSchema } from '../sentences.js'
+import { describeNetwork, describePeer, describeSchema, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
 import { EventList } from './event-list.js'
 import { Explorer } from './explorer.js'
 import { Histogram } from './histogram.js'
+import { drawLegend } from './legend.js'
 import { LossPlot } from './loss-plot.js'
 import { PeerTable } from './peer-table.js'
 import { TreeDrawing } from './tree.js'
@@ -33,7 +25,7 @@ let isDue = false
 /** Minimum time until the next drawing, in milliseconds. */
 let pause = 0
 
-const tree = new TreeDrawing(byId('tree'), choose)
+const tree = new TreeDrawing<PeerRow>(byId('tree'), choose, (row, { peers, self }) => describePeer(row, peers, self))
 const table = new PeerTable(byId('peers'), choose)
 const losses = new Histogram(byId('losses'), 'Recent loss', bucket =>
   String(Number(lossOfBucket(bucket).toPrecision(2)))
@@ -148,18 +140,8 @@ function shareFigure(name: string, share: number | undefined): readonly (readonl
 }
 
 function drawMarks(): void {
-  keyed(
-    byId('marks'),
-    state.groups,
-    ({ group }) => String(group),
-    () => html('li', {}, html('span', { class: 'mark' }), html('span')),
-    (element, { group, peers, updates }) => {
-      const [mark, text] = element.children as unknown as HTMLElement[]
-      mark.style.setProperty('--mark', markColour(group))
-      setText(mark, markLetter(group))
-      setText(text, `${peers === 1 ? '1 peer' : `${formatCount(peers)} peers`}, ${formatCount(updates)} updates`)
-    }
-  )
+  const entries = state.groups.map(({ group, peers, updates }) => ({ group, count: peers, updates }))
+  drawLegend(byId('marks'), entries, 'peer')
 }
 
 /** The distributions, in a network with more peers than can be compared in the table. */

@@ -1,10 +1,8 @@
 /** The drawing of the overlay. Its nodes are buttons: one tab stop, arrow keys move between nodes, Enter selects. */
 import type { PeerRow } from '../../view/types.js'
 import { markColour, markLetter, peerName } from '../format.js'
-import type { NetworkState } from '../network-state.js'
 import { hiddenBehind } from '../paths.js'
-import { describePeer } from '../sentences.js'
-import { layOut } from '../tree-layout.js'
+import { layOut, type TreeLayout } from '../tree-layout.js'
 import { keyed, setAttribute, setText, svg } from './dom.js'
 
 /** Sizes in pixels. */
@@ -21,7 +19,26 @@ const whole = new Intl.NumberFormat('en-US')
 /** Such as `1.2K`. */
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 2 })
 
-export class TreeDrawing {
+export type DrawnPeer = Pick<
+  PeerRow,
+  'id' | 'name' | 'neighbours' | 'alive' | 'left' | 'firstSeen' | 'group' | 'below'
+> & {
+  /** Whether it holds an older predictor than others of its group. @default false */
+  readonly isBehind?: boolean
+}
+
+export interface DrawnNetwork<P extends DrawnPeer> {
+  readonly rows: readonly P[]
+  readonly peers: ReadonlyMap<string, P>
+  /** The peer at the top. */
+  readonly root: string | undefined
+  /** The peer with a ring. */
+  readonly self: string | undefined
+  /** @default the layout of the edges that both ends report */
+  readonly layout?: TreeLayout
+}
+
+export class TreeDrawing<P extends DrawnPeer> {
   readonly #host: HTMLElement
   readonly #edges = svg('g')
   readonly #nodes = svg('g')
@@ -30,11 +47,18 @@ export class TreeDrawing {
     'aria-label': 'The overlay: one node per peer, arrow keys move between nodes'
   })
   readonly #onChoose: (id: string) => void
+  readonly #describe: (row: P, network: DrawnNetwork<P>) => string
   #focused: string | undefined
 
-  constructor(host: HTMLElement, onChoose: (id: string) => void) {
+  /** @param describe the description of a node for screen readers */
+  constructor(
+    host: HTMLElement,
+    onChoose: (id: string) => void,
+    describe: (row: P, network: DrawnNetwork<P>) => string
+  ) {
     this.#host = host
     this.#onChoose = onChoose
+    this.#describe = describe
     this.#drawing.append(this.#edges, this.#nodes)
     host.append(this.#drawing)
     // On the host and not on the drawing: an SVG group with these listeners would take the focus itself.
@@ -48,9 +72,9 @@ export class TreeDrawing {
     })
   }
 
-  draw(state: NetworkState, chosen: string | undefined): void {
+  draw(state: DrawnNetwork<P>, chosen: string | undefined): void {
     const peers = state.rows.filter(({ left }) => !left)
-    const layout = layOut(peers, state.root)
+    const layout = state.layout ?? layOut(peers, state.root)
     const hidden = hiddenBehind(
       peers.filter(({ alive }) => alive),
       state.root ?? ''
@@ -69,7 +93,7 @@ export class TreeDrawing {
     this.#drawing.classList.toggle('crowded', isCrowded)
     const at = new Map(layout.positions.map(({ id, x, y }) => [id, { x: left + x * step, y: TOP + y * level }]))
     this.#drawEdges(layout.edges, at, state.peers)
-    const rows = layout.positions.map(({ id }) => state.peers.get(id) as PeerRow)
+    const rows = layout.positions.map(({ id }) => state.peers.get(id) as P)
     const stop = rows.some(({ id }) => id === this.#focused) ? this.#focused : rows[0]?.id
     const letters = Math.max(5, Math.floor(step / 7.2) || 30)
     keyed(
@@ -82,12 +106,13 @@ export class TreeDrawing {
         node.style.transform = `translate(${x}px, ${y}px)`
         node.style.setProperty('--mark', markColour(row.group))
         node.classList.toggle('silent', !row.alive)
+        node.classList.toggle('behind', row.isBehind ?? false)
         node.classList.toggle('own', row.id === state.self)
         node.classList.toggle('chosen', row.id === chosen)
         const [ring, disc, letter, label, more] = node.children
         setAttribute(disc, 'tabindex', row.id === stop ? '0' : '-1')
         setAttribute(disc, 'aria-pressed', String(row.id === chosen))
-        setAttribute(disc, 'aria-label', describePeer(row, state.peers, state.self))
+        setAttribute(disc, 'aria-label', this.#describe(row, state))
         setAttribute(ring, 'r', String(radius + (isCrowded ? 3.5 : 5)))
         setAttribute(disc, 'r', String(radius))
         setText(letter, markLetter(row.group))
@@ -103,7 +128,7 @@ export class TreeDrawing {
   #drawEdges(
     edges: readonly { readonly from: string; readonly to: string }[],
     at: ReadonlyMap<string, { readonly x: number; readonly y: number }>,
-    peers: ReadonlyMap<string, PeerRow>
+    peers: ReadonlyMap<string, P>
   ): void {
     keyed(
       this.#edges,

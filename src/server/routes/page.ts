@@ -1,4 +1,4 @@
-/** The page that shows the network: static files built by Vite, with headers that only allow content of this server. */
+/** The pages that show the network and the simulator: static files built by Vite, with headers that only allow content of this server. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -32,6 +32,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml'
 }
 
+/** Addresses of the pages, without the slash. */
+const ADDRESSES: Readonly<Record<string, string>> = { 'index.html': '', 'simulator.html': 'simulator' }
+
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
   // The files contain no data of the network. The page requests the data with the token.
   app.addHook('onRoute', route => {
@@ -52,14 +55,14 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
 async function addFile(app: FastifyInstance, path: string): Promise<void> {
   const content = await readFile(path)
   const name = relative(ROOT, path).split(sep).join('/')
-  const isPage = name === 'index.html'
+  const isPage = extname(name) === '.html'
   const headers = {
     ...HEADERS,
     'content-type': TYPES[extname(name)],
     'cache-control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
     etag: `"${createHash('sha256').update(content).digest('base64url')}"`
   }
-  app.get(isPage ? '/' : `/${name}`, { schema: { hide: true } }, (request, reply) => {
+  app.get(`/${isPage ? ADDRESSES[name] : name}`, { schema: { hide: true } }, (request, reply) => {
     reply.headers(headers)
     return request.headers['if-none-match'] === headers.etag ? reply.code(304).send() : reply.send(content)
   })

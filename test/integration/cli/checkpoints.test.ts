@@ -154,6 +154,8 @@ describe('checkpoints on the command line', function () {
     }
     await refuses(evaluate, /starts from the weights [0-9a-f]{32}: give them \(--weights PATH\)/)
     await refuses([...evaluate, '--weights', out], /was made from the weights [0-9a-f]{32}, and .*merged holds/)
+    const { plan } = await admbJson(['plan', ...optionsOf(bert, pairs, 'same'), '--lora', 'rank=2'])
+    assert.ok(plan.deviceBytes > 0)
     await refuses(['train', '--data', pairs, '--lora', 'rank=2'], /--freeze and --lora keep weights .* give them/)
     const train = ['train', ...optionsOf(bert, pairs, 'same')]
     await refuses([...train, '--lora', 'rnk=2'], /lora: expected rank, alpha, layers/)
@@ -168,7 +170,7 @@ describe('checkpoints on the command line', function () {
   it('refuse peers that start from other weights, or train another part of them, by name', async () => {
     const helloOf = async (checkpoint: string, lora?: object, freeze?: string[]) => {
       const task = { checkpoint, data: { data: pairs, label: 'same' }, length: 16, lora, freeze }
-      return { protocol: 3, fields: learningSpecFields((await createPeerTask(task)).spec) }
+      return { protocol: 4, fields: learningSpecFields((await createPeerTask(task)).spec) }
     }
     const other = join(dir, 'other-weights')
     await cp(bert.folder, other, { recursive: true })

@@ -323,6 +323,7 @@ describe('a command', function () {
       /layer hidden0 needs at least .*use --device-memory [\d.]+[kM]B or more/
     )
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
+    await refuses(['plan'], 2, /no network to plan: give a model .*, or --weights FOLDER/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
     const baseline = ['--schedule', 'baseline', '--microbatch', '4']
     await refuses(['train', '--model', 'mlp', '--data', 'digits', ...baseline], 2, /does not support --microbatch/)

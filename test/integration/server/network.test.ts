@@ -187,25 +187,27 @@ describe('the network over HTTP', function () {
     assert.equal(watcher.seen.filter(({ event }) => event === 'snapshot').length, 1)
   })
 
-  it('serves a page without the token that its data need, which cannot load content from other origins', async function () {
+  it('serves pages without the token that their data need, which cannot load content from other origins', async function () {
     if (!existsSync('dist/page/index.html')) {
       console.log('      skipped: the page is not built (npm run build)')
       this.skip()
     }
     const token = 'a token of some length'
     const served = await start({ token })
-    const page = await fetch(`${served.url}/`)
-    assert.equal(page.status, 200)
-    assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
-    assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
-    const text = await page.text()
-    const links = [...text.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"#]+)"/g)].map(match => match[1])
-    assert.equal(links.length, 3)
-    for (const link of links) {
-      assert.match(link, /^\.\/assets\//)
-      const asset = await fetch(new URL(link, `${served.url}/`))
-      assert.equal(asset.status, 200)
-      assert.match(asset.headers.get('cache-control') ?? '', /immutable/)
+    for (const path of ['/', '/simulator']) {
+      const page = await fetch(`${served.url}${path}`)
+      assert.equal(page.status, 200)
+      assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
+      assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
+      const text = await page.text()
+      const links = [...text.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"#]+)"/g)].map(match => match[1])
+      assert.ok(links.length >= 3)
+      for (const link of links) {
+        assert.match(link, /^\.\/assets\//)
+        const asset = await fetch(new URL(link, `${served.url}${path}`))
+        assert.equal(asset.status, 200)
+        assert.match(asset.headers.get('cache-control') ?? '', /immutable/)
+      }
     }
     assert.equal((await fetch(`${served.url}/events`)).status, 401)
     assert.equal((await fetch(`${served.url}/peers`)).status, 401)

@@ -52,7 +52,7 @@ class Hosts {
     this.#remembers = remembers
     this.hosts = ORIGINS.map(origin => {
       const node = this.#create(origin, 1)
-      return { origin, node, incarnation: 1, journal: [], liveFrom: 1, saved: node.save() }
+      return { origin, node, incarnation: 1, journal: [], liveFrom: 1, saved: node.storage.save() }
     })
   }
 
@@ -143,7 +143,7 @@ class Hosts {
   #crash(host: Host, hasCheckpoint: boolean): void {
     if (hasCheckpoint) {
       this.#record(host)
-      host.saved = host.node.save()
+      host.saved = host.node.storage.save()
     }
     for (const other of this.hosts) if (other !== host) this.#cut(host, other)
     host.node = this.#create(host.origin, ++host.incarnation)
@@ -163,7 +163,7 @@ class Hosts {
   audit(): { readonly audited: number[]; readonly counted: number[]; readonly journals: AuditedJournal[] } {
     const table = new ContributorTable()
     for (const host of this.hosts) this.#record(host)
-    const heads = this.hosts.map(({ node }) => decodeLineage(node.saveBlocks().head, table))
+    const heads = this.hosts.map(({ node }) => decodeLineage(node.storage.saveBlocks().head, table))
     const lineage = joinLineages(heads)
     assert.ok(lineage)
     const best = this.hosts.reduce((a, b) => (compareIds(a.node.predictor.id, b.node.predictor.id) > 0 ? a : b))

@@ -76,7 +76,7 @@ describe('frames', () => {
       if (i % 3 === 0) world.round()
     }
     const { node } = world.hosts[0]
-    const bytes = node.save()
+    const bytes = node.storage.save()
     const saved = decodeSaved(bytes, node.shapes, undefined, toy.digest)
     assert.deepEqual(saved.predictor, node.predictor)
     assert.equal(saved.lineage.length, node.lineage.length)
@@ -96,7 +96,7 @@ describe('frames', () => {
       if (i % 3 === 0) world.round()
     }
     const { node } = world.hosts[0]
-    const { head, blocks } = node.saveBlocks()
+    const { head, blocks } = node.storage.saveBlocks()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
       const assembler = new PredictorAssembler(head, count, node.shapes)
@@ -143,9 +143,9 @@ describe('frames', () => {
       for (let i = 0; i < 9; i++) world.input(0)
     }
     learn()
-    const before = decodeSaved(node.save(), node.shapes)
+    const before = decodeSaved(node.storage.save(), node.shapes)
     learn()
-    const { head, sums } = node.saveSteps(before.predictor.id)
+    const { head, sums } = node.storage.saveSteps(before.predictor.id)
     const replayed = (steps: SavedSteps, saved = before) => replaySteps(saved, steps, node.shapes, toy)
     assert.deepEqual(replayed({ head, sums }).predictor, node.predictor)
     assert.equal(replayed({ head, sums }).lineage.length, node.lineage.length)
@@ -158,7 +158,7 @@ describe('frames', () => {
         assert.throws(() => replayed({ ...whole, [part]: whole[part].subarray(0, i) }), FrameError)
       }
     }
-    const later = decodeSaved(node.save(), node.shapes)
+    const later = decodeSaved(node.storage.save(), node.shapes)
     assert.throws(() => replayed({ head, sums }, later), /continue another predictor/)
     assert.throws(() => replaySteps(before, { head, sums }, node.shapes, { ...toy, digest: () => '0' }), FrameError)
   })

@@ -41,7 +41,7 @@ function parts(headers: number, contributors: number): Part[] {
 
 function encode({ definitions, originLength = 1, updates = 0, headers = [], sum }: Forged): Uint8Array {
   const out = new Writer(1 << 20)
-  out.byte(2)
+  out.byte(3)
   out.byte(DEFINITIONS | (headers.length > 0 ? WHOLE : 0) | (sum ? SUM : 0))
   // Session, sequence, received, held sum; first index of the definitions and their number.
   for (const value of [1, 1, 0, 0, 0, definitions]) out.uint(value)
@@ -68,6 +68,7 @@ function encode({ definitions, originLength = 1, updates = 0, headers = [], sum 
       out.uint(header.count)
       run(header)
       id(updates - 1 - i)
+      out.byte(0)
     }
     for (const blocks of [other.parameters, other.average, other.state]) out.blocks(blocks)
   }
@@ -144,7 +145,7 @@ describe('limits of frames', function () {
             assert.equal(victim.gradients, 0)
           }
           // What was accepted can be stored and passed on.
-          decodeSaved(victim.save(), victim.shapes, undefined, toy.digest)
+          decodeSaved(victim.storage.save(), victim.shapes, undefined, toy.digest)
           const neighbour = nodeOf('neighbour')
           victim.connect(2, 1, 'neighbour')
           neighbour.connect(2, 1, 'victim')

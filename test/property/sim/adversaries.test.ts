@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { adversaryNames } from '../../../sim/adversaries/index.js'
 import { parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
 import { checkExactly, hostileTrials } from '../../../sim/testing/index.js'
+import { AdmbNode, type AdmbOptions, type Effect } from '../../../src/admb/index.js'
 
-const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, checks: true }
+const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, signed: true, checks: true }
 
 function run(adversaries: object, scenario: object = {}) {
   return simulate(parseScenario({ ...SCENARIO, ...scenario, adversaries }, 'test'))
@@ -22,6 +23,34 @@ describe('hostile nodes', function () {
         assert.equal(checkExactly(trial), undefined, JSON.stringify(trial))
       }
     })
+
+  it('that sign two predictors with one name are excluded by all others, and only they', () => {
+    const excluded = new Map<string, Set<string>>()
+    class Recorder extends AdmbNode {
+      readonly #makers = new Set<string>()
+
+      constructor(options: AdmbOptions) {
+        super(options)
+        excluded.set(options.self, this.#makers)
+      }
+
+      override takeEffects(): Effect[] {
+        const effects = super.takeEffects()
+        for (const effect of effects) if (effect.kind === 'excluded') this.#makers.add(effect.maker)
+        return effects
+      }
+    }
+    const adversaries = { nodes: 2, kind: 'equivocation', place: 'leaf' }
+    const scenario = parseScenario({ ...SCENARIO, adversaries }, 'test')
+    assert.deepEqual(simulate(scenario, { node: options => new Recorder(options) }).violations, [])
+    assert.equal(excluded.size, 6)
+    const hostile = new Set([...excluded.values()].flatMap(makers => [...makers]))
+    assert.equal(hostile.size, 2)
+    for (const [self, makers] of excluded) {
+      assert.equal(hostile.has(self), false)
+      assert.deepEqual(new Set(makers), hostile)
+    }
+  })
 
   it('change nothing if there are none, and their inputs do not count', () => {
     const none = run({ nodes: 0 })

@@ -3,6 +3,7 @@
  * shows that the checkers can fail, and that every extension is needed.
  */
 import assert from 'node:assert/strict'
+import type { Scenario } from '../../../sim/index.js'
 import { type CodeChange, mutantOf, removeMutants } from '../../support/mutants.js'
 
 const MAX_RUNS = 5000
@@ -12,6 +13,8 @@ interface Mutant {
   readonly changes: readonly CodeChange[]
   /** Properties, one of which must be violated. */
   readonly breaks: readonly string[]
+  /** Keys of every trial, for what random ones show too rarely. @default none */
+  readonly scenario?: Partial<Scenario>
 }
 
 const REPLAY: CodeChange = {
@@ -31,7 +34,8 @@ const EXTENSIONS: readonly Mutant[] = [
     changes: [
       { file: 'src/admb/influence.js', from: 'if (norm <= most * (1 + TOLERANCE)) continue;', to: 'continue;' }
     ],
-    breaks: ['influence']
+    breaks: ['influence'],
+    scenario: { bounded: true }
   },
   {
     without: 'precedence by origin (the sender decides instead)',
@@ -123,7 +127,9 @@ const EXTENSIONS: readonly Mutant[] = [
   },
   {
     without: 'the prefix of segments used by a lineage',
-    changes: [{ file: 'src/admb/ledger.js', from: 'slice(0, segmentsOf(coverage, contributor))', to: 'slice(0, 0)' }],
+    changes: [
+      { file: 'src/admb/past-epochs.js', from: 'slice(0, segmentsOf(coverage, contributor))', to: 'slice(0, 0)' }
+    ],
     breaks: ['purity', 'conservation']
   },
   {
@@ -134,7 +140,8 @@ const EXTENSIONS: readonly Mutant[] = [
   {
     without: 'the wait for inputs in doubt',
     changes: [{ file: 'src/admb/segments.js', from: 'return segments.has(segment) ||', to: 'return false &&' }],
-    breaks: ['purity', 'size']
+    breaks: ['purity', 'size'],
+    scenario: { journal: true, nodes: 3, batch: 6, carry: 1_000_000 }
   },
   {
     without: 'the link of a segment to the earlier one with the same inputs',
@@ -254,7 +261,11 @@ const DEFECTS: readonly Mutant[] = [
   {
     without: 'the release of vectors that cannot be carried over',
     changes: [
-      { file: 'src/admb/ledger.js', from: 'if (!isExcess && !this.#isExpired(segment, period)) break;', to: 'break;' }
+      {
+        file: 'src/admb/ledger.js',
+        from: 'if (!isExcess && !isExpired(segment, period, this.#carry)) break;',
+        to: 'break;'
+      }
     ],
     breaks: ['memory']
   },
@@ -334,9 +345,9 @@ const DEFECTS: readonly Mutant[] = [
     without: 'the batch that it states',
     changes: [
       {
-        file: 'src/admb/node.js',
-        from: 'this.#current.next(batch,',
-        to: 'this.#current.next({ sum: batch.sum, count: batch.count + 1 },'
+        file: 'src/admb/updater.js',
+        from: 'current.next(batch,',
+        to: 'current.next({ sum: batch.sum, count: batch.count + 1 },'
       }
     ],
     breaks: ['lineage']
@@ -383,6 +394,39 @@ const LIMITS: readonly Mutant[] = [
     breaks: ['gate']
   },
   {
+    without: 'verification of signatures',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'if (!signer.verify(id.origin, signedBytes(statement), signature))',
+        to: 'if (false)'
+      }
+    ],
+    breaks: ['authentic']
+  },
+  {
+    without: 'attribution to the maker (the neighbour that passes on a second header is blamed)',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'else if (!isSame)',
+        to: 'else if (!isSame) throw new FrameError("a second header"); else if (false)'
+      }
+    ],
+    breaks: ['acceptance']
+  },
+  {
+    without: 'verification of proofs',
+    changes: [
+      {
+        file: 'src/admb/equivocation.js',
+        from: 'if (areEqual(first.rest, second.rest) || !isValid(first) || !isValid(second))',
+        to: 'if (false)'
+      }
+    ],
+    breaks: ['attribution']
+  },
+  {
     without: 'an end of learning at the maximum number of updates',
     changes: [
       { file: 'src/admb/node.js', from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates', to: 'return false' }
@@ -393,9 +437,9 @@ const LIMITS: readonly Mutant[] = [
     without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',
     changes: [
       {
-        file: 'src/admb/node.js',
-        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch);',
-        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, this.#maxBatch); }'
+        file: 'src/admb/frame-receiver.js',
+        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch);',
+        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, maxBatch); }'
       }
     ],
     breaks: ['size']
@@ -407,14 +451,14 @@ describe('the fuzzer', function () {
   after(removeMutants)
 
   const all = [...EXTENSIONS, ...DEFECTS, ...LIMITS]
-  all.forEach(({ without, changes, breaks }, number) => {
+  all.forEach(({ without, changes, breaks, scenario }, number) => {
     it(`finds a violation without ${without}`, async () => {
       const { fuzz } = await mutantOf(`${number}`, changes)
       const found: string[] = []
       let total = 0
       // If another property is violated first, the search continues with another seed.
       for (let seed = 1; total < MAX_RUNS; seed++) {
-        const { runs, violations } = fuzz(MAX_RUNS - total, seed, { shrink: false })
+        const { runs, violations } = fuzz(MAX_RUNS - total, seed, { scenario, shrink: false })
         total += runs
         found.push(...violations.map(({ property }) => property))
         if (breaks.includes(found.at(-1)?.split(':')[0] ?? '')) {

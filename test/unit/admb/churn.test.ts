@@ -98,6 +98,6 @@ class Churn {
 
   measure(): { contributors: number; frame: number; state: number } {
     const contributors = Math.max(...this.#nodes.map(node => node.contributors))
-    return { contributors, frame: this.#largest, state: this.#nodes[1].save().length }
+    return { contributors, frame: this.#largest, state: this.#nodes[1].storage.save().length }
   }
 }

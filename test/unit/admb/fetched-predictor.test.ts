@@ -22,7 +22,7 @@ describe('a fetched predictor', () => {
     learn(ahead, 0, 9)
     learn(behind, 10, 12)
     assert.ok(behind.isBetter(ahead.predictor.id))
-    behind.offer(ahead.save(), 'a')
+    behind.offer(ahead.storage.save(), 'a')
     const [effect] = behind.takeEffects()
     assert.ok(effect.kind === 'adopted' && effect.from === 'a')
     assert.deepEqual(behind.predictor, ahead.predictor)
@@ -40,9 +40,9 @@ describe('a fetched predictor', () => {
     learn(behind, 10, 14)
     const before = ahead.predictor
     ahead.takeEffects()
-    ahead.offer(behind.save(), 'b')
-    ahead.offer(ahead.save(), 'b')
-    const damaged = behind.save()
+    ahead.offer(behind.storage.save(), 'b')
+    ahead.offer(ahead.storage.save(), 'b')
+    const damaged = behind.storage.save()
     damaged[damaged.length >> 1] ^= 1
     assert.throws(() => ahead.offer(damaged, 'b'), FrameError)
     assert.equal(ahead.predictor, before)
@@ -94,11 +94,11 @@ describe('look-ahead', () => {
     const learner = node('a')
     learn(learner, 0, 7)
     const { predictor, gradients } = learner
-    const saved = learner.save()
+    const saved = learner.storage.save()
     assert.notDeepEqual(learner.lookAhead(), predictor.average)
     assert.equal(learner.predictor, predictor)
     assert.equal(learner.gradients, gradients)
-    assert.deepEqual(learner.save(), saved)
+    assert.deepEqual(learner.storage.save(), saved)
     learn(learner, 7, 8)
     assert.equal(
       learner.predictor.parameters[0].reduce((sum, uses) => sum + uses, 0),

@@ -74,7 +74,10 @@ describe('a gate', () => {
     node.connect(1, 1, 'mallory')
     node.takeEffects()
     node.offer(
-      other.save({ predictor: { ...content, id: new Forger(other, 2, 'm').id(7, content.digest) }, lineage: [] }),
+      other.storage.save({
+        predictor: { ...content, id: new Forger(other, 2, 'm').id(7, content.digest) },
+        lineage: []
+      }),
       'mallory'
     )
     const [effect] = node.takeEffects()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
 import { InfluenceBound, latticeRule } from '../../../src/learner/index.js'
 import { Forger } from '../../support/forged-frames.js'
-import { toy, toyLayout } from '../../support/toy.js'
+import { exchange, toy, toyLayout } from '../../support/toy.js'
 
 const INPUTS = 4
 const inner = toyLayout(INPUTS)
@@ -41,19 +41,6 @@ function nodeOf(self: string, options: Partial<AdmbOptions> = {}): AdmbNode {
 function learn(node: AdmbNode, length: number): void {
   node.accumulator[0][0] += length
   node.added(1)
-}
-
-/** Delivers all frames between two nodes on edge 1. */
-function exchange(a: AdmbNode, b: AdmbNode): void {
-  for (let round = 0; round < 6; round++) {
-    for (const [from, to] of [
-      [a, b],
-      [b, a]
-    ]) {
-      from.tick()
-      for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
-    }
-  }
 }
 
 function connected(options: Partial<AdmbOptions> = {}): [AdmbNode, AdmbNode] {

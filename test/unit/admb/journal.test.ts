@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { checkExactly, type Fault, parseScenario } from '../../../sim/testing/index.js'
 import { AdmbNode, type JournalRecord, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+import { exchange } from '../../support/toy.js'
 
 const learner = createLearner({ model: 'linear', dimension: 2 })
 const recipe = { rule: createRule({ name: 'momentum' }), averaging: createAveraging(), digest }
@@ -17,18 +18,6 @@ function nodeOf(self: string, incarnation: number, batch = 4): AdmbNode {
 function learn(node: AdmbNode, first: number, end: number): void {
   node.accumulator[0][0] += end - first
   node.added(end - first, first)
-}
-
-function exchange(a: AdmbNode, b: AdmbNode): void {
-  for (let round = 0; round < 6; round++) {
-    for (const [from, to] of [
-      [a, b],
-      [b, a]
-    ]) {
-      from.tick()
-      for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
-    }
-  }
 }
 
 function connect(a: AdmbNode, b: AdmbNode): void {

@@ -41,7 +41,7 @@ describe('limits', () => {
   it('keep the state of a node readable, whatever counts its neighbours claim', () => {
     const victim = nodeOf('victim', 4)
     const [reason] = new Forger(victim, 1).sum(zeros(), Number.MAX_SAFE_INTEGER, { prefix: 'a', size: 1, segments: 1 })
-    decodeSaved(victim.save(), victim.shapes)
+    decodeSaved(victim.storage.save(), victim.shapes)
     assert.match(reason, /exceeds|gradients/)
   })
 
@@ -52,7 +52,7 @@ describe('limits', () => {
       new Forger(victim, edge).sum(zeros(), 2 ** 40, { prefix: `p${edge}n`, size: 1 << 10, segments: 1 << 20 })
     }
     assert.deepEqual(pass(victim, neighbour), [])
-    decodeSaved(victim.save(), victim.shapes)
+    decodeSaved(victim.storage.save(), victim.shapes)
   })
 
   it('keep the state of a node readable, whatever number of updates its neighbours claim', () => {
@@ -65,7 +65,7 @@ describe('limits', () => {
       forger.whole(content, [{ ...header, coverage: { prefix: 'a', size: 1, segments: 1 } }])
       victim.accumulator[0][0]++
       victim.added(1)
-      decodeSaved(victim.save(), victim.shapes)
+      decodeSaved(victim.storage.save(), victim.shapes)
       assert.ok(victim.predictor.id.updates <= 2 ** 48)
     }
   })
@@ -94,7 +94,7 @@ describe('limits', () => {
       forger.whole(content, [{ ...header, coverage: { prefix: `${updates}p`, size: 1 << 15, segments: 1 << 15 } }])
     }
     assert.equal(victim.predictor.id.updates, 8)
-    nodeOf('newcomer', 1).offer(victim.save(), 'victim')
+    nodeOf('newcomer', 1).offer(victim.storage.save(), 'victim')
     assert.deepEqual(pass(victim, neighbour), [])
     assert.equal(neighbour.predictor.id.updates, 8)
   })

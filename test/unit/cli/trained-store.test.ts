@@ -56,6 +56,16 @@ describe('a state directory', () => {
     assert.deepEqual([...predictor.parameters[0]], [2, 1])
   })
 
+  it('gives the average of an unfinished run back to the last bit', async () => {
+    const average = [Float32Array.of(1e-5 / 3, -2e-7)]
+    const run = { ...trained(0.7, 5), average }
+    await keep(store, spec, run, report, { unfinished: { stream: 's', rows: 5 } })
+    await store.close()
+    const again = await openForTraining(join(dir, 'state'))
+    store = again.store
+    assert.deepEqual(again.earlier?.trained.average, average)
+  })
+
   for (const [options, peers] of [
     [{ batchMax: 64 }, 'that choose b themselves'],
     [{ influence: 'bounded' }, 'with bounded influence'],

@@ -3,10 +3,12 @@
  * node writes and compute the same digest.
  */
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, createPublicKey, verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { AdmbNode, encodeHead, startingPredictor } from '../../../src/admb/index.js'
+import { AdmbNode, type AdmbOptions, encodeHead, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest, latticeRule } from '../../../src/learner/index.js'
+import { createHeaderSigner } from '../../../src/network/header-signer.js'
+import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 
 const DIMENSION = 40
 const BATCH = 3
@@ -131,7 +133,7 @@ class PageReader extends Bytes {
   }
 
   header() {
-    return { count: this.uint(), coverage: this.runs(), parent: this.id() }
+    return { count: this.uint(), coverage: this.runs(), parent: this.id(), signature: this.take(this.byte()) }
   }
 }
 
@@ -167,8 +169,16 @@ function pageUpdate(v: number, w: number[], average: number[], a: number[], sum:
   }
 }
 
+function pageUint(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...pageUint(Math.floor(value / 128))]
+}
+
+function pageContributor({ origin, incarnation, nonce }: Contributor): number[] {
+  return [...pageUint(origin.length), ...Buffer.from(origin), ...pageUint(incarnation), ...pageUint(nonce)]
+}
+
 /** An isolated node after some updates, and their gradient sums. */
-function trained(updates: number): { node: AdmbNode; sums: Float32Array[] } {
+function trained(updates: number, options: Partial<AdmbOptions> = {}): { node: AdmbNode; sums: Float32Array[] } {
   const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
   const recipe = { rule: createRule(), averaging: createAveraging(), digest }
   const initial = startingPredictor(learner.initial(), recipe)
@@ -181,7 +191,8 @@ function trained(updates: number): { node: AdmbNode; sums: Float32Array[] } {
     layout,
     initial,
     batch: BATCH,
-    carry: 4
+    carry: 4,
+    ...options
   })
   const sums: Float32Array[] = []
   for (let update = 0; update < updates; update++) {
@@ -196,8 +207,8 @@ function trained(updates: number): { node: AdmbNode; sums: Float32Array[] } {
 describe('docs/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
-    const input = new PageReader(withoutChecksum(node.save()))
-    assert.equal(input.byte(), 2)
+    const input = new PageReader(withoutChecksum(node.storage.save()))
+    assert.equal(input.byte(), 3)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
@@ -220,11 +231,61 @@ describe('docs/protocol.md', () => {
     assert.deepEqual([w2, average2, state2], [w, average, state])
   })
 
+  it('specifies signatures', async () => {
+    const key = await generateIdentityKey()
+    const self = peerIdOf(key)
+    const node = trained(2, { self, signer: createHeaderSigner({ raw: key.raw, networkId: 'spring' }) }).node
+    const input = new PageReader(withoutChecksum(node.storage.save()))
+    input.take(2)
+    for (let i = 0; i < 4; i++) input.uint()
+    input.define()
+    let id = input.id()
+    const publicKey = createPublicKey({
+      key: Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(key.raw.subarray(32))]),
+      format: 'der',
+      type: 'spki'
+    })
+    const isSigned = (signature: Buffer, bytes: number[]) =>
+      verify(null, Buffer.concat([Buffer.from('admb/1/header\nspring\n'), Buffer.from(bytes)]), publicKey, signature)
+    for (let headers = input.uint(); headers > 0; headers--) {
+      const { count, coverage, parent, signature } = input.header()
+      const covered = [...coverage].flatMap(([index, segments]) => [
+        ...pageContributor(input.contributors.get(index) as Contributor),
+        ...pageUint(segments)
+      ])
+      const hash = createHash('sha256')
+        .update(Buffer.from([...pageUint(coverage.size), ...covered]))
+        .digest()
+      const name = [...pageUint(id.updates), ...pageContributor(id)]
+      const rest = [
+        ...Buffer.from(id.digest, 'hex'),
+        ...pageContributor(parent),
+        ...Buffer.from(parent.digest, 'hex'),
+        ...pageUint(count),
+        ...hash.subarray(0, 16)
+      ]
+      assert.ok(isSigned(signature, [1, ...name, ...rest]))
+      id = parent
+    }
+    // A predictor without a header.
+    const { predictor } = node.storage.snapshot()
+    const restored = trained(0, { self, signer: createHeaderSigner({ raw: key.raw, networkId: 'spring' }) }).node
+    restored.restore(trained(0).node.storage.save({ predictor, lineage: [] }))
+    const attested = new PageReader(withoutChecksum(restored.storage.save()))
+    attested.take(2)
+    for (let i = 0; i < 4; i++) attested.uint()
+    attested.define()
+    const { digest, ...named } = attested.id()
+    assert.deepEqual([attested.uint(), attested.text(), attested.byte()], [0, self, 64])
+    const name = [...pageUint(named.updates), ...pageContributor(named)]
+    assert.ok(isSigned(attested.take(64), [2, ...name, ...Buffer.from(digest, 'hex')]))
+  })
+
   it('specifies the frames of an edge', () => {
     const { node } = trained(2)
     const read = () => {
       const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
-      assert.equal(input.byte(), 2)
+      assert.equal(input.byte(), 3)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
@@ -265,7 +326,7 @@ describe('docs/protocol.md', () => {
     for (const end of [node, other]) end.connect(1, 9, 'neighbour')
     node.receive(1, other.frame(1) as Uint8Array)
     const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
-    assert.deepEqual([input.byte(), input.byte()], [2, 4 | 16])
+    assert.deepEqual([input.byte(), input.byte()], [3, 4 | 16])
     for (let i = 0; i < 4; i++) input.uint()
     input.define()
     const id = input.id()
@@ -353,7 +414,7 @@ describe('docs/protocol.md', () => {
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
       const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
-      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [2, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [3, 64, 9, 1])
       assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
       assert.deepEqual(fragment.block(), [...blocks[0]])
       assert.equal(fragment.at, fragment.bytes.length)
@@ -364,7 +425,8 @@ describe('docs/protocol.md', () => {
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint(), input.uint()], [9, 2, 1, 0, 1])
     if (flags & 16) input.define()
     assert.equal(input.id().digest, node.predictor.id.digest)
-    assert.equal(input.uint(), 0)
+    // No headers, and nobody who answers for the predictor.
+    assert.deepEqual([input.uint(), input.text(), input.byte()], [0, '', 0])
     assert.equal(input.at, input.bytes.length)
   })
 

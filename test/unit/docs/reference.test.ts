@@ -10,6 +10,7 @@ const WITHOUT_ERRORS = new Set([
   ...[
     'isAnnouncement',
     'isFragment',
+    'isProof',
     'maximumFrameBytes',
     'encodeHead',
     'encodeSaved',

@@ -3,6 +3,8 @@
  * cover what such a peer cannot do.
  */
 import assert from 'node:assert/strict'
+import { simulatedSigner } from '../../../sim/engine/signer.js'
+import { Authenticity } from '../../../src/admb/authenticity.js'
 import { ContributorTable } from '../../../src/admb/contributors.js'
 import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
@@ -10,20 +12,32 @@ import { createAveraging, createLearner, createRule, digest } from '../../../src
 const LEARNER = createLearner({ model: 'logistic', dimension: 4 })
 const RECIPE = { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }), digest }
 const SHAPES = shapesOf(LEARNER.layout, RECIPE)
+const TABLE = new ContributorTable()
 const BATCH = 2
 
 function createNode(self: string): AdmbNode {
   const initial = startingPredictor(LEARNER.initial(), RECIPE)
-  return new AdmbNode({ ...RECIPE, self, incarnation: 1, layout: LEARNER.layout, initial, batch: BATCH, carry: 16 })
+  const signer = simulatedSigner(self)
+  return new AdmbNode({
+    ...RECIPE,
+    self,
+    incarnation: 1,
+    layout: LEARNER.layout,
+    initial,
+    batch: BATCH,
+    carry: 16,
+    signer
+  })
 }
 
-/** A fabricated predictor with another peer as origin. */
+/** A fabricated predictor with another peer as origin, attested by the sender. */
 function forged(updates: number): Uint8Array {
   const parameters = [Float32Array.of(7, 7, 7, 7)]
   const state = SHAPES.state.blocks.map(({ length }) => new Float32Array(length))
   const id = { updates, origin: 'honest', incarnation: 1, nonce: 0, digest: digest([parameters, parameters, state]) }
   const predictor = { id, parameters, average: parameters, state }
-  return encodeSaved({ predictor, lineage: [] }, SHAPES, new ContributorTable())
+  const attestation = new Authenticity(simulatedSigner('mallory'), 'mallory', TABLE).attestation(id, undefined)
+  return encodeSaved({ predictor, lineage: [], attestation }, SHAPES, TABLE)
 }
 
 /** Learns an input whose gradient has the given first element. */
@@ -49,7 +63,7 @@ describe('docs/security.md: statements', () => {
     for (let input = 0; input < BATCH; input++) learn(node)
     assert.equal(node.discarded, BATCH)
     const restarted = createNode('restarted')
-    restarted.restore(node.save())
+    restarted.restore(node.storage.save())
     assert.equal(restarted.predictor.id.updates, 2 ** 48)
   })
 

@@ -1,6 +1,6 @@
 /** Writing and reading the journal: which rows an input number refers to. */
 import assert from 'node:assert/strict'
-import { InputLog, restored } from '../../../src/peer/input-log.js'
+import { InputLog, type InputPiece, restored } from '../../../src/peer/input-log.js'
 import { JournalWriter } from '../../../src/peer/journal-writer.js'
 import type { JournalAppend, StoredJournal } from '../../../src/storage/index.js'
 import type { Rows } from '../../../src/streams/index.js'
@@ -39,6 +39,16 @@ describe('the log of inputs', () => {
     id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest: '' }
   } as const
   const list = { incarnation: 1, nonce: 0, carried: [], open: [] }
+
+  it('keeps the rows of a stream that does not give them again, although they have positions', () => {
+    const log = new InputLog(EMPTY, 'queue')
+    log.add({ ...rowsOf([1, 2, 3], 100), forwardOnly: true }, 0, 3)
+    const segment = { kind: 'segment', number: 1, epoch: 1, inputs: [0, 3] } as const
+    const later = new InputLog(storedFrom(log.take([{ ...epoch, ...list }, segment], SUMS)), 'queue')
+    const found = later.find(1, 3)
+    assert.equal(found?.place, undefined)
+    assert.deepEqual([...restored(found as InputPiece).labels], [2, 3])
+  })
 
   it('returns the positions of the rows of a stream', () => {
     const log = new InputLog(EMPTY, 'file')

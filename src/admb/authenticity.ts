@@ -1,0 +1,156 @@
+/**
+ * Checks who has made the predictors that a node adopts, signs its own, and keeps the proofs against makers that have signed
+ * different headers with one name. Signatures are verified when a predictor is to be adopted, and each one once.
+ */
+import { FrameError } from './bytes.js'
+import type { ContributorTable } from './contributors.js'
+import { decodeProof, type Equivocation, type Signed } from './equivocation.js'
+import type { ReceivedFrame } from './frame.js'
+import type { Header } from './predictor.js'
+import { formatId, type PredictorId } from './predictor-id.js'
+import type { Saved } from './saved.js'
+import { type Attestation, areEqual, attestedBytes, type Signer, signedBytes, statementOf } from './signatures.js'
+
+/** Number of headers that are remembered. */
+const MEMORY = 2048
+/** Number of proofs that are kept. Further makers are not excluded. */
+const MAX_PROOFS = 256
+
+type Checked = Pick<ReceivedFrame, 'id' | 'headers' | 'attestation'>
+
+export class Authenticity {
+  readonly #signer: Signer | undefined
+  readonly #self: string
+  readonly #table: ContributorTable
+  /** Verified headers by the name of their predictor, oldest first. */
+  readonly #verified = new Map<string, Signed>()
+  /** By maker. */
+  readonly #proofs = new Map<string, Equivocation>()
+  #new: Equivocation[] = []
+
+  /** @param signer undefined if headers are not signed */
+  constructor(signer: Signer | undefined, self: string, table: ContributorTable) {
+    this.#signer = signer
+    this.#self = self
+    this.#table = table
+  }
+
+  /** The header of an own update with its signature, which is computed when it is first read: many headers are never sent. */
+  signed(header: Header): Header {
+    const signer = this.#signer
+    if (signer === undefined) return header
+    const statement = statementOf(header, this.#table, signer)
+    let signature: Uint8Array | undefined
+    const signed = {
+      rest: statement.rest,
+      get signature() {
+        signature ??= signer.sign(signedBytes(statement))
+        return signature
+      }
+    }
+    this.#remember(formatId(header.id), signed)
+    return {
+      ...header,
+      get signature() {
+        return signed.signature
+      }
+    }
+  }
+
+  /** Headers that can be sent: those before the first one without a signature, newest first. */
+  sendable(headers: readonly Header[]): readonly Header[] {
+    const end = this.#signer ? headers.findIndex(header => !('signature' in header)) : -1
+    return end < 0 ? headers : headers.slice(0, end)
+  }
+
+  /** For a predictor that is sent without a header; undefined if none is needed. @param received that of the node it came from */
+  attestation(id: PredictorId, received: Attestation | undefined): Attestation | undefined {
+    if (this.#signer === undefined || id.updates === 0) return undefined
+    return received ?? { signer: this.#self, signature: this.#signer.sign(attestedBytes(id)) }
+  }
+
+  /**
+   * Checks the signatures of a predictor that is to be adopted.
+   * @throws FrameError if one is missing or wrong
+   */
+  check({ id, headers, attestation }: Checked): void {
+    if (this.#signer === undefined || id.updates === 0) return
+    if (headers.length > 0) for (const header of headers) this.#check(header, this.#signer)
+    else if (attestation === undefined) throw new FrameError(`predictor ${formatId(id)} without a signature`)
+    else if (!this.#signer.verify(attestation.signer, attestedBytes(id), attestation.signature))
+      throw new FrameError(`${attestation.signer} has not signed predictor ${formatId(id)}`)
+  }
+
+  /** A predictor from this node's storage, without signatures that are not valid, such as those of a network with another id. */
+  restored({ predictor, lineage, attestation }: Saved): Saved {
+    const headers = lineage.map(header => {
+      const { signature, ...unsigned } = header
+      return signature === undefined || this.#passes({ id: header.id, headers: [header] }) ? header : unsigned
+    })
+    const isAttested = attestation && this.#passes({ id: predictor.id, headers: [], attestation })
+    return { predictor, lineage: headers, ...(isAttested && { attestation }) }
+  }
+
+  #passes(predictor: Checked): boolean {
+    try {
+      this.check(predictor)
+      return true
+    } catch (error) {
+      if (error instanceof FrameError) return false
+      throw error
+    }
+  }
+
+  /** Compares the header of a predictor that is not adopted with the known one of this name. @throws FrameError */
+  compare(header: Header | undefined): void {
+    if (header && this.#signer && this.#verified.has(formatId(header.id))) this.#check(header, this.#signer)
+  }
+
+  /** Whether there is a proof against the maker. */
+  isExcluded(maker: string): boolean {
+    return this.#proofs.size > 0 && this.#proofs.has(maker)
+  }
+
+  get proofs(): Iterable<Equivocation> {
+    return this.#proofs.values()
+  }
+
+  /** Reads a proof that a neighbour has sent. @throws FrameError */
+  receiveProof(bytes: Uint8Array, session: number): void {
+    const proof = this.#signer && decodeProof(bytes, session, this.#signer, maker => this.isExcluded(maker))
+    if (proof) this.#add(proof)
+  }
+
+  /** The proofs against makers since the last call. */
+  takeNew(): readonly Equivocation[] {
+    const proofs = this.#new
+    if (proofs.length > 0) this.#new = []
+    return proofs
+  }
+
+  #check(header: Header, signer: Signer): void {
+    const { id, signature } = header
+    const key = formatId(id)
+    if (signature === undefined) throw new FrameError(`header of ${key} without a signature`)
+    const statement = statementOf(header, this.#table, signer)
+    const known = this.#verified.get(key)
+    const isSame = known !== undefined && areEqual(known.rest, statement.rest)
+    if (isSame && areEqual(known.signature, signature)) return
+    if (!signer.verify(id.origin, signedBytes(statement), signature))
+      throw new FrameError(`${id.origin} has not signed the header of ${key}`)
+    const signed = { rest: statement.rest, signature }
+    if (known === undefined) this.#remember(key, signed)
+    else if (!isSame) this.#add({ maker: id.origin, name: statement.name, statements: [known, signed] })
+  }
+
+  #remember(key: string, signed: Signed): void {
+    this.#verified.set(key, signed)
+    if (this.#verified.size > MEMORY) this.#verified.delete(this.#verified.keys().next().value as string)
+  }
+
+  #add(proof: Equivocation): void {
+    if (this.#proofs.has(proof.maker) || this.#proofs.size >= MAX_PROOFS) return
+    this.#proofs.set(proof.maker, proof)
+    this.#new.push(proof)
+  }
+}

@@ -1,0 +1,136 @@
+/** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
+import type { Announcements } from './announcements.js'
+import type { Authenticity } from './authenticity.js'
+import type { ContributorTable } from './contributors.js'
+import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
+import { decodeFrame } from './decode.js'
+import type { Edge } from './edge.js'
+import { isFragment } from './fragments.js'
+import type { ReceivedFrame, ReceivedSum } from './frame.js'
+import type { Gate } from './gate.js'
+import { checkInfluence } from './influence.js'
+import { gridOf } from './lazy-grid.js'
+import { checkCount } from './limits.js'
+import type { NeighbourSums } from './neighbour-sums.js'
+import type { AdmbOptions } from './options.js'
+import type { Outbox } from './outbox.js'
+import type { OutgoingSums } from './outgoing-sums.js'
+import type { Header, Predictor } from './predictor.js'
+import { sameId } from './predictor-id.js'
+import type { BufferPool, Shapes } from './vectors.js'
+
+export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'rule'> {
+  /** The largest b. */
+  readonly maxBatch: number
+  readonly shapes: Shapes
+  readonly table: ContributorTable
+  readonly buffers: BufferPool
+  readonly current: CurrentPredictor
+  readonly outbox: Outbox
+  readonly gate: Gate
+  readonly authenticity: Authenticity
+  readonly sums: NeighbourSums
+  readonly outgoingSums: OutgoingSums
+  readonly announcements: Announcements | undefined
+  /** Whether the node may switch to a better predictor that a neighbour has sent. */
+  mayAdopt(received: ReceivedPredictor, from: string): boolean
+  /** Switches to it. @param headers those of the predictor and its ancestors, newest first */
+  adopt(headers: readonly Header[], received: ReceivedPredictor, from: string): void
+}
+
+export class FrameReceiver {
+  readonly #options: FrameReceiverOptions
+
+  constructor(options: FrameReceiverOptions) {
+    this.#options = options
+  }
+
+  /**
+   * @returns whether the bytes completed a frame, which may have changed the sums or the predictor
+   * @throws FrameError if they are malformed; nothing has changed
+   */
+  receive(edge: Edge, bytes: Uint8Array, period: number): boolean {
+    if (!isFragment(bytes)) return this.#decode(edge, bytes, period)
+    const isComplete = edge.decoder.fragments.receive(bytes, edge.session, this.#options.shapes)
+    return isComplete && edge.deferred !== undefined && this.#decode(edge, edge.deferred, period)
+  }
+
+  #decode(edge: Edge, bytes: Uint8Array, period: number): boolean {
+    const { shapes, table, buffers } = this.#options
+    const frame = decodeFrame(bytes, shapes, table, edge, () => buffers.take())
+    if (frame === undefined) return false
+    edge.deferred = undefined
+    this.#process(edge, edge.exchanged?.absolute(frame) ?? frame, period)
+    return true
+  }
+
+  #process(edge: Edge, frame: ReceivedFrame, period: number): void {
+    const { current, outbox, gate, authenticity, announcements, buffers, maxBatch } = this.#options
+    if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch)
+    const comparison = current.compare(frame.id)
+    const isBetter = outbox.isBetter(frame.id, edge) && !gate.hasRejected(frame.id)
+    if (isBetter && frame.content) authenticity.check(frame)
+    else authenticity.compare(frame.headers[0])
+    if (authenticity.isExcluded(edge.peer)) return
+    const received = isBetter && frame.content ? current.receive(frame) : undefined
+    const adopted = received && this.#options.mayAdopt(received, edge.peer) ? received : undefined
+    this.#checkInfluence(comparison === 0 ? current.predictor : adopted?.predictor, frame.sum)
+    if (received) edge.isDistrusted = adopted === undefined
+    if (received && !adopted) announcements?.refused(edge)
+    if (edge.isDistrusted && received) edge.requestBackoff.advance(period)
+    edge.received = frame.sequence
+    edge.acknowledge(frame.received, period)
+    edge.peerPredictor = frame.id
+    const isRepeatedAnnouncement = frame.received === 0 && frame.sequence > 1
+    if (frame.content || frame.sum || frame.request || isRepeatedAnnouncement) edge.ackPending = true
+    if (adopted) {
+      announcements?.delivered(edge)
+      this.#options.adopt(frame.headers, adopted, edge.peer)
+      // The neighbour may wait for it.
+      edge.ackDue = announcements !== undefined
+    } else if (
+      isBetter &&
+      !edge.isDistrusted &&
+      (!edge.requested || !sameId(edge.requested, frame.id) || frame.content)
+    ) {
+      edge.requested = frame.id
+      edge.requestDue = true
+      edge.requestBackoff.start(period, edge.roundTrip)
+    }
+    if (comparison === 0 || adopted) {
+      // Share the object, so that later comparisons are by reference.
+      edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = current.predictor.id
+      edge.commonParent = current.lineage[0]?.parent
+      edge.encoder.acknowledgeSum(frame.heldSum)
+      edge.exchanged?.acknowledge(frame.heldSum, frame.received)
+      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
+    } else if (frame.sum) buffers.give(frame.sum.sum)
+    if (frame.request && outbox.isBehind(edge) && !outbox.isInFlight(edge, period)) edge.replyDue = true
+  }
+
+  /** @param at the predictor at which the sum was computed, if this node holds or adopts it @throws FrameError */
+  #checkInfluence(at: Predictor | undefined, { coverage, count = 0, sum = [] }: Partial<ReceivedSum> = {}): void {
+    const { influence, rule, table } = this.#options
+    if (influence && at && coverage)
+      checkInfluence(
+        influence,
+        at.parameters,
+        gridOf(at, rule),
+        { sum, count, coverage },
+        number => table.contributor(number).origin
+      )
+  }
+
+  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
+    const { buffers, sums, outgoingSums } = this.#options
+    if (coverage === undefined) {
+      buffers.give(sum)
+      return
+    }
+    // The same frame may have brought the predictor, which resets the contributor lists.
+    const current = edge.decoder.reorder(coverage)
+    edge.decoder.recordReceived(sequence, current, base)
+    sums.store(edge, { sequence, count, coverage: current, sum })
+    outgoingSums.markChanged()
+  }
+}

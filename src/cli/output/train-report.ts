@@ -1,0 +1,97 @@
+/** The output of `admb train`. */
+import { formatBytes } from '../../base/format-bytes.js'
+import type { ExecutionReport, Plan } from '../../l2l/index.js'
+import type { SerialReport, SerialTrainer } from '../../learner/index.js'
+import type { ValidationReport } from '../training/validation.js'
+import { driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
+import { formatNumber, print, printJson, timeLeft } from './output.js'
+import { showOutcome } from './plan-table.js'
+
+/** The line of progress. @param start in milliseconds of `performance.now` @param share of the data that has been read */
+export function progressLine(
+  { inputs, averageLoss, accuracy }: SerialReport,
+  start: number,
+  share: number | undefined
+): string {
+  const seconds = (performance.now() - start) / 1000
+  const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
+  const rate = `${formatNumber(inputs / seconds)} inputs/s`
+  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${rate}${timeLeft(share, seconds)}`
+}
+
+/** What a run has used and found besides the losses. */
+export interface TrainCost {
+  readonly seconds: number
+  readonly skipped: number
+  /** What was inferred of the data. */
+  readonly data: string | undefined
+  readonly validation?: ValidationReport
+  readonly device?: string
+  readonly plan?: Plan
+  readonly relay?: ExecutionReport
+}
+
+/** Prints the result of a run. @param predictor where it is stored, as keys of the JSON output */
+export function showTrained(
+  { json, dir }: { readonly json?: boolean; readonly dir?: string },
+  trainer: SerialTrainer,
+  { seconds, skipped, data, validation, device, plan, relay }: TrainCost,
+  predictor: object
+): void {
+  const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
+  const metrics = trainer.metrics()
+  const { drift } = trainer
+  const inputsPerSecond = inputs / seconds
+  if (json) {
+    const skippedAll = skipped + unlabelled
+    printJson({
+      command: 'train',
+      data,
+      inputs,
+      ...(weight === inputs ? {} : { weight }),
+      updates,
+      averageLoss,
+      accuracy,
+      metrics,
+      drift,
+      validation,
+      skipped: skippedAll,
+      seconds,
+      inputsPerSecond,
+      device,
+      plan,
+      relay,
+      predictor
+    })
+    return
+  }
+  if (data !== undefined) print(`data            ${data}`)
+  print(
+    `inputs          ${formatNumber(inputs)}${skipped > 0 ? ` (${formatNumber(skipped)} malformed inputs skipped)` : ''}`
+  )
+  if (weight !== inputs) print(`weight          ${formatNumber(weight)}`)
+  print(`updates         ${formatNumber(updates)}`)
+  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
+  if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
+  if (metrics !== undefined)
+    for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
+  if (drift !== undefined && drift.alarms > 0) print(`drift           ${driftSummary(drift)}`)
+  if (validation !== undefined) {
+    const { best, passes, metrics } = validation
+    print(`validation      ${summary(metrics)}, best after pass ${best} of ${passes}`)
+  }
+  print(`time            ${seconds.toFixed(2)} s, ${formatNumber(inputsPerSecond)} inputs/s`)
+  if (device !== undefined) print(`device          ${device}`)
+  if (relay !== undefined) {
+    const { stepMs, exposedMs, devicePeakBytes, hostPeakBytes, dropped, workers, lostSteps } = relay
+    print(`step            ${stepMs.toFixed(1)} ms, ${exposedMs.toFixed(1)} ms of it waiting for the parameter server`)
+    print(
+      `memory          ${formatBytes(devicePeakBytes)} on the device, ${formatBytes(hostPeakBytes)} on the host, peak`
+    )
+    if (workers > 1) print(`devices         ${workers} at the end, each with this memory`)
+    if (lostSteps > 0) print(`lost            ${lostSteps} steps of failed devices`)
+    if (plan) showOutcome(plan, relay)
+    if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
+  }
+  if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
+}

@@ -1,0 +1,116 @@
+/** What a run of `admb train` starts from and reads, according to its flags and earlier runs. */
+import type { DriftTest } from '../../learner/index.js'
+import type { RunningMoments, StreamOptions } from '../../streams/index.js'
+import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
+import { streamFor } from '../../task/stream.js'
+import { moreText } from '../../task/text.js'
+import { UsageError } from '../errors.js'
+import { executionOf } from '../options/networks.js'
+import type { DataFlags, LearningFlags } from '../options/options.js'
+import { readOptions, taskOptions } from '../options/task-options.js'
+import type { EarlierRun } from './trained-store.js'
+import { Validation } from './validation.js'
+
+/** Flags of `admb train`. */
+export interface TrainFlags extends DataFlags, LearningFlags {
+  readonly predictWith?: 'average' | 'current'
+  readonly dir?: string
+  readonly log?: string
+  readonly drift?: DriftTest | 'off'
+  /** Every n-th row. */
+  readonly holdout?: number
+  readonly validation?: string
+  readonly patience?: number
+  readonly json?: boolean
+}
+
+/** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
+export function continued(flags: TrainFlags, earlier: EarlierRun | undefined): TrainFlags {
+  const isTuned = earlier?.spec.network?.tuning !== undefined
+  return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
+}
+
+/** A run that starts from the weights of a linear model in a file; undefined without one. @throws UsageError */
+export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefined): Promise<EarlierRun | undefined> {
+  if (flags.weights === undefined) return undefined
+  const { linearFrom } = await import('../linear/formats.js')
+  const found = await linearFrom(flags.weights, taskOptions(flags))
+  if (found === undefined) return undefined
+  if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: leave --weights out`)
+  if (flags.onDrift !== undefined || flags.classWeights !== undefined) {
+    throw new UsageError(
+      '--weights of a linear model brings its class weights: leave --class-weights and --on-drift out'
+    )
+  }
+  const { spec, predictor, scaling } = found
+  const { parameters, average, state } = predictor
+  const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+  const trained = { parameters, average, state, updates: 0, dimension: spec.dimension }
+  return { spec, trained, progress: { inputs: 0, surplus: 0, loss: 0, moments } }
+}
+
+/** The rows that are learned. With validation, passes are read one by one. */
+export function learned(given: StreamOptions, { holdout, validation }: TrainFlags): StreamOptions {
+  if (holdout === undefined) return validation === undefined ? given : { ...given, passes: 1 }
+  return { ...given, passes: 1, holdout: { every: holdout, part: 'learn' } }
+}
+
+/** @throws UsageError if the flags do not go together */
+export function validationFor(
+  flags: TrainFlags,
+  given: StreamOptions,
+  isOpen: boolean,
+  moments: RunningMoments
+): Validation | undefined {
+  const { holdout, validation: file, patience = 3, predictWith = 'average' } = flags
+  if (holdout === undefined && file === undefined) {
+    if (flags.patience === undefined) return undefined
+    throw new UsageError('--patience is for validation: give --holdout SHARE or --validation FILE as well')
+  }
+  if (holdout !== undefined && file !== undefined) throw new UsageError('give either --holdout or --validation')
+  if (given.data === '-' && (holdout !== undefined || (flags.passes ?? 1) > 1)) {
+    throw new UsageError('standard input can be read only once: give --validation FILE and one pass')
+  }
+  const { shuffleWindow: _window, ...rows } = given
+  const streamOf = async (spec: LearningSpec): Promise<StreamOptions> => {
+    if (holdout !== undefined) return { ...rows, passes: 1, holdout: { every: holdout, part: 'validate' } }
+    const { data, format, labels, label, strict } = readOptions({ ...flags, data: file })
+    const { dimension, ...stream } = streamFor(spec, { data, format, labels, label, strict })
+    const tokens = spec.network && (await moreText(spec.network, { ...readOptions(flags), data: file }, true))
+    // A model that grows with its data may meet features that it has not seen.
+    return { ...stream, ...(isOpen ? {} : { dimension }), ...(tokens && { tokens }) }
+  }
+  return new Validation({ streamFor: streamOf, execution: executionOf(flags), predictWith, patience, moments })
+}
+
+/** Further inputs for the model of an earlier run. */
+export async function sourceOf(spec: LearningSpec, flags: TrainFlags): Promise<StreamOptions> {
+  const options = readOptions(flags)
+  const tokens = spec.network && (await moreText(spec.network, options, true))
+  const newClasses = growingNames(spec) !== undefined
+  return { ...streamFor(spec, options), passes: flags.passes, tokens, newClasses }
+}
+
+/** Parts of the spec that options were given for; the others are those of the earlier run. */
+export function givenFields({
+  model,
+  weights,
+  rule,
+  average,
+  batch,
+  l2,
+  onDrift,
+  classWeights
+}: TrainFlags): (keyof LearningSpec)[] {
+  const given = {
+    model: model ?? weights,
+    network: model ?? weights,
+    rule,
+    averaging: average,
+    batch,
+    l2,
+    onDrift,
+    classWeights
+  }
+  return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)
+}

@@ -1,0 +1,191 @@
+/**
+ * The messages of an ONNX file that models need (onnx.proto of ONNX 1.12), as one table for `protons-runtime`, which libp2p uses for
+ * its own protobuf messages.
+ */
+import { encodeMessage, message, type Reader, type Writer } from 'protons-runtime'
+import { ModelError } from '../types.js'
+
+/** Values of TensorProto.DataType. */
+export const FLOAT = 1
+export const INT64 = 7
+export const STRING = 8
+export const DOUBLE = 11
+
+export interface TensorProto {
+  readonly dims: readonly number[]
+  readonly dataType: number
+  readonly name: string
+  /** UTF-8, for strings. */
+  readonly stringData?: readonly Uint8Array[]
+  /** Little-endian numbers. */
+  readonly rawData?: Uint8Array
+}
+
+export interface AttributeProto {
+  readonly name: string
+  readonly f?: number
+  readonly i?: number
+  readonly s?: Uint8Array
+  readonly ints?: readonly number[]
+  /** AttributeProto.AttributeType: FLOAT 1, INT 2, STRING 3, INTS 7. */
+  readonly type: number
+}
+
+export interface NodeProto {
+  readonly input: readonly string[]
+  readonly output: readonly string[]
+  readonly name: string
+  readonly opType: string
+  readonly attribute: readonly AttributeProto[]
+}
+
+/** An input or output of the graph. Axes are numbers, or the name of a size that varies. */
+export interface ValueInfoProto {
+  readonly name: string
+  readonly type: {
+    readonly tensorType: {
+      readonly elemType: number
+      readonly shape: { readonly dim: readonly { readonly dimValue?: number; readonly dimParam?: string }[] }
+    }
+  }
+}
+
+export interface GraphProto {
+  readonly node: readonly NodeProto[]
+  readonly name: string
+  readonly initializer: readonly TensorProto[]
+  readonly input: readonly ValueInfoProto[]
+  readonly output: readonly ValueInfoProto[]
+}
+
+export interface ModelProto {
+  readonly irVersion: number
+  readonly producerName: string
+  readonly graph: GraphProto
+  readonly opsetImport: readonly { readonly domain: string; readonly version: number }[]
+  readonly metadataProps: readonly { readonly key: string; readonly value: string }[]
+}
+
+type Kind = 'int' | 'float' | 'string' | 'bytes'
+interface Field {
+  readonly number: number
+  readonly kind: Kind | Fields
+  readonly repeated?: true
+}
+type Fields = { readonly [name: string]: Field }
+
+const one = (number: number, kind: Field['kind']): Field => ({ number, kind })
+const many = (number: number, kind: Field['kind']): Field => ({ number, kind, repeated: true })
+
+const TENSOR: Fields = {
+  dims: many(1, 'int'),
+  dataType: one(2, 'int'),
+  stringData: many(6, 'bytes'),
+  name: one(8, 'string'),
+  rawData: one(9, 'bytes')
+}
+const ATTRIBUTE: Fields = {
+  name: one(1, 'string'),
+  f: one(2, 'float'),
+  i: one(3, 'int'),
+  s: one(4, 'bytes'),
+  ints: many(8, 'int'),
+  type: one(20, 'int')
+}
+const NODE: Fields = {
+  input: many(1, 'string'),
+  output: many(2, 'string'),
+  name: one(3, 'string'),
+  opType: one(4, 'string'),
+  attribute: many(5, ATTRIBUTE)
+}
+const DIMENSION: Fields = { dimValue: one(1, 'int'), dimParam: one(2, 'string') }
+const TENSOR_TYPE: Fields = { elemType: one(1, 'int'), shape: one(2, { dim: many(1, DIMENSION) }) }
+const VALUE_INFO: Fields = { name: one(1, 'string'), type: one(2, { tensorType: one(1, TENSOR_TYPE) }) }
+const GRAPH: Fields = {
+  node: many(1, NODE),
+  name: one(2, 'string'),
+  initializer: many(5, TENSOR),
+  input: many(11, VALUE_INFO),
+  output: many(12, VALUE_INFO)
+}
+const MODEL: Fields = {
+  irVersion: one(1, 'int'),
+  producerName: one(2, 'string'),
+  graph: one(7, GRAPH),
+  opsetImport: many(8, { domain: one(1, 'string'), version: one(2, 'int') }),
+  metadataProps: many(14, { key: one(1, 'string'), value: one(2, 'string') })
+}
+
+/** Largest protobuf message, in bytes. */
+const LIMIT = 2 ** 31 - 1
+
+/** @throws ModelError if the weights do not fit in a protobuf message */
+export function encodeModel(model: ModelProto): Uint8Array {
+  const bytes = model.graph.initializer.reduce((sum, { rawData }) => sum + (rawData?.byteLength ?? 0), 0)
+  if (bytes > LIMIT - 2 ** 24) {
+    throw new ModelError(`an ONNX file holds at most 2 GB, and the weights are ${bytes} bytes: export safetensors`)
+  }
+  return encodeMessage(
+    model,
+    message<ModelProto>(
+      (value, writer) => write(value, MODEL, writer),
+      reader => read(reader, reader.len, MODEL) as unknown as ModelProto,
+      function* () {}
+    )
+  )
+}
+
+/** The message in a file; absent repeated fields are empty. */
+export function decodeModel(reader: Reader): ModelProto {
+  return read(reader, reader.len, MODEL) as unknown as ModelProto
+}
+
+/** `int64Number` would lose the sign. Wire types: 0 varint, 2 with a length, 5 four bytes. */
+function write(values: object, fields: Fields, writer: Writer): void {
+  for (const [name, { number, kind, repeated }] of Object.entries(fields)) {
+    const value: unknown = (values as Record<string, unknown>)[name]
+    if (value === undefined) continue
+    for (const item of repeated ? (value as readonly unknown[]) : [value]) {
+      if (kind === 'int') writer.uint32(number * 8).int64(BigInt(item as number))
+      else if (kind === 'float') writer.uint32(number * 8 + 5).float(item as number)
+      else {
+        writer.uint32(number * 8 + 2)
+        if (kind === 'string') writer.string(item as string)
+        else if (kind === 'bytes') writer.bytes(item as Uint8Array)
+        else {
+          writer.fork()
+          write(item as object, kind, writer)
+          writer.ldelim()
+        }
+      }
+    }
+  }
+}
+
+function read(reader: Reader, end: number, fields: Fields): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const [name, { repeated }] of Object.entries(fields)) if (repeated) values[name] = []
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    const found = Object.entries(fields).find(([, { number }]) => number === tag >>> 3)
+    if (found === undefined) {
+      reader.skipType(tag & 7)
+      continue
+    }
+    const [name, { kind, repeated }] = found
+    const value = readValue(reader, kind)
+    if (repeated) (values[name] as unknown[]).push(value)
+    else values[name] = value
+  }
+  return values
+}
+
+function readValue(reader: Reader, kind: Field['kind']): unknown {
+  if (kind === 'int') return reader.int64Number()
+  if (kind === 'float') return reader.float()
+  if (kind === 'string') return reader.string()
+  if (kind === 'bytes') return reader.bytes()
+  const length = reader.uint32()
+  return read(reader, reader.pos + length, kind)
+}

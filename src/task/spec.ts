@@ -1,0 +1,273 @@
+/** From task options and what the stream knows to the learning spec that peers agree on. */
+import {
+  averagingFor,
+  checkLocalSteps,
+  customLoss,
+  defaultAveraging,
+  defaultNetworkRule,
+  defaultRule,
+  OptionError,
+  type RuleSpec,
+  ruleFor,
+  type TargetScale
+} from '../learner/index.js'
+import type { ModelSpec } from '../nn/spec/model-spec.js'
+import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
+import { sampleFor } from '../nn/spec/sample.js'
+import {
+  type ColumnSchema,
+  type ExampleStream,
+  type LabelSchema,
+  Layout,
+  resolveScale,
+  type Schema
+} from '../streams/index.js'
+import { batchRange } from './batch.js'
+import { type ClassWeights, resolveClassWeights } from './class-weights.js'
+import type { FeatureSpec, LearningSpec } from './learning-spec.js'
+import { hasConstant, predictsNumber, type TaskModel } from './model.js'
+import type { TaskOptions } from './options.js'
+import type { TextTask } from './text.js'
+
+/** b of peers. A smaller batch than a frame takes to cross the network gains nothing. */
+export const PEER_BATCH = 128
+/** b of one learner, which profits from an update per input. */
+export const SERIAL_BATCH = 1
+/** b of one learner that trains a network. */
+export const SERIAL_NETWORK_BATCH = 32
+
+const NO_WEIGHTS = 'networks take no weights of inputs and classes: leave them out, or give a linear model'
+export const NO_TARGET_SCALE =
+  'a target scale is for models that predict a number: leave it out, or give --model linear'
+
+/** What an opened stream knows before it is read. */
+export type StreamFacts = Partial<
+  Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label' | 'classCounts'>
+>
+
+/** A learning spec whose number of features may become known only while the stream is read. */
+export type OpenLearningSpec = LearningSpec extends infer Spec
+  ? Spec extends LearningSpec
+    ? Omit<Spec, 'dimension'> & { readonly dimension: number | undefined }
+    : never
+  : never
+
+/** Options of a task after its files have been read. */
+export interface ResolvedOptions {
+  readonly options: TaskOptions
+  readonly role: 'peer' | 'serial'
+  readonly model: TaskModel | undefined
+  readonly text: TextTask | undefined
+  readonly plugins: string | undefined
+  readonly schema: Schema
+  readonly classWeights: ClassWeights | undefined
+}
+
+/** What peers send each other. @throws OptionError for options that exclude each other */
+function exchangeOf(
+  { sums, influence, localSteps }: TaskOptions,
+  role: 'peer' | 'serial',
+  {
+    batch,
+    isAdaptive,
+    reacts,
+    rule
+  }: { readonly batch: number; readonly isAdaptive: boolean; readonly reacts: boolean; readonly rule: RuleSpec }
+): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps'> {
+  const isLattice = sums === 'lattice'
+  const isBounded = influence === 'bounded'
+  if (role !== 'peer') {
+    if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
+    if (isBounded) throw new OptionError("influence 'bounded' is of peers: leave influence out")
+    if (localSteps !== undefined) throw new OptionError('local steps are for peers: leave localSteps out')
+  }
+  if (isLattice && reacts) {
+    throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
+  }
+  if (localSteps !== undefined) {
+    checkLocalSteps({ batch, steps: localSteps }, rule)
+    if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
+    if (reacts) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
+    if (isBounded) throw new OptionError('leave --influence or --local-steps out: they exclude each other')
+  }
+  return {
+    ...(isLattice && { sums }),
+    ...(localSteps !== undefined && { localSteps }),
+    ...(isBounded && { influence })
+  }
+}
+
+/** @throws OptionError for options that exclude each other */
+export function specOf(
+  { options, role, model, text, plugins, schema, classWeights: given }: ResolvedOptions,
+  facts: StreamFacts
+): OpenLearningSpec {
+  const { averaging = defaultAveraging, l2, rule } = options
+  const isNetwork = model?.kind === 'network'
+  const constant = hasConstant(options, model)
+  const hashBits = facts.hashBits ?? options.hashBits ?? schema.hashBits
+  const columns = facts.schema ?? schema.columns
+  const label = facts.label ?? schema.label
+  const isText = text?.network.text?.label !== undefined
+  const isNumber =
+    (isText ? text.network.target.kind === 'number' : predictsNumber(options, model)) ||
+    (model?.kind !== 'linear' && label?.kind === 'number')
+  checkLabel(label, isNumber, model)
+  const dimension = facts.dimension ?? givenDimension(options, columns, hashBits, constant)
+  const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
+  const known = options.classes ?? classNames?.length ?? facts.classes ?? label?.classes
+  const classes = isNumber ? undefined : mostClasses(options, known, schema, model)
+  const scale = resolveScale(options.scale ?? 'auto', columns)
+  const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
+  const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
+  const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))
+  const isAdaptive = batchMax > batch
+  if (isAdaptive && (isNetwork || role !== 'peer')) {
+    throw new OptionError(`batch ${options.batch} is for peers with a linear model: give a number`)
+  }
+  const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
+  const reaction = onDrift && { onDrift }
+  const stepRule = rule ?? (isNetwork ? defaultNetworkRule : defaultRule)
+  const exchange = exchangeOf(options, role, { batch, isAdaptive, reacts: onDrift !== undefined, rule: stepRule })
+  const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
+  // Without a label and a model, the options describe a stream for a model that exists.
+  if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
+  const isWeighted = columns?.some(({ role }) => role === 'weight')
+  if (isNetwork && (given !== undefined || isWeighted)) throw new OptionError(NO_WEIGHTS)
+  if (isNumber && given !== undefined) throw new OptionError('class weights are for classes: leave them out')
+  const numbered = { names: classNames, count: classNames?.length ?? classes ?? 2, counts: facts.classCounts }
+  const named = given && resolveClassWeights(given, numbered)
+  // Classes that are added later have weight 1.
+  const classWeights = named && Array.from({ length: classes ?? 2 }, (_, index) => named[index] ?? 1)
+  const common = {
+    dimension,
+    averaging,
+    batch,
+    ...(isAdaptive && { batchMax }),
+    features,
+    ...(classWeights && { classWeights }),
+    ...reaction,
+    ...exchange,
+    ...(plugins !== undefined && { plugins })
+  }
+  if (isNetwork) {
+    if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: leave it out for a network')
+    if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
+    const number = isNumber ? { kind: 'number' as const, ...(scaling && { scale: scaling }) } : undefined
+    const network = text?.network ?? networkOf(model.layers, number, dimension, classes)
+    return { model: 'network', network, classes, rule: rule ?? defaultNetworkRule, ...common }
+  }
+  if (model?.kind === 'custom') {
+    const target = customLoss(model.name).classifies ? 'class' : 'number'
+    return { model: model.name, target, l2, rule: ruleFor('linear', rule), ...common }
+  }
+  const name = model?.name ?? (isNumber ? 'linear' : (classes ?? 2) > 2 ? 'softmax' : 'logistic')
+  if (name === 'softmax' && classes === undefined) {
+    throw new OptionError(
+      'model softmax needs the number of classes: give classes (--classes N) or classNames (--class-names A,B,C)'
+    )
+  }
+  if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
+  const hasRoom = classNames !== undefined && (classes ?? 0) > classNames.length
+  if (hasRoom && onDrift !== undefined) {
+    throw new OptionError(
+      'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
+    )
+  }
+  if (hasRoom && exchange.localSteps !== undefined) {
+    throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
+  }
+  if (hasRoom && exchange.sums === 'lattice') {
+    throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
+  }
+  const targetScale = name === 'linear' ? scaling : undefined
+  const outputs = name === 'softmax' ? classes : undefined
+  return {
+    model: name,
+    classes: outputs,
+    l2,
+    rule: ruleFor(name, rule),
+    ...(targetScale && { targetScale }),
+    ...common,
+    averaging: averagingFor(name, options.averaging)
+  }
+}
+
+/** The number of classes of the model, including those that are added later. @throws OptionError */
+function mostClasses(
+  { classesMax }: TaskOptions,
+  known: number | undefined,
+  { label }: Schema,
+  model: TaskModel | undefined
+): number | undefined {
+  const room = label?.names && Math.max(label.names.length, label.classes ?? 0)
+  const most = classesMax ?? room
+  if (most === undefined) return known
+  if (known !== undefined && most < known) {
+    throw new OptionError(`classes-max is ${most}, and there are ${known} classes: increase it`)
+  }
+  const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
+  if (most > (known ?? most) && !isSoftmax) {
+    throw new OptionError('classes are added only to the model softmax: give it, or leave classes-max out')
+  }
+  return most
+}
+
+/** @throws OptionError for lags of a label, which has classes */
+function refuseLabelLags(columns: readonly ColumnSchema[] = []): void {
+  const names = new Set(columns.map(({ name }) => name))
+  const lag = columns.find(({ kind, of: [source = ''] = [] }) => kind === 'lag' && !names.has(source))
+  if (lag === undefined) return
+  throw new OptionError(
+    `"${lag.name}": lags are values of numbers, and the label has classes: give lags of other columns`
+  )
+}
+
+function networkOf(
+  layers: ModelSpec,
+  number: Target | undefined,
+  dimension: number | undefined,
+  classes: number | undefined
+): NetworkSpec {
+  if (dimension === undefined) {
+    throw new OptionError('a network needs the number of features: give features (--dimension N)')
+  }
+  const sample = sampleFor(layers, dimension)
+  if (number !== undefined) return { layers, sample, target: number }
+  if (classes === undefined) {
+    throw new OptionError(
+      'a network needs the number of classes: give classes (--classes N), classNames, or target number'
+    )
+  }
+  return { layers, sample, target: { kind: 'class', classes } }
+}
+
+/** @throws OptionError if the model does not learn such labels */
+function checkLabel(label: LabelSchema | undefined, isNumber: boolean, model: TaskModel | undefined): void {
+  if (label?.kind === 'number' && !isNumber) {
+    throw new OptionError('the label of the schema is a number: give the model linear, or no model')
+  }
+  if (label?.names !== undefined && isNumber && model !== undefined) {
+    throw new OptionError('the label of the schema has classes: give a model for classes, or no model')
+  }
+}
+
+/** The number of features, if the options determine it without data. */
+function givenDimension(
+  { features }: TaskOptions,
+  columns: readonly ColumnSchema[] | undefined,
+  hashBits: number | undefined,
+  constant: boolean
+): number | undefined {
+  const given = columns ? new Layout(columns, hashBits).dimension : hashBits === undefined ? features : 2 ** hashBits
+  return given === undefined ? undefined : given + Number(constant)
+}
+
+function scaleOf({ mean, deviation }: Partial<LabelSchema> = {}): TargetScale | undefined {
+  return mean === undefined || deviation === undefined ? undefined : { mean, deviation }
+}
+
+/** The column of the label, if it is not called `label`. */
+function labelName({ data }: TaskOptions, label: LabelSchema | undefined): string | undefined {
+  return (typeof data === 'object' ? data.label : undefined) ?? label?.name
+}

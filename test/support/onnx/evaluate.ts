@@ -1,0 +1,50 @@
+/** Evaluates ONNX files in double precision, from the definitions of the operators: those that the export uses, and no others. */
+import { reader } from 'protons-runtime'
+import {
+  type AttributeProto,
+  DOUBLE,
+  decodeModel,
+  FLOAT,
+  INT64,
+  type ModelProto,
+  type TensorProto
+} from '../../../src/nn/onnx/messages.js'
+import { attributesOf, OPERATORS } from './operators.js'
+import type { Value } from './values.js'
+
+export function readOnnx(file: Uint8Array): ModelProto {
+  return decodeModel(reader(file))
+}
+
+/** @returns the outputs by name */
+export function evaluate({ graph }: ModelProto, inputs: Readonly<Record<string, Value>>): Record<string, Value> {
+  const values = new Map<string, Value>(graph.initializer.map(tensor => [tensor.name, tensorValue(tensor)]))
+  for (const { name } of graph.input) {
+    if (inputs[name] === undefined) throw new Error(`no input ${name}`)
+    values.set(name, inputs[name])
+  }
+  for (const { opType, input, output, attribute } of graph.node) {
+    const operator = OPERATORS[opType]
+    if (operator === undefined) throw new Error(`unknown operator ${opType}`)
+    const results = operator(
+      input.map(name => values.get(name) as Value),
+      attributesOf(attribute as readonly AttributeProto[])
+    )
+    for (const [k, name] of output.entries()) values.set(name, results[k])
+  }
+  return Object.fromEntries(graph.output.map(({ name }) => [name, values.get(name) as Value]))
+}
+
+function tensorValue({ dims, dataType, rawData, stringData = [] }: TensorProto): Value {
+  const bytes = Uint8Array.from(rawData ?? []).buffer
+  switch (dataType) {
+    case FLOAT:
+      return { shape: dims, data: [...new Float32Array(bytes)] }
+    case DOUBLE:
+      return { shape: dims, data: [...new Float64Array(bytes)] }
+    case INT64:
+      return { shape: dims, data: Array.from(new BigInt64Array(bytes), Number) }
+    default:
+      return { shape: dims, data: stringData.map(text => new TextDecoder().decode(text)) as unknown as number[] }
+  }
+}
