@@ -63,7 +63,7 @@ interface Timer {
 }
 
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
-const MAX_QUIESCENCE_CROSSINGS = 100
+const MAX_QUIESCENCE_CROSSINGS = 400
 
 export class Simulation implements World, TransportHost, WiringRun, ObservedRun {
   readonly topology: Topology

@@ -10,6 +10,7 @@ import { makeCertificate } from '../support/certificate.js'
 import { CommandSandbox, httpPort } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
 import { PeerServer, SPEC } from '../support/http-server.js'
+import { until } from '../support/network-peers.js'
 import { hasPython, runPython } from '../support/python.js'
 
 const PAGE = 'docs/python.md'
@@ -136,7 +137,7 @@ print(json.dumps([plain(peer.feature_names_in_), plain(peer.predict_proba(rows[:
       failures.join('\n'),
       /1 values, and the model has 2 columns: age, city\ncoef_ needs columns that are numbers.*\nX has 64 rows, and y has 1\n.*\['maybe'\]/
     )
-    assert.equal(served?.peer.status().weight, 128)
+    await until(() => served?.peer.status().weight === 128)
   })
 
   it('is configured as scikit-learn expects', async () => {

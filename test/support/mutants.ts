@@ -1,7 +1,10 @@
 /** Mutants: copies of the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation. */
+import assert from 'node:assert/strict'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { AdversaryName } from '../../sim/adversaries/index.js'
+import type { Scenario } from '../../sim/index.js'
 
 /** A replacement in the compiled code. Any white space in `from` matches any white space. */
 export interface CodeChange {
@@ -11,7 +14,19 @@ export interface CodeChange {
   readonly to: string
 }
 
+export interface Mutant {
+  /** What the mutant lacks; completes "finds a violation without …". */
+  readonly without: string
+  readonly changes: readonly CodeChange[]
+  /** Properties, one of which must be violated. */
+  readonly breaks: readonly string[]
+  /** Keys of every trial, for what random ones show too rarely. @default none */
+  readonly scenario?: Partial<Scenario>
+}
+
 type Simulator = typeof import('../../sim/index.js')
+
+const MAX_RUNS = 5000
 
 /** Inside the project, so that package imports resolve; one for each process, since test files run in parallel. */
 const FOLDER = resolve('dist/mutants', String(process.pid))
@@ -39,6 +54,40 @@ export async function mutantOf(name: string, changes: readonly CodeChange[]): Pr
     )
   }
   return (await import(pathToFileURL(resolve(root, 'sim/index.js')).href)) as Simulator
+}
+
+/** One hostile node with many neighbours, from the start. For `scenario` of a {@link Mutant}. */
+export function hostile(kind: AdversaryName): Scenario['adversaries'] {
+  return { nodes: 1, kind, place: 'inner', from: 0 }
+}
+
+/** Defines a test for each mutant: the fuzzer finds a violation of one of its properties within {@link MAX_RUNS} runs. */
+export function describeMutants(kind: string, mutants: readonly Mutant[]): void {
+  describe(`the fuzzer: ${kind}`, function () {
+    this.timeout(300_000)
+    after(removeMutants)
+
+    mutants.forEach(({ without, changes, breaks, scenario }, number) => {
+      it(`finds a violation without ${without}`, async () => {
+        const { fuzz } = await mutantOf(`${kind}-${number}`, changes)
+        const found: string[] = []
+        let total = 0
+        // If another property is violated first, the search continues with another seed.
+        for (let seed = 1; total < MAX_RUNS; seed++) {
+          const { runs, violations } = fuzz(MAX_RUNS - total, seed, { scenario, shrink: false })
+          total += runs
+          found.push(...violations.map(({ property }) => property))
+          if (breaks.includes(found.at(-1)?.split(':')[0] ?? '')) {
+            console.log(`        after ${total} runs: ${found.at(-1)}`)
+            return
+          }
+        }
+        assert.fail(
+          found.length === 0 ? `no violation in ${total} runs` : `found only: ${found.slice(0, 5).join('; ')}`
+        )
+      })
+    })
+  })
 }
 
 export function removeMutants(): void {

@@ -1,0 +1,152 @@
+/**
+ * Mutation test: defects that violate the remaining properties.
+ */
+import { describeMutants } from '../../support/mutants.js'
+
+describeMutants('defects', [
+  {
+    without: 'the grace after a stall',
+    changes: [{ file: 'src/overlay/node.js', from: 'this.#state.postpone(ms);', to: '' }],
+    breaks: ['overlay'],
+    scenario: { topology: 'overlay' }
+  },
+  {
+    without: 'bytes as evidence that a neighbour is alive',
+    changes: [
+      {
+        file: 'src/overlay/node.js',
+        from: 'neighbour.lastReceived = Math.max(neighbour.lastReceived, now);',
+        to: ''
+      }
+    ],
+    breaks: ['overlay'],
+    scenario: { topology: 'overlay' }
+  },
+  {
+    without: 'the return after a hang',
+    changes: [{ file: 'src/overlay/node.js', from: 'this.#state.begin(now); this.#advance(now);', to: '' }],
+    breaks: ['overlay', 'quiescence'],
+    scenario: { topology: 'overlay' }
+  },
+  {
+    without: 'the contributors of its neighbours among those that it keeps',
+    changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
+  },
+  {
+    without: 'the contributors of its lineage among those that it keeps',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'this.#headers.mark(live);',
+        to: ''
+      }
+    ],
+    breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
+  },
+  {
+    without: 'the release of vectors that cannot be carried over',
+    changes: [
+      {
+        file: 'src/admb/ledger.js',
+        from: 'if (!isExcess && !isExpired(segment, period, this.#carry)) break;',
+        to: 'break;'
+      }
+    ],
+    breaks: ['memory']
+  },
+  {
+    without: 'a limit of the steps that it keeps',
+    changes: [
+      {
+        file: 'src/admb/current-predictor.js',
+        from: 'keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)',
+        to: '[...steps, ...older]'
+      }
+    ],
+    breaks: ['memory']
+  },
+  {
+    without: 'repeated announcements',
+    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
+    breaks: ['quiescence']
+  },
+  {
+    without: 'the last gradient of a batch',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: 'this.gradients < this.needed',
+        to: 'this.gradients < this.needed - 1'
+      }
+    ],
+    breaks: ['size']
+  },
+  {
+    without: 'the b of its predictor (that of the first one is used)',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: 'batchOf(this.#options.batch, this.predictor)',
+        to: 'batchOf(this.#options.batch, this.#options.initial)'
+      }
+    ],
+    breaks: ['size']
+  },
+  {
+    without: 'a correct count of unshared gradients',
+    changes: [
+      { file: 'src/learner/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
+    ],
+    breaks: ['batch choice']
+  },
+  {
+    without: 'a bound on the gradients that wait for an announced predictor',
+    changes: [{ file: 'src/admb/node.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
+    breaks: ['size']
+  },
+  {
+    without: 'sums after a predictor has arrived',
+    changes: [
+      {
+        file: 'src/admb/outbox.js',
+        from: 'return this.isBehind(edge) && push.sequence > acknowledged && ',
+        to: 'return '
+      }
+    ],
+    breaks: ['waiting']
+  },
+  {
+    without: 'the predictor that it announces',
+    changes: [
+      {
+        file: 'src/admb/announcements.js',
+        from: 'const best = this.expected ?? this.#current.predictor.id;',
+        to: 'const held = this.expected ?? this.#current.predictor.id; const best = { ...held, updates: held.updates + 1 };'
+      }
+    ],
+    breaks: ['waiting']
+  },
+  {
+    without: 'the batch that it states',
+    changes: [
+      {
+        file: 'src/admb/updater.js',
+        from: 'current.next(batch,',
+        to: 'current.next({ sum: batch.sum, count: batch.count + 1 },'
+      }
+    ],
+    breaks: ['lineage']
+  },
+  {
+    without: 'some of the sums that it must forward',
+    changes: [
+      {
+        file: 'src/admb/neighbour-sums.js',
+        from: 'if (this.#areDisjoint && this.#areSmall) return held;',
+        to: 'if (this.#areDisjoint) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
+      }
+    ],
+    breaks: ['quiescence', 'edge monotone']
+  }
+])

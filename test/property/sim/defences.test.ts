@@ -1,0 +1,92 @@
+/**
+ * Mutation test: each defence against hostile nodes is disabled in turn.
+ */
+import { describeMutants, hostile } from '../../support/mutants.js'
+
+describeMutants('defences', [
+  {
+    without: 'a limit of the gradients of a segment',
+    changes: [{ file: 'src/admb/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
+    breaks: ['size'],
+    scenario: { adversaries: hostile('huge-counts') }
+  },
+  {
+    without: 'a limit of the gradients of all neighbours together',
+    changes: [
+      {
+        file: 'src/admb/neighbour-sums.js',
+        from: 'return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors;',
+        to: 'return true;'
+      }
+    ],
+    breaks: ['storable'],
+    scenario: { adversaries: hostile('huge-counts') }
+  },
+  {
+    without: 'a gate that is obeyed',
+    changes: [
+      {
+        file: 'src/admb/node.js',
+        from: "this.#effects.push({ kind: 'rejected', predictor, from }); return false;",
+        to: "this.#effects.push({ kind: 'rejected', predictor, from }); return true;"
+      }
+    ],
+    breaks: ['gate'],
+    scenario: { gate: true }
+  },
+  {
+    without: 'verification of signatures',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'if (!signer.verify(id.origin, signedBytes(statement), signature))',
+        to: 'if (false)'
+      }
+    ],
+    breaks: ['authentic'],
+    scenario: { signed: true, adversaries: hostile('replayed-signatures') }
+  },
+  {
+    without: 'attribution to the maker (the neighbour that passes on a second header is blamed)',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'else if (!isSame)',
+        to: 'else if (!isSame) throw new FrameError("a second header"); else if (false)'
+      }
+    ],
+    breaks: ['acceptance'],
+    scenario: { signed: true, adversaries: hostile('equivocation') }
+  },
+  {
+    without: 'verification of proofs',
+    changes: [
+      {
+        file: 'src/admb/equivocation.js',
+        from: 'if (areEqual(first.rest, second.rest) || !isValid(first) || !isValid(second))',
+        to: 'if (false)'
+      }
+    ],
+    breaks: ['attribution'],
+    scenario: { signed: true, adversaries: hostile('slander') }
+  },
+  {
+    without: 'an end of learning at the maximum number of updates',
+    changes: [
+      { file: 'src/admb/node.js', from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates', to: 'return false' }
+    ],
+    breaks: ['storable'],
+    scenario: { adversaries: hostile('forged-predictor') }
+  },
+  {
+    without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',
+    changes: [
+      {
+        file: 'src/admb/frame-receiver.js',
+        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch);',
+        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, maxBatch); }'
+      }
+    ],
+    breaks: ['size']
+  }
+])
