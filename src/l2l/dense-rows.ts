@@ -4,10 +4,19 @@
  * takes rows with one more token and ignores labels.
  */
 import * as tf from '#tfjs'
-import { checkLabel, ExampleError, type Examples, weightOf } from '../learner/index.js'
+import { checkLabel, ExampleError, type Examples, gradientWeight, weightOf } from '../learner/index.js'
 import { sizeOf } from '../nn/shape.js'
 import type { Model } from '../nn/types.js'
 import type { Batch } from './executor/types.js'
+
+/** A copy of rows, for another thread. */
+export interface RowCopy {
+  readonly size: number
+  readonly values: Float32Array<ArrayBuffer>
+  readonly labels: Float32Array<ArrayBuffer>
+  /** @default 1 for each row */
+  readonly weights?: { readonly score: Float32Array<ArrayBuffer>; readonly gradient: Float32Array<ArrayBuffer> }
+}
 
 export class DenseRows implements Batch {
   size = 0
@@ -17,25 +26,40 @@ export class DenseRows implements Batch {
   readonly #predictsNextToken: boolean
   #values = new Float32Array(0)
   #labels = new Float32Array(0)
+  /** Undefined while all weights are 1. */
+  #weights: RowCopy['weights']
+  readonly #classWeights: readonly number[] | undefined
 
-  constructor(model: Model) {
+  /** @param classWeights factors of the gradients by class @default 1 */
+  constructor(model: Model, classWeights?: readonly number[]) {
     this.#model = model
+    this.#classWeights = classWeights
     this.#predictsNextToken = predictsNextToken(model)
     this.width = sizeOf(model.sample.shape) + (this.#predictsNextToken ? 1 : 0)
   }
 
   clear(): void {
     this.size = 0
+    this.#weights = undefined
+  }
+
+  /** Σ(weight − 1) over the rows. */
+  get surplus(): number {
+    return this.rowWeights?.reduce((sum, weight) => sum + weight - 1, 0) ?? 0
+  }
+
+  /** The weight of each row; undefined if all are 1. */
+  get rowWeights(): Float32Array | undefined {
+    return this.#weights?.score.subarray(0, this.size)
   }
 
   /** @throws ExampleError if the row or its label does not fit the model; the batch is unchanged then */
   append(examples: Examples, row: number): void {
     const label = examples.labels[row]
     if (!this.#predictsNextToken) checkLabel(label, labelClasses(this.#model), row)
-    if (weightOf(examples, row) !== 1)
-      throw new ExampleError(row, 'networks take no weights of inputs: leave weight out')
     this.appendUnlabelled(examples, row)
     this.#labels[this.size - 1] = label
+    this.#weigh(weightOf(examples, row), gradientWeight(examples, row, this.#classWeights))
   }
 
   /** Appends a row without reading its label. */
@@ -53,18 +77,18 @@ export class DenseRows implements Batch {
   }
 
   /** A copy of rows [from, to), for `load` in another thread. */
-  copyRange(
-    from: number,
-    to: number
-  ): { readonly size: number; readonly values: Float32Array<ArrayBuffer>; readonly labels: Float32Array<ArrayBuffer> } {
+  copyRange(from: number, to: number): RowCopy {
     const values = this.#values.slice(from * this.width, to * this.width)
-    return { size: to - from, values, labels: this.#labels.slice(from, to) }
+    const labels = this.#labels.slice(from, to)
+    const weights = this.weights(from, to)
+    return { size: to - from, values, labels, ...(weights && { weights }) }
   }
 
   /** Replaces the contents by rows that were already checked. Takes ownership of the arrays. */
-  load(values: Float32Array<ArrayBuffer>, labels: Float32Array<ArrayBuffer>, size: number): void {
+  load({ values, labels, weights, size }: RowCopy): void {
     this.#values = values
     this.#labels = labels
+    this.#weights = weights
     this.size = size
   }
 
@@ -100,6 +124,28 @@ export class DenseRows implements Batch {
       : tf.tensor(labels, [to - from])
   }
 
+  weights(from: number, to: number): RowCopy['weights'] {
+    if (this.#weights === undefined) return undefined
+    const { score, gradient } = this.#weights
+    return { score: score.slice(from, to), gradient: gradient.slice(from, to) }
+  }
+
+  /** Sets the weights of the last row. */
+  #weigh(score: number, gradient: number): void {
+    if (score === 1 && gradient === 1 && this.#weights === undefined) return
+    const capacity = this.#labels.length
+    if (this.#weights === undefined || this.#weights.score.length < capacity) {
+      const grown = { score: new Float32Array(capacity).fill(1), gradient: new Float32Array(capacity).fill(1) }
+      if (this.#weights !== undefined) {
+        grown.score.set(this.#weights.score)
+        grown.gradient.set(this.#weights.gradient)
+      }
+      this.#weights = grown
+    }
+    this.#weights.score[this.size - 1] = score
+    this.#weights.gradient[this.size - 1] = gradient
+  }
+
   /** A copy of `length` values of each row in [from, to), starting at value `first`. */
   #slice(from: number, to: number, first: number, length: number): Float32Array {
     const width = this.width
@@ -130,7 +176,8 @@ export function sliceBatch(rows: Batch, first: number, end: number): Batch {
     size: end - first,
     inputs: (from, to) => rows.inputs(first + from, first + to),
     lengths: (from, to) => rows.lengths?.(first + from, first + to),
-    targets: (from, to) => rows.targets(first + from, first + to)
+    targets: (from, to) => rows.targets(first + from, first + to),
+    weights: (from, to) => rows.weights?.(first + from, first + to)
   }
 }
 

@@ -125,19 +125,21 @@ export function deviceFor({ backend = 'auto' }: Execution): Promise<Device> {
  * The network as a learner.
  * @param batch inputs per minibatch, for the planner
  * @param execution undefined if only the layout is needed and nothing will be computed
+ * @param classWeights factors of the gradients by class @default 1
  * @throws ModelError, OptionError, DeviceError
  */
 export async function networkLearner(
   spec: NetworkSpec,
   batch: number,
-  execution: Execution | undefined
+  execution: Execution | undefined,
+  classWeights?: readonly number[]
 ): Promise<NetworkLearner> {
   const model = networkModel(spec)
   const initial = initialOf(spec, model, execution?.checkpoint)
   if (execution === undefined) return new NetworkLearner(model, {}, undefined, initial)
   await deviceFor(execution)
   const frozen = frozenOf(spec, model, execution.checkpoint)
-  const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen }
+  const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen, classWeights }
   const learner = new NetworkLearner(model, executorOptions, undefined, initial)
   const { workers = 1, backend } = execution
   if (workers > 1) await learner.startWorkers(spec, backend, executorOptions, workers)

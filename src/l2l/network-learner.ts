@@ -64,7 +64,9 @@ export class NetworkLearner implements Learner {
     this.layout = layoutOf(model)
     this.classifies = model.head.classifies
     this.#shared =
-      'executor' in options ? options : { executor: new Executor(model, options), rows: new DenseRows(model), initial }
+      'executor' in options
+        ? options
+        : { executor: new Executor(model, options), rows: new DenseRows(model, options.classWeights), initial }
     this.#updates = updates
   }
 
@@ -114,9 +116,11 @@ export class NetworkLearner implements Learner {
       const { loss, hits, rows } = executor.score(store, batch, this.#updates, into.outcomes && outcomeKind)
       into.loss += loss
       into.hits += hits
+      const { rowWeights, surplus } = batch
+      if (surplus !== 0) into.surplus = (into.surplus ?? 0) + surplus
       if (into.outcomes === undefined) continue
-      if (rows === undefined) commitSums(into.outcomes, batch.size, loss, hits)
-      else commitRows(into.outcomes, rows, outcomeKind)
+      if (rows === undefined) commitSums(into.outcomes, batch.size, loss, hits, batch.size + surplus)
+      else commitRows(into.outcomes, rows, outcomeKind, rowWeights)
     }
   }
 

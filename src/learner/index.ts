@@ -73,7 +73,7 @@ export {
   type WindowFigures,
   widthOf
 } from './metrics/index.js'
-export { checkLabel, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
+export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export {
   type BitsOption,
   createReactingRule,

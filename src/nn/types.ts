@@ -149,16 +149,27 @@ export interface HeadScore {
   readonly hits: Tensor | undefined
 }
 
+/** Factors of the rows of a microbatch, [microbatch] each. */
+export interface RowWeights {
+  /** Of the loss and of hits. */
+  readonly score: Float32Array
+  /** Of the gradient. */
+  readonly gradient: Float32Array
+}
+
 /** The loss at the end of a network. Forward, loss and backward are one call, so the last outputs are never stashed. */
 export interface Head {
   readonly kind: string
   readonly classifies: boolean
   /** Shape of a sample's input. */
   readonly input: readonly number[]
-  /** @param targets [microbatch] or [microbatch, length], int32 for classes */
-  score(x: Tensor, targets: Tensor): HeadScore
+  /**
+   * @param targets [microbatch] or [microbatch, length], int32 for classes
+   * @param weights @default 1 for each row
+   */
+  score(x: Tensor, targets: Tensor, weights?: RowWeights): HeadScore
   /** Like `score`, with the gradient of the summed loss with respect to x. */
-  lossAndGradient(x: Tensor, targets: Tensor): HeadScore & { readonly dx: Tensor }
+  lossAndGradient(x: Tensor, targets: Tensor, weights?: RowWeights): HeadScore & { readonly dx: Tensor }
   /** @returns [microbatch, …]: probabilities, or the predicted numbers */
   predict(x: Tensor): Tensor
 }

@@ -123,7 +123,7 @@ export async function learningParts(spec: LearningSpec, execution?: Execution): 
   if (spec.network === undefined) return linearParts(spec)
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('../l2l/index.js')
-  const learner = await networkLearner(spec.network, spec.batch, execution)
+  const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
   return boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
 }
 

@@ -36,7 +36,6 @@ export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
 export const SERIAL_NETWORK_BATCH = 32
 
-const NO_WEIGHTS = 'networks take no weights of inputs and classes: leave them out, or give a linear model'
 export const NO_TARGET_SCALE =
   'a target scale is for models that predict a number: leave it out, or give --model linear'
 
@@ -132,9 +131,8 @@ export function specOf(
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
-  const isWeighted = columns?.some(({ role }) => role === 'weight')
-  if (isNetwork && (given !== undefined || isWeighted)) throw new OptionError(NO_WEIGHTS)
-  if (isNumber && given !== undefined) throw new OptionError('class weights are for classes: leave them out')
+  const hasClasses = !isNumber && (text === undefined || isText)
+  if (!hasClasses && given !== undefined) throw new OptionError('class weights are for classes: leave them out')
   const numbered = { names: classNames, count: classNames?.length ?? classes ?? 2, counts: facts.classCounts }
   const named = given && resolveClassWeights(given, numbered)
   // Classes that are added later have weight 1.

@@ -61,6 +61,7 @@ export async function trainerFor(
     const engine = new L2LEngine({
       ...executorOptions,
       frozen,
+      classWeights: spec.classWeights,
       model,
       rule,
       averaging,
@@ -76,7 +77,7 @@ export async function trainerFor(
   // A rule that looks at all layers at once waits for the last gradient.
   const { tuning } = spec.network
   const start = continues && tuning === undefined ? { ...spec.network, weights: undefined } : spec.network
-  const learner = await networkLearner(start, batch, execution)
+  const learner = await networkLearner(start, batch, execution, spec.classWeights)
   const recipe = { rule: createRule(rule, learner.layout), averaging: createAveraging(averaging) }
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
 }

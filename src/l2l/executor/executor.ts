@@ -101,7 +101,7 @@ export class Executor {
     this.#run(() =>
       runForward(this.#forwardContext(store, batch, updates), (y, from, to) => {
         const targets = batch.targets(from, to)
-        const sums = head.score(y, targets)
+        const sums = head.score(y, targets, batch.weights?.(from, to))
         if (rows !== undefined) encodeOutcomes(head, y, targets, rows, from)
         targets.dispose()
         addScore(score, sums)

@@ -194,7 +194,7 @@ export function lossAndGradient(
 ): tf.Tensor {
   meter.currentOperation = `the ${head.kind} head`
   const targets = batch.targets(from, to)
-  const { dx, ...sums } = head.lossAndGradient(y, targets)
+  const { dx, ...sums } = head.lossAndGradient(y, targets, batch.weights?.(from, to))
   targets.dispose()
   addScore(score, sums)
   return dx

@@ -2,6 +2,7 @@
 import type { Tensor } from '#tfjs'
 import type { DeviceName } from '../../device/types.js'
 import type { Score } from '../../learner/index.js'
+import type { RowWeights } from '../../nn/types.js'
 
 /**
  * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
@@ -43,13 +44,15 @@ export interface ExecutorOptions {
   readonly precision?: Precision
   /** Required for a model with frozen weights. @default none */
   readonly frozen?: FrozenWeights
+  /** Factors of the gradients by class. @default 1 */
+  readonly classWeights?: readonly number[]
 }
 
 /** Frozen weights in host memory, by the index of the layer in the model. */
 export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'frozen'> {
+export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'frozen' | 'classWeights'> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */
@@ -88,6 +91,8 @@ export interface Batch {
   lengths?(from: number, to: number): Int32Array | undefined
   /** Uploads the targets of rows [from, to) in the format of the head. */
   targets(from: number, to: number): Tensor
+  /** The weights of rows [from, to); undefined if all are 1. */
+  weights?(from: number, to: number): RowWeights | undefined
 }
 
 /** Sums over a minibatch. */

@@ -91,7 +91,7 @@ export class L2LEngine implements Engine {
     const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
     const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
     this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1 })
-    this.#rows = new DenseRows(model)
+    this.#rows = new DenseRows(model, options.classWeights)
     this.#executor.meter.resetPeak()
   }
 
@@ -99,12 +99,13 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen } = this.#options
-    const executorOptions = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen }
+    const { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen, classWeights } =
+      this.#options
+    const options = { schedule, microbatch, stash, deviceMemory, keeps, resident, precision, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,
       backend,
-      executorOptions,
+      executorOptions: options,
       weights: this.#server.shared,
       workers
     })
@@ -190,9 +191,11 @@ export class L2LEngine implements Engine {
       this.progress.loss += score.loss
       this.progress.hits += score.hits
       this.progress.inputs += rows.size
+      const { rowWeights, surplus, size } = rows
+      this.progress.surplus += surplus
       const { outcomes } = this.progress
-      if (outcomes && score.rows) commitRows(outcomes, score.rows, this.#outcomeKind)
-      else if (outcomes) commitSums(outcomes, rows.size, score.loss, score.hits)
+      if (outcomes && score.rows) commitRows(outcomes, score.rows, this.#outcomeKind, rowWeights)
+      else if (outcomes) commitSums(outcomes, size, score.loss, score.hits, size + surplus)
     }
     this.updates++
     rows.clear()

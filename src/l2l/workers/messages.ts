@@ -4,6 +4,7 @@
  */
 import type { MessagePort } from 'node:worker_threads'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import type { RowCopy } from '../dense-rows.js'
 import type { Execution, ExecutorOptions } from '../executor/types.js'
 
 /** Data of a starting worker. */
@@ -36,9 +37,7 @@ export interface WorkerTask {
   readonly step: number
   readonly updates: number | undefined
   readonly firstMicrobatch: number
-  readonly size: number
-  readonly values: Float32Array<ArrayBuffer>
-  readonly labels: Float32Array<ArrayBuffer>
+  readonly rows: RowCopy
 }
 
 export type WorkerMessage =

@@ -91,7 +91,13 @@ export class DevicePool {
     let first = shares[0]
     for (const [i, worker] of this.#workers.entries()) {
       if (shares[i + 1] > 0)
-        worker.submit({ attempt, step, updates, firstMicrobatch: first, ...this.#rowsOf(rows, first, shares[i + 1]) })
+        worker.submit({
+          attempt,
+          step,
+          updates,
+          firstMicrobatch: first,
+          rows: this.#rowsOf(rows, first, shares[i + 1])
+        })
       first += shares[i + 1]
     }
     const busy = this.#workers.filter(({ isBusy }) => isBusy)

@@ -79,11 +79,11 @@ class WorkerStore implements ParameterStore {
   }
 }
 
-function execute({ size, values, labels, ...part }: WorkerTask): void {
+function execute({ rows: copy, ...part }: WorkerTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
-    rows.load(values, labels, size)
+    rows.load(copy)
     const { loss, hits } = executor.train(new WorkerStore(part.attempt), rows, part)
     reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
   } catch (error) {

@@ -108,9 +108,18 @@ export function commitClass(
   outcomes.commit(1, weight)
 }
 
-/** Sends encoded outcomes. @param rows of `kind`, one after another */
-export function commitRows(outcomes: Outcomes, rows: Float64Array, kind: OutcomeKind): void {
+/**
+ * Sends encoded outcomes.
+ * @param rows of `kind`, one after another
+ * @param weights of the rows @default 1
+ */
+export function commitRows(outcomes: Outcomes, rows: Float64Array, kind: OutcomeKind, weights?: Float32Array): void {
   const width = widthOf(kind)
+  for (const [row, weight] of weights?.entries() ?? []) {
+    outcomes.entries.set(rows.subarray(row * width, (row + 1) * width))
+    outcomes.commit(1, weight)
+  }
+  if (weights !== undefined) return
   for (let from = 0; from < rows.length; from += OUTCOME_ROWS * width) {
     const part = rows.subarray(from, from + OUTCOME_ROWS * width)
     outcomes.entries.set(part)
@@ -118,11 +127,16 @@ export function commitRows(outcomes: Outcomes, rows: Float64Array, kind: Outcome
   }
 }
 
-/** Sends the outcomes of inputs of which only sums are known. */
-export function commitSums(outcomes: Outcomes, inputs: number, loss: number, hits: number): void {
+/**
+ * Sends the outcomes of inputs of which only sums are known.
+ * @param weight summed weight of the inputs
+ */
+export function commitSums(outcomes: Outcomes, inputs: number, loss: number, hits: number, weight = inputs): void {
   for (let row = 0; row < OUTCOME_ROWS; row++) {
-    outcomes.entries[2 * row] = loss / inputs
-    outcomes.entries[2 * row + 1] = hits / inputs
+    outcomes.entries[2 * row] = weight > 0 ? loss / weight : 0
+    outcomes.entries[2 * row + 1] = weight > 0 ? hits / weight : 0
   }
-  for (let sent = 0; sent < inputs; sent += OUTCOME_ROWS) outcomes.commit(Math.min(OUTCOME_ROWS, inputs - sent))
+  for (let sent = 0; sent < inputs; sent += OUTCOME_ROWS) {
+    outcomes.commit(Math.min(OUTCOME_ROWS, inputs - sent), weight / inputs)
+  }
 }

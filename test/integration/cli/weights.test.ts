@@ -92,6 +92,27 @@ describe('weights', function () {
     assert.deepEqual(await weightsOf(...label, '--class-weights', file), [1 - balanced, balanced])
   })
 
+  it('are learned by networks', async () => {
+    const data = await write('network.csv', `x,w,y\n${'1,1,no\n'.repeat(75)}${'1,3,yes\n'.repeat(25)}`)
+    const share = async (...options: string[]) => {
+      const dir = join(await mkdtemp(join(folder, 'network-')), 'a')
+      const network = ['--model', 'mlp', '--rule', 'momentum,step=0.5', '--passes', '30', '--shuffle-window', '100']
+      const [report] = await json('train', '--data', data, '--label', 'y', '--dir', dir, ...network, ...options)
+      const [answer] = await json('predict', '--data', data, '--dir', dir, '--limit', '1')
+      return [report.weight ?? report.inputs, answer.scores[1]]
+    }
+    const near = (actual: number, expected: number) => assert.ok(Math.abs(actual - expected) < 0.15, `${actual}`)
+    const [plainWeight, plain] = await share('--ignore', 'w')
+    assert.equal(plainWeight, 3000)
+    near(plain, 0.25)
+    const [weight, weighted] = await share('--weight', 'w')
+    assert.equal(weight, 4500)
+    near(weighted, 0.5)
+    const [unweighted, balanced] = await share('--ignore', 'w', '--class-weights', 'balanced')
+    assert.equal(unweighted, 3000)
+    near(balanced, 0.5)
+  })
+
   it('that cannot be used are refused in one line', async () => {
     const data = await write('classes.csv', `x,y\n${'1,no\n2,yes\n'.repeat(50)}`)
     const numbers = await write('numbers.csv', `x,y\n${'1,0.5\n2,1.5\n'.repeat(50)}`)
@@ -112,8 +133,9 @@ describe('weights', function () {
       '--class-names',
       'no,yes,maybe'
     )
-    await refuses(/networks take no weights/, '--data', data, '--model', 'mlp', '--class-weights', 'balanced')
-    await refuses(/networks take no weights/, '--data', data, '--model', 'mlp', '--weight', 'x')
+    const text = await write('text.txt', 'a line of text\n'.repeat(50))
+    const { code, stderr } = await admb(['train', '--data', text, '--model', 'gpt', '--class-weights', 'balanced'])
+    assert.deepEqual([code, stderr], [2, 'admb: class weights are for classes: leave them out (ERR_OPTION)\n'])
     await refuses(/weight has no meaning for libsvm/, '--data', data, '--format', 'libsvm', '--weight', 'x')
   })
 

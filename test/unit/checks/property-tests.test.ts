@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The fuzzer draws scenarios and fault schedules without fast-check's runner. */
-const DRAWS = /^import .* from 'fast-check'|\bfuzz\w*\(/m
+/** The fuzzer draws scenarios and fault schedules without fast-check's runner, also to find mutants. */
+const DRAWS = /^import .* from 'fast-check'|\bfuzz\w*\(|^describeMutants\(/m
 
 function testsUnder(folder: string): string[] {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => `${folder}/${file}`)
