@@ -1,4 +1,5 @@
-/** Formats bytes as `--device-memory` accepts them: `12.3 MB`, or `96.0 kB` below 2^20 bytes. */
+/** Formats bytes as `--device-memory` accepts them: `96.0 kB`, `12.3 MB` from 2^20 bytes on, `1.50 GB` from 2^30. */
 export function formatBytes(bytes: number): string {
-  return bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} kB` : `${(bytes / 2 ** 20).toFixed(1)} MB`
+  if (bytes < 2 ** 20) return `${(bytes / 2 ** 10).toFixed(1)} kB`
+  return bytes < 2 ** 30 ? `${(bytes / 2 ** 20).toFixed(1)} MB` : `${(bytes / 2 ** 30).toFixed(2)} GB`
 }

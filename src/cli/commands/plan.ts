@@ -5,6 +5,7 @@ import { formatBytes } from '../../base/format-bytes.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
+import { readDevice } from '../options/device-file.js'
 import {
   executionOf,
   parseModelWord,
@@ -22,6 +23,7 @@ import { showPlan } from '../output/plan-table.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly batch: number
+  readonly device?: string
   readonly json?: boolean
 }
 
@@ -31,17 +33,20 @@ export function planCommand(program: Command): Command {
     .argument('[model]', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
   withTuning(withWeights(withTarget(withText(withExecution(withFeatures(withData(command)))))))
     .option('--batch <b>', 'inputs per update', whole(1), 32)
+    .option('--device <file>', 'plan for a device that is not here: its figures (docs/l2l.md)')
     .addHelpText(
       'after',
       `
-Measures each kind of layer on the device, then searches for the fastest plan
-that fits: microbatch, stash, and the layers that save their activations.
+Measures each kind of layer on the device, or computes its time from the
+figures of another one, then searches for the fastest plan that fits:
+microbatch, stash, and the layers that save their activations.
 
 Examples:
   admb plan gpt --data book.txt --length 128 --device-memory 64MB
   admb plan convnet --data digits --device-memory 4MB
   admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json
-  admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB`
+  admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB
+  admb plan --weights bert --data pairs.tsv --label same --device gpu.yaml`
     )
   return withCommon(command).action(plan)
 }
@@ -54,16 +59,21 @@ async function plan(model: string | undefined, flags: Flags): Promise<void> {
   if (task.model?.kind !== 'network')
     throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)
   const { network: spec } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
-  const { deviceFor, networkModel, planFor, profileModel } = await import('../../l2l/index.js')
-  const execution = executionOf({ ...flags, schedule: flags.schedule ?? 'auto' })
+  const { deviceFor, networkModel, planFor, profileModel, rooflineProfile } = await import('../../l2l/index.js')
+  const figures = flags.device === undefined ? undefined : await readDevice(flags.device)
+  const deviceMemory = flags.deviceMemory ?? figures?.memory
+  const execution = executionOf({ ...flags, deviceMemory, schedule: flags.schedule ?? 'auto' })
   const device = await deviceFor(execution)
   const network = networkModel(spec)
-  const profile = profileModel(network)
+  const here = profileModel(network)
+  const elsewhere = figures && (await rooflineProfile(network, here, figures, flags.batch))
+  const profile = elsewhere ?? here
   const chosen = planFor(network, profile, execution, flags.batch)
   if (flags.json) {
-    printJson({ command: 'plan', device: device.name, profile, plan: chosen })
+    printJson({ command: 'plan', device: figures?.name ?? device.name, profile, plan: chosen })
     return
   }
-  print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
-  showPlan(profile.layers, chosen, flags.batch)
+  const reason = figures === undefined ? device.reason : `${figures.name}, as ${flags.device} describes it`
+  print(`device        ${reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
+  showPlan(profile.layers, chosen, flags.batch, figures && elsewhere && { figures, layers: elsewhere.layers })
 }

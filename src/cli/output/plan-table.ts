@@ -1,24 +1,35 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/format-bytes.js'
-import type { ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
+import type { DeviceFigures, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
+import { boundOf } from '../../l2l/planning/roofline.js'
 import { meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
-/** One line per layer, then the whole plan. */
-export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
+/**
+ * One line per layer, then the whole plan.
+ * @param roofline of a device that is not here: what bounds each layer
+ */
+export function showPlan(
+  layers: readonly LayerProfile[],
+  plan: Plan,
+  batch: number,
+  roofline?: Pick<RooflineProfile, 'layers'> & { readonly figures: DeviceFigures }
+): void {
   const isSaving = plan.schedule.startsWith('baseline')
   const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
+  if (roofline !== undefined) head.push('FLOP a byte', 'bound by')
   if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [
     layer.name,
     formatBytes(layer.weightBytes),
     formatBytes(batch * layer.outputBytes),
     formatBytes(batch * layer.activationBytes),
-    `${(batch * layer.forwardMs).toFixed(1)} ms`,
-    `${(batch * layer.vjpMs).toFixed(1)} ms`,
+    milliseconds(batch * layer.forwardMs),
+    milliseconds(batch * layer.vjpMs),
     isSaving || plan.keeps.includes(l) ? 'saved' : l === layers.length - 1 ? 'saved (last)' : 'recomputed',
     isSaving || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'resident' : 'loaded twice',
+    ...(roofline === undefined ? [] : bounds(roofline, plan, l, batch)),
     ...(varies ? [takesPart(layer)] : [])
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
@@ -33,6 +44,23 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
   print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
   const grows = layers.some(({ from }) => from > 0)
   print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
+}
+
+function milliseconds(ms: number): string {
+  return `${ms.toFixed(ms > 0 && ms < 1 ? 3 : 1)} ms`
+}
+
+/** Arithmetic intensity of a layer, and what takes most of its time. */
+function bounds(
+  { layers, figures }: NonNullable<Parameters<typeof showPlan>[3]>,
+  { schedule, keeps, parts }: Plan,
+  l: number,
+  batch: number
+): string[] {
+  const { flops, bytes } = layers[l].operations
+  if (bytes === 0) return ['', '']
+  const isSaved = schedule.startsWith('baseline') || keeps.includes(l) || l === layers.length - 1
+  return [(flops / bytes).toFixed(1), boundOf(layers[l], figures, { ms: parts[l].ms, batch, isSaved })]
 }
 
 /** Empty for a layer that every step executes in its position. */
@@ -56,7 +84,7 @@ export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: Exec
 
 function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   const stash = stashBytes > 0 ? `, ${formatBytes(stashBytes)} of stash on the host` : ''
-  return `${stepMs.toFixed(1)} ms a step, ${formatBytes(deviceBytes)} on the device${stash}`
+  return `${milliseconds(stepMs)} a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }
 
 function kept({ keeps, resident }: Plan): string {

@@ -75,10 +75,10 @@ export function profileModel(model: Model): DeviceProfile {
   // A shuffled layer may be executed below the others.
   const first = model.layers.some(({ shuffle }) => shuffle !== undefined) ? 0 : firstTrained(model, order)
   const layers = model.layers.map((layer, l) => {
-    const { weights, frozen, shares, input, output, activations, kind, from = 0, shuffle } = layer
+    const { kind, from = 0, shuffle } = layer
     const share = executionProbability(layer)
     const hasBackward = l >= first
-    const key = JSON.stringify([kind, weights, frozen, shares, input, output, activations, share < 1, hasBackward])
+    const key = shapeKey(layer, hasBackward)
     const measured = cache.get(key) ?? measure(layer, model, hasBackward)
     cache.set(key, measured)
     const { name, weightBytes, gradientBytes, outputBytes, activationBytes } = costs[l]
@@ -94,6 +94,13 @@ export function profileModel(model: Model): DeviceProfile {
   return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
 }
 
+/** Equal for layers that take the same time and memory. */
+export function shapeKey(layer: Layer, hasBackward: boolean): string {
+  const { kind, weights, frozen, shares, input, output, activations } = layer
+  const mayBeSkipped = executionProbability(layer) < 1
+  return JSON.stringify([kind, weights, frozen, shares, input, output, activations, mayBeSkipped, hasBackward])
+}
+
 type Measured = Pick<
   LayerProfile,
   'forwardMs' | 'vjpMs' | 'savedVjpMs' | 'forwardWork' | 'savingWork' | 'work' | 'savedWork'
@@ -103,31 +110,50 @@ const PASS = { training: true, seed: 1 }
 
 const NO_WORK: Work = { fixed: 0, sample: 0 }
 
+/** The passes of a layer on some samples. Call it within `tf.tidy`. */
+export interface LayerPasses {
+  readonly weights: readonly tf.Tensor[]
+  forward(): tf.Tensor
+  /** VJP with recomputation. */
+  vjp(): tf.Tensor
+  /** Of the VJP with saved activations, which are computed now. */
+  prepareSavedVjp(): () => tf.Tensor
+}
+
+export function layerPasses(layer: Layer, model: Model, samples: number): LayerPasses {
+  const frozen = layer.frozen && new Float32Array(totalSize(layer.frozen)).fill(0.01)
+  const own = upload(layer, layer.weights.length === 0 ? undefined : layer.initialWeights(uniforms(1)), frozen)
+  const others = (layer.shares ?? []).map(({ shape }) => tf.randomUniform([...shape], -1, 1, 'float32', 1))
+  const weights = [...own, ...others]
+  const x = inputOf(layer, model, samples)
+  const dy = tf.ones([samples, ...layer.output])
+  return {
+    weights,
+    forward: () => layer.forward(x, weights, PASS),
+    vjp: () => anyOutput(layer.vjp(x, weights, dy, PASS)),
+    prepareSavedVjp: () => {
+      const { saved } = layer.forwardSaving(x, weights, PASS)
+      return () => anyOutput(layer.vjp(x, weights, dy, PASS, saved))
+    }
+  }
+}
+
 function measure(layer: Layer, model: Model, hasBackward: boolean): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
-    const frozen = layer.frozen && new Float32Array(totalSize(layer.frozen)).fill(0.01)
-    const own = upload(layer, layer.weights.length === 0 ? undefined : layer.initialWeights(uniforms(1)), frozen)
-    const others = (layer.shares ?? []).map(({ shape }) => tf.randomUniform([...shape], -1, 1, 'float32', 1))
-    const weights = [...own, ...others]
-    const x = inputOf(layer, model, TIMED_SAMPLES)
-    const dy = tf.ones([TIMED_SAMPLES, ...layer.output])
-    const forwardMs = msPerSample(() => layer.forward(x, weights, PASS))
+    const { weights, forward, vjp, prepareSavedVjp } = layerPasses(layer, model, TIMED_SAMPLES)
+    const forwardMs = msPerSample(forward)
     const forwardWork = workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS)))
     if (!hasBackward) {
       const none = { vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
       measured = { forwardMs, forwardWork, savingWork: forwardWork, ...none }
       return
     }
-    const { saved } = layer.forwardSaving(x, weights, PASS)
-    const vjpMs = msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS)))
+    const vjpMs = msPerSample(vjp)
     measured = {
       forwardMs,
       vjpMs,
-      savedVjpMs: Math.min(
-        vjpMs,
-        msPerSample(() => anyOutput(layer.vjp(x, weights, dy, PASS, saved)))
-      ),
+      savedVjpMs: Math.min(vjpMs, msPerSample(prepareSavedVjp())),
       forwardWork,
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
       work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
@@ -137,21 +163,21 @@ function measure(layer: Layer, model: Model, hasBackward: boolean): Measured {
   return measured as Measured
 }
 
-function measureHead({ head, sample }: Model): DeviceProfile['head'] {
-  const runHead = (samples: number, y: tf.Tensor) => {
-    const targets = sample.kind === 'tokens' && head.input.length > 1 ? [samples, ...sample.shape] : [samples]
-    return head.lossAndGradient(y, tf.zeros(targets, head.classifies ? 'int32' : 'float32')).dx
-  }
-  const outputs = (samples: number) => tf.randomUniform([samples, ...head.input], -1, 1, 'float32', 1)
+/** Loss and gradient of some samples. Call it within `tf.tidy`. */
+export function headPass({ head, sample }: Model, samples: number): () => tf.Tensor {
+  const y = tf.randomUniform([samples, ...head.input], -1, 1, 'float32', 1)
+  const targets = sample.kind === 'tokens' && head.input.length > 1 ? [samples, ...sample.shape] : [samples]
+  return () => head.lossAndGradient(y, tf.zeros(targets, head.classifies ? 'int32' : 'float32')).dx
+}
+
+function measureHead(model: Model): DeviceProfile['head'] {
   const work = workOf(samples =>
     tf.tidy(() => {
-      const y = outputs(samples)
-      return peakOf(() => runHead(samples, y))
+      const pass = headPass(model, samples)
+      return peakOf(pass)
     })
   )
-  const y = outputs(TIMED_SAMPLES)
-  const ms = msPerSample(() => runHead(TIMED_SAMPLES, y))
-  y.dispose()
+  const ms = tf.tidy(() => minMs(headPass(model, TIMED_SAMPLES))) / TIMED_SAMPLES
   return { ms, work }
 }
 
