@@ -45,18 +45,24 @@ export function planFor(model: Model, profile: DeviceProfile, execution: Executi
     workers = 1
   } = execution
   const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
-  const plan = makePlan({
+  const request: PlanRequest = {
     profile,
     inputBytes: inputBytes(model),
     batch: Math.ceil(batch / workers),
     deviceMemory,
     precision,
     fixed
-  })
-  if ('tooLarge' in plan) {
-    throw new OverBudgetError(`layer ${plan.tooLarge}`, plan.needsBytes, deviceMemory, adviceFor(plan))
   }
-  return plan
+  const plan = makePlan(request)
+  if (!('tooLarge' in plan)) return plan
+  const { tooLarge, needsBytes } = plan
+  if (needsBytes > deviceMemory) {
+    const advice = `use --device-memory ${enough(needsBytes)} or more, a smaller --microbatch, or narrower layers`
+    throw new OverBudgetError(`layer ${tooLarge}`, needsBytes, deviceMemory, advice)
+  }
+  const bytes = leastMemory(request)
+  const advice = `use --device-memory ${enough(bytes)} or more, or --schedule auto without --microbatch and --stash`
+  throw new OverBudgetError('a step with these options', bytes, deviceMemory, advice)
 }
 
 /** @returns the fastest plan, or, if none fits, the layer that needs the most memory */
@@ -91,8 +97,23 @@ function halvings(batch: number): number[] {
   return sizes
 }
 
-function adviceFor({ needsBytes }: { readonly needsBytes: number }): string {
-  return `use --device-memory ${formatBytes(1.1 * needsBytes).replace(' ', '')} or more, a smaller --microbatch, or narrower layers`
+/** The memory in which some plan fits, to 1 %; more than the request allows. */
+function leastMemory(request: PlanRequest): number {
+  const fits = (deviceMemory: number) => !('tooLarge' in makePlan({ ...request, deviceMemory }))
+  let most = 2 * request.deviceMemory
+  while (!fits(most)) most *= 2
+  let least = most / 2
+  while (most > 1.01 * least) {
+    const middle = (least + most) / 2
+    if (fits(middle)) most = middle
+    else least = middle
+  }
+  return most
+}
+
+/** For `--device-memory`. */
+function enough(bytes: number): string {
+  return formatBytes(1.1 * bytes).replace(' ', '')
 }
 
 function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): ExecutorOptions {

@@ -323,6 +323,12 @@ describe('a command', function () {
       1,
       /layer hidden0 needs at least .*use --device-memory [\d.]+[kM]B or more/
     )
+    const whole = ['plan', 'mlp', '--data', 'digits', '--batch', '1000', '--schedule', 'baseline']
+    await refuses(
+      [...whole, '--device-memory', '3MB'],
+      1,
+      /a step with these options needs at least .*allows 3\.0 MB: use --device-memory [\d.]+MB or more, or --schedule auto/
+    )
     await refuses(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await refuses(['plan'], 2, /no network to plan: give a model .*, or --weights FOLDER/)
     await refuses(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
