@@ -19,7 +19,7 @@ import {
   digest,
   InfluenceBound,
   LocalSteps,
-  latticeRule
+  latticeRecipe
 } from '../src/learner/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
@@ -142,7 +142,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       averaging: createAveraging({ name: average }),
       digest
     }
-    const summed = sums === 'lattice' ? { ...recipe, rule: latticeRule(recipe.rule, { batch }) } : recipe
+    const summed = sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
     const adaptive = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
     this.adaptiveBatch = adaptive
     const influence = scenario.bounded ? new InfluenceBound(learner.layout) : undefined

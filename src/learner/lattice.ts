@@ -5,7 +5,7 @@
  * batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
-import type { Blocks, RuleState, UpdateRule } from './types.js'
+import type { Blocks, Digest, Layout, RuleState, UpdateRule } from './types.js'
 
 export interface LatticeOptions {
   /** b: gradients of a batch, before the first update tells how many there are. */
@@ -25,11 +25,48 @@ const FINE = 1 / 8
 /** Minimum weight of a batch in the estimates. */
 const LEAST_WEIGHT = 0.25
 
+/** The recipe for integer sums. */
+export function latticeRecipe<R extends { readonly rule: UpdateRule; readonly digest: Digest }>(
+  recipe: R,
+  options: LatticeOptions
+): R & { readonly rule: LatticeRule } {
+  return { ...recipe, rule: latticeRule(recipe.rule, options), digest: latticeDigest(recipe.digest) }
+}
+
+/**
+ * The digest of predictors with a block of estimates, which it leaves out while all are unknown. So a predictor that was made with
+ * float32 sums keeps its id.
+ */
+function latticeDigest(digest: Digest): Digest {
+  const { incremental } = digest
+  return Object.assign(
+    (groups: readonly Blocks[]) => digest(withoutUnknown(groups)),
+    // The block is too short for a hash tree.
+    incremental && {
+      incremental(groups: readonly Blocks[]) {
+        const { changed, of } = incremental(groups)
+        return { changed, of: (now: readonly Blocks[]) => of(withoutUnknown(now)) }
+      }
+    }
+  )
+}
+
+function withoutUnknown(groups: readonly Blocks[]): readonly Blocks[] {
+  const state = groups[groups.length - 1]
+  const isKnown = state[state.length - 1].some(estimate => !Object.is(estimate, 0))
+  return isKnown ? groups : [...groups.slice(0, -1), state.slice(0, -1)]
+}
+
+/** The state of a rule as that of its rule for integer sums: nothing is known yet. */
+export function withEstimates(state: Blocks, { blocks }: Layout): Float32Array[] {
+  return [...state, new Float32Array(blocks[blocks.length - 1].length)]
+}
+
 /**
  * The rule for integer sums. State: that of the rule, then a block with the number of contributors and of gradients of recent
  * batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums. 0: not known yet.
  */
-export function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
+function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   const grids = new WeakMap<Float32Array, Grid>()
   const split = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
     state[state.length - 1],

@@ -7,7 +7,7 @@ import {
   type PeerOptions,
   type PeerStatus,
   RequestError,
-  storedSchema
+  withStored
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
 import type { TaskOptions } from '../task/options.js'
@@ -52,10 +52,7 @@ export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerE
  */
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
   const { http, log = () => undefined, ...rest } = options
-  const { spec, stream, plugins } = await createPeerTask({
-    ...options,
-    schema: options.schema ?? (await storedSchema(options.dir))
-  })
+  const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log))
   const execution = { ...options.execution, checkpoint: options.checkpoint }
   const peer = await Peer.start({ ...rest, execution, spec, stream, plugins, log })
   try {

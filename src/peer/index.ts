@@ -30,7 +30,7 @@ export {
   type Traffic
 } from './options.js'
 export { Peer } from './peer.js'
-export { storedSchema } from './stored-schema.js'
+export { withStored } from './stored-options.js'
 export type {
   FailedInput,
   InputAnswer,

@@ -18,6 +18,7 @@ import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
 import { type GeneratedText, type GenerateRequest, Generator, type TextPiece } from './generator.js'
+import { convertSums } from './integer-sums.js'
 import { JournalWriter } from './journal-writer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
@@ -87,6 +88,10 @@ export class Peer extends EventEmitter {
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       const networkId = await networkIdOf(options, store)
       network = await openNetwork(options, key, networkId)
+      if (store && (await convertSums(store, options.dir as string, options.spec))) {
+        const { sums = 'exact' } = options.spec
+        options.log('info', `the state in ${options.dir} is converted to ${sums} sums`, {})
+      }
       const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
       learner = new LearnerHandle(init)

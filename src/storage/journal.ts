@@ -53,6 +53,11 @@ export class JournalKeys {
     return { records: texts(records), pending: texts(pending), tail: text(await database.get('tail')) }
   }
 
+  /** Whether there are records of epochs. */
+  async isWritten(database: Database): Promise<boolean> {
+    return (await database.keys({ gt: 'journal/', lt: 'journal0', limit: 1 }).all()).length > 0
+  }
+
   /** @param last heads of the last checkpoint and its steps */
   async history(database: Database, last: readonly Uint8Array[]): Promise<StoredHistory> {
     const kept = await database.iterator({ gt: 'kept/journal/', lt: 'kept/journal0' }).all()

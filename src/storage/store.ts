@@ -79,6 +79,12 @@ export interface NewCheckpoint extends CheckpointState {
   readonly blocks: Iterable<Bytes>
 }
 
+/** A checkpoint to store, and the model that it belongs to. */
+interface ModelCheckpoint extends NewCheckpoint {
+  /** @default that of the run */
+  readonly model?: string
+}
+
 /** A checkpoint that continues the last one. */
 export interface NewSteps extends CheckpointState {
   /** From `AdmbNode.saveSteps`. @default the predictor is the same */
@@ -260,7 +266,26 @@ export class Store {
    * ones, and the last batch commits them; a crash before it leaves the previous checkpoint intact. All records of the journal up to
    * the checkpoint must be durable, and checkpoints are stored one after the other.
    */
-  async save({ head, blocks, ...state }: NewCheckpoint): Promise<void> {
+  async save(checkpoint: NewCheckpoint): Promise<void> {
+    await this.#save(checkpoint)
+  }
+
+  /**
+   * Replaces the model, and the checkpoint by one of that model, in one write. Call `checkpoint` before.
+   * @param model as in `begin`
+   * @param checkpoint undefined if there is none
+   */
+  async convert(model: string, checkpoint: NewCheckpoint | undefined): Promise<void> {
+    if (checkpoint === undefined) await this.#write([['model', encode(model)]])
+    else await this.#save({ ...checkpoint, model })
+  }
+
+  /** Whether a peer has learned in this directory since the last training in one process. */
+  async hasJournal(): Promise<boolean> {
+    return await readOrDamaged(this.#directory, () => this.#journal.isWritten(this.#database))
+  }
+
+  async #save({ head, blocks, model, ...state }: ModelCheckpoint): Promise<void> {
     const before = this.#generation
     const number = before.number + 1
     let batch: [string, Bytes][] = []
@@ -275,6 +300,7 @@ export class Store {
       bytes = 0
     }
     batch.push(['predictor', head])
+    if (model !== undefined) batch.push(['model', encode(model)])
     const old = [
       ...Array.from({ length: before.blocks }, (_, index) => blockKey(before.number, index)),
       ...Array.from({ length: before.steps ?? 0 }, (_, index) => stepKeys(before.number, index)).flat()

@@ -25,7 +25,7 @@ import {
   type Layout,
   type Learner,
   type LocalStepsOptions,
-  latticeRule,
+  latticeRecipe,
   lazyAveraging,
   type ModelName,
   digest as plainDigest,
@@ -83,7 +83,7 @@ interface CommonSpec {
   readonly batchMax?: number
   /** Linear models: the reaction when the loss rises at most of the inputs. @default nothing but the alarm */
   readonly onDrift?: DriftAction
-  /** Gradient sums between peers: float32 numbers, or integers on a grid. @default 'exact' */
+  /** Gradient sums between peers are integers on a grid. @default they are float32 numbers */
   readonly sums?: 'lattice'
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
   readonly localSteps?: number
@@ -195,11 +195,8 @@ export function recipeOf(
   const local = localStepsOf(spec)
   const plainRule = createRule(rule, layout)
   const created = local ? averagingRule(plainRule, local) : plainRule
-  return {
-    rule: sums === 'lattice' ? latticeRule(created, { batch }) : created,
-    averaging,
-    digest
-  }
+  const recipe = { rule: created, averaging, digest }
+  return sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
 }
 
 /** The steps of peers between updates; undefined if there are none. */

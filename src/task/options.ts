@@ -60,8 +60,9 @@ export interface TaskOptions {
    */
   readonly onDrift?: 'alert' | DriftAction
   /**
-   * Gradient sums of peers: `exact` are float32 numbers. `lattice` are integers on a grid that follows from the predictor, which take
-   * a small fraction of the bytes. All peers must agree on it. @default 'exact'
+   * Gradient sums of peers: `lattice` are integers on a grid that follows from the predictor, which take a small fraction of the bytes
+   * of `exact` float32 numbers. All peers must agree on it. A state directory keeps its own, unless another is given.
+   * @default 'lattice'; 'exact' with `classesMax`, and with a reaction to drift
    */
   readonly sums?: 'exact' | 'lattice'
   /**

@@ -70,10 +70,18 @@ function exchangeOf(
     batch,
     isAdaptive,
     reacts,
+    hasRoom,
     rule
-  }: { readonly batch: number; readonly isAdaptive: boolean; readonly reacts: boolean; readonly rule: RuleSpec }
+  }: {
+    readonly batch: number
+    readonly isAdaptive: boolean
+    readonly reacts: boolean
+    readonly hasRoom: boolean
+    readonly rule: RuleSpec
+  }
 ): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps'> {
-  const isLattice = sums === 'lattice'
+  const needsExact = role !== 'peer' || reacts || hasRoom
+  const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = influence === 'bounded'
   if (role !== 'peer') {
     if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
@@ -83,6 +91,9 @@ function exchangeOf(
   if (isLattice && reacts) {
     throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
   }
+  if (isLattice && hasRoom) {
+    throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
+  }
   if (localSteps !== undefined) {
     checkLocalSteps({ batch, steps: localSteps }, rule)
     if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
@@ -90,7 +101,7 @@ function exchangeOf(
     if (isBounded) throw new OptionError('leave --influence or --local-steps out: they exclude each other')
   }
   return {
-    ...(isLattice && { sums }),
+    ...(isLattice && { sums: 'lattice' }),
     ...(localSteps !== undefined && { localSteps }),
     ...(isBounded && { influence })
   }
@@ -127,7 +138,10 @@ export function specOf(
   const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
   const reaction = onDrift && { onDrift }
   const stepRule = rule ?? (isNetwork ? defaultNetworkRule : defaultRule)
-  const exchange = exchangeOf(options, role, { batch, isAdaptive, reacts: onDrift !== undefined, rule: stepRule })
+  const reacts = onDrift !== undefined
+  const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
+  const hasRoom = isSoftmax && classNames !== undefined && (classes ?? 0) > classNames.length
+  const exchange = exchangeOf(options, role, { batch, isAdaptive, reacts, hasRoom, rule: stepRule })
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -166,7 +180,6 @@ export function specOf(
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
-  const hasRoom = classNames !== undefined && (classes ?? 0) > classNames.length
   if (hasRoom && onDrift !== undefined) {
     throw new OptionError(
       'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
@@ -174,9 +187,6 @@ export function specOf(
   }
   if (hasRoom && exchange.localSteps !== undefined) {
     throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
-  }
-  if (hasRoom && exchange.sums === 'lattice') {
-    throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
   }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined

@@ -17,7 +17,7 @@ export interface Workload {
   readonly rate: number
   /** Units of the hidden layer. */
   readonly hidden?: number
-  /** Kind of gradient sums. @default 'exact' */
+  /** Kind of gradient sums. @default 'lattice' */
   readonly sums?: string
 }
 
@@ -37,7 +37,7 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 
 /** Options of `admb peer`. @param folder for files that they name */
 export function peerOptions(workload: Workload, folder: string): string[] {
-  const { model, classes, dimension, batch, hidden, sums = 'exact' } = workload
+  const { model, classes, dimension, batch, hidden, sums = 'lattice' } = workload
   const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`]
   shared.push('--batch', `${batch}`, '--sums', sums)
   if (hidden === undefined) return [...shared, '--model', model, '--no-constant']

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type AdmbNode, type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
-import { latticeRule } from '../../src/learner/index.js'
+import { latticeRecipe } from '../../src/learner/index.js'
 import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
 
 const SEVEN = 7
@@ -75,16 +75,16 @@ const digest: Digest = vectors => {
 export const toy: Recipe = { rule, averaging, digest }
 
 /** The same with integer sums. All steps divide 1, and they differ between predictors. */
-export const latticeToy: Recipe = {
-  ...toy,
-  rule: latticeRule(
-    {
+export const latticeToy: Recipe = latticeRecipe(
+  {
+    ...toy,
+    rule: {
       ...rule,
       squares: (_state, _count, updates) => [0, 1, 2].map(block => Float32Array.of(4 ** -((updates + block) % 3)))
-    },
-    { batch: 1 }
-  )
-}
+    }
+  },
+  { batch: 1 }
+)
 
 /** Delivers all frames between two nodes on edge 1, for some periods. */
 export function exchange(a: AdmbNode, b: AdmbNode): void {

@@ -82,7 +82,7 @@ export function peerCommand(program: Command): Command {
     .option('--carry <periods>', 'S: periods for which unused gradients are kept (default: 16)', whole(0, 100_000))
     .option(
       '--sums <kind>',
-      'gradient sums: exact (float32), or lattice (integers, fewer bytes) (default: exact)',
+      'gradient sums: lattice (integers, few bytes), or exact (float32) (default: lattice)',
       choice(['exact', 'lattice'] as const)
     )
     .option('--local-steps <h>', 'H: own steps for each batch, between sums on slow lines (default: none)', whole(2))
@@ -124,7 +124,7 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
 
 async function run(all: Flags): Promise<void> {
   const flags = await withReadableWeights(all)
-  const [{ Peer, storedSchema }, { createLog }] = await Promise.all([
+  const [{ Peer, withStored }, { createLog }] = await Promise.all([
     import('../../peer/index.js'),
     import('../output/log.js')
   ])
@@ -134,8 +134,7 @@ async function run(all: Flags): Promise<void> {
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
-  const schema = given.schema ?? (await storedSchema(flags.dir))
-  const { spec, stream, coverage } = await createPeerTask({ ...given, data, schema })
+  const { spec, stream, coverage } = await createPeerTask(await withStored({ ...given, data }, flags.dir, log))
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)

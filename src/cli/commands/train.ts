@@ -178,7 +178,7 @@ async function train(given: TrainFlags): Promise<void> {
       const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
       const state = { moments, ...(hasLags && { history: scaling.history.save() }), unfinished: left }
       const report = reportSince(before, trainer.report())
-      return keep(store, known(trained.dimension), trained, report, state, earlier?.progress)
+      return keep(store, known(trained.dimension), trained, report, state, earlier)
     }
     if (early && store) {
       throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended, left !== undefined)

@@ -3,7 +3,7 @@
 import { ContributorTable } from '../../admb/contributors.js'
 import { encodeSavedBlocks } from '../../admb/index.js'
 import { isFinite32 } from '../../admb/vectors.js'
-import { DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
+import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
@@ -17,13 +17,14 @@ export interface EarlierRun {
   readonly spec: LearningSpec
   readonly trained: Trained
   readonly progress: SavedProgress
+  /** Of peers with integer sums: the block of the state by which they know the grid. Training in one process keeps it. @default none */
+  readonly grid?: Blocks
 }
 
 /** Parts of a spec with which the predictors of peers have another state than those of one process. */
 const OF_PEERS = [
   ['batchMax', 'that choose b themselves'],
   ['influence', 'with bounded influence'],
-  ['sums', 'with integer sums'],
   ['localSteps', 'with local steps']
 ] as const satisfies readonly (readonly [keyof LearningSpec, string])[]
 
@@ -42,8 +43,10 @@ export async function openForTraining(
     const { parameters, average, state, id } = (await readPredictor(store, dir, spec, checkpoint)).predictor
     const progress = checkpoint.progress as SavedProgress
     const exact = progress.unfinished?.average?.map(floatsFrom) ?? average
-    const trained = { parameters, average: exact, state, updates: id.updates, dimension: spec.dimension }
-    return { store, earlier: { spec, trained, progress } }
+    const length = state.length - Number(spec.sums === 'lattice')
+    const [own, grid] = [state.slice(0, length), state.slice(length)]
+    const trained = { parameters, average: exact, state: own, updates: id.updates, dimension: spec.dimension }
+    return { store, earlier: { spec, trained, progress, grid } }
   } catch (error) {
     await store.close()
     throw error
@@ -73,11 +76,12 @@ export function checkContinues(
 export async function keep(
   store: Store | undefined,
   spec: LearningSpec,
-  { parameters, average, state, updates }: Trained,
+  { parameters, average, state: own, updates }: Trained,
   { inputs, weight, averageLoss, accuracy }: SerialReport,
   source: Pick<SavedProgress, 'moments' | 'history' | 'unfinished'>,
-  earlier?: SavedProgress
+  { progress: earlier, grid = [] }: Partial<Pick<EarlierRun, 'progress' | 'grid'>> = {}
 ) {
+  const state = [...own, ...grid]
   if (![parameters, average, state].every(isFinite32)) {
     throw new DivergenceError(
       'the predictor holds numbers that are not finite, and is not stored: scale the features (--scale standard) or use a smaller step'

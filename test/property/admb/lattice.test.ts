@@ -6,7 +6,7 @@ import { Rounding } from '../../../src/admb/rounding.js'
 import { addInto } from '../../../src/admb/vectors.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
-import { createRule, latticeRule, ruleNames } from '../../../src/learner/index.js'
+import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'
 import { Random } from '../../../src/streams/random.js'
 
 interface Shape {
@@ -179,7 +179,7 @@ describe('the steps of a grid', () => {
 
   for (const name of ruleNames) {
     it(`follow the gradients under rule ${name}`, () => {
-      const rule = latticeRule(createRule({ name }), { batch: 64 })
+      const { rule } = latticeRecipe({ rule: createRule({ name }), digest }, { batch: 64 })
       const blocks = { blocks: [{ name: 'w', length: 3 }] }
       let now = {
         parameters: [new Float32Array(3)],

@@ -18,7 +18,7 @@ import {
   createLearner,
   createReactingRule,
   createRule,
-  latticeRule,
+  latticeRecipe,
   lazyAveraging,
   type RuleSpec,
   reactingAveraging,
@@ -61,8 +61,7 @@ function caseOf(
   const plain = { rule: createRule(rule), averaging, digest }
   if (variant === 'dense average')
     return { name, recipe: { ...plain, averaging: createAveraging(average) }, initial: [weights] }
-  if (variant === 'lattice')
-    return { name, recipe: { ...plain, rule: latticeRule(plain.rule, { batch: 4 }) }, initial: [weights] }
+  if (variant === 'lattice') return { name, recipe: latticeRecipe(plain, { batch: 4 }), initial: [weights] }
   if (variant === 'adaptive') {
     return {
       name,
@@ -132,7 +131,7 @@ describe('updates of large sparse models', () => {
         }
         for (const [i, predictor] of sparse.entries()) {
           assert.deepEqual(copied(predictor), contents[i])
-          assert.equal(treeDigest([predictor.parameters, predictor.average, predictor.state]), predictor.id.digest)
+          assert.equal(recipe.digest([predictor.parameters, predictor.average, predictor.state]), predictor.id.digest)
         }
       }),
       { numRuns: 150 }
@@ -157,11 +156,8 @@ describe('nodes with a large sparse model', () => {
         fc.property(rows, events => {
           const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
           const rule = createRule({ name: 'adagrad', maxLossDecrease: 1 })
-          const recipe = {
-            rule: isLattice ? latticeRule(rule, { batch: 4 }) : rule,
-            averaging: lazyAveraging(createAveraging()),
-            digest: treeDigest
-          }
+          const plain = { rule, averaging: lazyAveraging(createAveraging()), digest: treeDigest }
+          const recipe = isLattice ? latticeRecipe(plain, { batch: 4 }) : plain
           const initial = startingPredictor(learner.initial(), recipe)
           const nodes = ['a', 'b', 'c'].map(
             (self, i) =>

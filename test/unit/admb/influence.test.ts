@@ -1,7 +1,7 @@
 /** The bound of influence at a node: what it sends is within the bound, and what exceeds the bound is refused. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
-import { InfluenceBound, latticeRule } from '../../../src/learner/index.js'
+import { InfluenceBound, latticeRecipe } from '../../../src/learner/index.js'
 import { Forger } from '../../support/forged-frames.js'
 import { exchange, toy, toyLayout } from '../../support/toy.js'
 
@@ -68,7 +68,7 @@ describe('the bound of influence', () => {
   })
 
   it('does the same with integer sums', () => {
-    const { rule } = bound.recipe({ ...toy, rule: latticeRule(toy.rule, { batch: 4 }) })
+    const { rule } = bound.recipe(latticeRecipe(toy, { batch: 4 }))
     const [a, b] = connected({ rule })
     learn(a, 1000)
     exchange(a, b)

@@ -69,7 +69,6 @@ describe('a state directory', () => {
   for (const [options, peers] of [
     [{ batchMax: 64 }, 'that choose b themselves'],
     [{ influence: 'bounded' }, 'with bounded influence'],
-    [{ sums: 'lattice' }, 'with integer sums'],
     [{ localSteps: 2 }, 'with local steps']
   ] as const)
     it(`of peers ${peers} is not continued by one process`, async () => {
@@ -80,6 +79,21 @@ describe('a state directory', () => {
         message: `${join(dir, 'state')} is of peers ${peers}: continue it with 'admb peer --dir ${join(dir, 'state')}'`
       })
     })
+
+  it('of peers with integer sums is continued, and keeps what the grid follows from', async () => {
+    const grid = [Float32Array.of(5, 130)]
+    const ofPeers: LearningSpec = { ...spec, sums: 'lattice' }
+    await keep(store, ofPeers, trained(2, 5), report, {}, { grid })
+    await store.close()
+    const again = await openForTraining(join(dir, 'state'))
+    store = again.store
+    assert.deepEqual(again.earlier?.trained.state, trained(2, 5).state)
+    await keep(store, ofPeers, trained(3, 6), report, {}, again.earlier)
+    await store.close()
+    const { predictor } = await loadStored(join(dir, 'state'), {})
+    assert.deepEqual(predictor.state, [...trained(3, 6).state, ...grid])
+    assert.equal(predictor.id.updates, 6)
+  })
 
   it('evaluates a growing model with the layers that it had', async () => {
     const dense = { kind: 'dense', units: 4, activation: 'tanh' }

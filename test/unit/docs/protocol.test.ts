@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { AdmbNode, type AdmbOptions, encodeHead, startingPredictor } from '../../../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest, latticeRule } from '../../../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest, latticeRecipe } from '../../../src/learner/index.js'
 import { createHeaderSigner } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 
@@ -344,11 +344,7 @@ describe('docs/protocol.md', () => {
 
   it('specifies integer sums, bit by bit', () => {
     const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
-    const recipe = {
-      rule: latticeRule(createRule(), { batch: BATCH }),
-      averaging: createAveraging(),
-      digest
-    }
+    const recipe = latticeRecipe({ rule: createRule(), averaging: createAveraging(), digest }, { batch: BATCH })
     const initial = startingPredictor(learner.initial(), recipe)
     const options = { ...recipe, incarnation: 1, layout: learner.layout, initial, batch: BATCH, carry: 4 }
     const node = new AdmbNode({ ...options, self: 'a', isOrdered: true })

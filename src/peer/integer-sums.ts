@@ -1,0 +1,58 @@
+/**
+ * Conversion of a state directory between float32 and integer sums. The predictors differ in the estimates of the grid only, which the
+ * digest leaves out while they are unknown. So ids, signed headers, coverages and the journal stay valid.
+ */
+import { ContributorTable } from '../admb/contributors.js'
+import { encodeSavedBlocks, shapesOf } from '../admb/index.js'
+import { FRAME_LIMITS, lineageLength } from '../admb/limits.js'
+import { readStored } from '../admb/node-storage.js'
+import { type Blocks, OptionError, withEstimates } from '../learner/index.js'
+import { type Checkpoint, DamagedStateError, type Store } from '../storage/index.js'
+import { type LearningSpec, learningParts, parseSpec, specText } from '../task/learning-spec.js'
+import { storedPredictor } from './startup.js'
+
+/**
+ * Converts the state of a directory to the sums of a spec, in one write.
+ * @returns whether it had other sums; a directory that differs in more is left to the check of its model
+ * @throws OptionError if the grid has been estimated, and exact sums are wanted; DamagedStateError
+ */
+export async function convertSums(store: Store, dir: string, spec: LearningSpec): Promise<boolean> {
+  const text = await store.model()
+  if (text === undefined) return false
+  const stored = parseSpec(text)
+  const wanted = specText(spec)
+  if (stored.sums === spec.sums || specText({ ...stored, sums: spec.sums }) !== wanted) return false
+  const checkpoint = await store.checkpoint()
+  await store.convert(wanted, checkpoint && (await converted(store, dir, checkpoint, stored, spec)))
+  return true
+}
+
+async function converted(store: Store, dir: string, checkpoint: Checkpoint, from: LearningSpec, to: LearningSpec) {
+  const { learner, recipe } = await learningParts(from)
+  const { recipe: next } = await learningParts(to)
+  const table = new ContributorTable()
+  const saved = await storedPredictor(store, checkpoint)
+  const { predictor, lineage, attestation } = read(dir, () =>
+    readStored(saved, shapesOf(learner.layout, recipe), recipe, table)
+  )
+  const { id, parameters, average } = predictor
+  const state: Blocks =
+    to.sums === 'lattice'
+      ? withEstimates(predictor.state, shapesOf(learner.layout, next).state)
+      : predictor.state.slice(0, -1)
+  if (next.digest([parameters, average, state]) !== id.digest) {
+    throw new OptionError(`${dir} has learned with integer sums, which cannot be undone: leave --sums exact out`)
+  }
+  const headers = lineage.slice(0, FRAME_LIMITS.headers)
+  const kept = { lineage: headers.slice(0, lineageLength(headers)), attestation }
+  const { head, blocks } = encodeSavedBlocks({ predictor: { id, parameters, average, state }, ...kept }, table)
+  return { head, blocks, progress: checkpoint.progress }
+}
+
+function read<T>(dir: string, reading: () => T): T {
+  try {
+    return reading()
+  } catch (error) {
+    throw new DamagedStateError(dir, (error as Error).message)
+  }
+}
