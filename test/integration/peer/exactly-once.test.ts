@@ -66,6 +66,8 @@ describe('peers that are killed', function () {
         dir: join(folder, `state-${peer}`),
         rate: RATE,
         batch: 24,
+        // The parameters are exact counts.
+        sums: 'exact',
         period: 40,
         carry: 1500,
         keepJournal: true,
