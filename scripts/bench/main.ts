@@ -18,7 +18,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   trust: () => import('./trust.js'),
   signatures: () => import('./signatures.js'),
   bytes: () => import('./bytes.js'),
-  sparse: () => import('./sparse.js')
+  sparse: () => import('./sparse.js'),
+  codec: () => import('./codec.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -1,181 +1,78 @@
-/** Bits and Rice codes of integers (Rice and Plaunt, 1971). The format is specified in `docs/protocol.md`. */
+/**
+ * Rice codes of integers (Rice and Plaunt, 1971), and tables that decode several of them at once. The format is specified in
+ * `docs/protocol.md`.
+ */
 
 /** A quotient of this many ones is followed by the number itself, in 32 bits. */
-const ESCAPE = 16
+export const ESCAPE = 16
 /** Maximum magnitude of an element: zigzag codes fit into 31 bits. */
-const MAX_MAGNITUDE = 2 ** 28
+export const MAX_MAGNITUDE = 2 ** 28
 
 /** 0, −1, 1, −2, … as 0, 1, 2, 3, … */
 export function zigzag(value: number): number {
   return (value << 1) ^ (value >> 31)
 }
 
-/** Writes bits, the most significant ones first. */
-export class BitWriter {
-  readonly #bytes: Uint8Array
-  #at: number
-  /** The last `#fill` bits are not written yet. */
-  #bits = 0
-  #fill = 0
+/** Bits that are looked up at once, and the largest k for which they contain several codes. */
+export const WINDOW = 12
+export const MAX_TABLE_K = 4
 
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes
-    this.#at = at
-  }
-
-  /** @param count 24 at most */
-  put(value: number, count: number): void {
-    this.#bits = (this.#bits << count) | value
-    this.#fill += count
-    while (this.#fill >= 8) {
-      this.#fill -= 8
-      this.#bytes[this.#at++] = this.#bits >>> this.#fill
-    }
-  }
-
-  rice(value: number, k: number): void {
-    const quotient = value >>> k
-    if (quotient >= ESCAPE) {
-      this.put((1 << ESCAPE) - 1, ESCAPE)
-      this.put(value >>> 16, 16)
-      this.put(value & 0xffff, 16)
-    } else if (quotient + k < 24) {
-      this.put((((2 << quotient) - 2) << k) | (value & ((1 << k) - 1)), quotient + 1 + k)
-    } else {
-      this.put((2 << quotient) - 2, quotient + 1)
-      this.put(value & ((1 << k) - 1), k)
-    }
-  }
-
-  /** Zigzag codes of the elements. Short codes are written with local variables, which is several times as fast. */
-  dense(values: Int32Array, from: number, to: number, k: number): void {
-    const bytes = this.#bytes
-    const low = (1 << k) - 1
-    let at = this.#at
-    let bits = this.#bits
-    let fill = this.#fill
-    for (let i = from; i < to; i++) {
-      const value = zigzag(values[i])
-      const quotient = value >>> k
-      const length = quotient + 1 + k
-      if (quotient >= ESCAPE || length > 24) {
-        this.#at = at
-        this.#bits = bits
-        this.#fill = fill
-        this.rice(value, k)
-        at = this.#at
-        bits = this.#bits
-        fill = this.#fill
-        continue
-      }
-      bits = (bits << length) | (((2 << quotient) - 2) << k) | (value & low)
-      fill += length
-      while (fill >= 8) {
-        fill -= 8
-        bytes[at++] = bits >>> fill
-      }
-    }
-    this.#at = at
-    this.#bits = bits
-    this.#fill = fill
-  }
-
-  /** Pads the last byte with zeros. @returns offset after it */
-  finish(): number {
-    if (this.#fill > 0) this.put(0, 8 - this.#fill)
-    return this.#at
-  }
+/** The complete codes at the beginning of a window. */
+export interface Codes {
+  /** Values of each window, `width` of them. */
+  readonly values: Float32Array
+  readonly width: number
+  /** Number of codes, and 16 times the number of their bits. */
+  readonly counts: Uint8Array
 }
 
-/** Reads what `BitWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
-export class BitReader {
-  readonly #bytes: Uint8Array
-  readonly #end: number
-  #at: number
-  #bits = 0
-  #fill = 0
+const tables: Codes[] = []
 
-  constructor(bytes: Uint8Array, at: number, end: number) {
-    this.#bytes = bytes
-    this.#at = at
-    this.#end = end
-  }
+export function codesOf(k: number): Codes {
+  tables[k] ??= createCodes(k, k === 0 ? 8 : 4)
+  return tables[k]
+}
 
-  #refill(): void {
-    while (this.#fill <= 24) {
-      this.#bits = (this.#bits << 8) | (this.#at < this.#end ? this.#bytes[this.#at] : 0)
-      this.#at++
-      this.#fill += 8
+function createCodes(k: number, width: number): Codes {
+  const values = new Float32Array(width << WINDOW)
+  const counts = new Uint8Array(1 << WINDOW)
+  for (let window = 0; window < 1 << WINDOW; window++) {
+    let length = 0
+    let count = 0
+    while (count < width) {
+      const { value: code, end } = codeIn(window, length, k)
+      if (end > WINDOW) break
+      values[width * window + count++] = (code >>> 1) ^ -(code & 1)
+      length = end
     }
+    counts[window] = count | (length << 4)
   }
+  return { values, width, counts }
+}
 
-  /** @param count 24 at most */
-  get(count: number): number {
-    if (this.#fill < count) this.#refill()
-    this.#fill -= count
-    return (this.#bits >>> this.#fill) & ((1 << count) - 1)
-  }
+/** The code that begins at a bit of a window. It is complete if it ends within the window. */
+function codeIn(window: number, begin: number, k: number): { readonly value: number; readonly end: number } {
+  const left = window << (32 - WINDOW + begin)
+  const quotient = begin >= WINDOW ? 0 : Math.clz32(~left)
+  const low = k === 0 ? 0 : (left << (quotient + 1)) >>> (32 - k)
+  return { value: (quotient << k) | low, end: begin + quotient + 1 + k }
+}
 
-  /** @throws RangeError if the number has more than 30 bits, or the end has been passed long ago */
-  rice(k: number): number {
-    if (this.#fill <= 24) this.#refill()
-    const quotient = Math.clz32(~(this.#bits << (32 - this.#fill)))
-    if (quotient >= ESCAPE) {
-      this.get(ESCAPE)
-      const value = this.get(16) * 65536 + this.get(16)
-      if (value > 2 * MAX_MAGNITUDE) throw new RangeError('integer out of range')
-      return value
-    }
-    this.#fill -= quotient + 1
-    const value = (quotient << k) | (k > 0 ? this.get(k) : 0)
-    if (value > 2 * MAX_MAGNITUDE) throw new RangeError('integer out of range')
-    return value
-  }
+/** Largest k of gaps and of magnitudes with a table. */
+export const MAX_TABLE_GAP_K = 7
+export const MAX_TABLE_MAGNITUDE_K = 1
+const elementTables: Int32Array[] = []
 
-  /** Elements with zigzag codes, the inverse of `BitWriter.dense`. @throws RangeError as `rice` */
-  dense(into: Float32Array, from: number, to: number, k: number): void {
-    const bytes = this.#bytes
-    const end = this.#end
-    const low = (1 << k) - 1
-    let at = this.#at
-    let bits = this.#bits
-    let fill = this.#fill
-    for (let i = from; i < to; i++) {
-      while (fill <= 24) {
-        bits = (bits << 8) | (at < end ? bytes[at] : 0)
-        at++
-        fill += 8
-      }
-      const quotient = Math.clz32(~(bits << (32 - fill)))
-      const length = quotient + 1 + k
-      let code: number
-      if (quotient >= ESCAPE || length > fill) {
-        this.#at = at
-        this.#bits = bits
-        this.#fill = fill
-        code = this.rice(k)
-        at = this.#at
-        bits = this.#bits
-        fill = this.#fill
-      } else {
-        fill -= length
-        code = (quotient << k) | ((bits >>> fill) & low)
-      }
-      into[i] = (code >>> 1) ^ -(code & 1)
-    }
-    this.#at = at
-    this.#bits = bits
-    this.#fill = fill
-  }
-
-  /** @returns offset after the last byte of which a bit was read */
-  finish(): number {
-    const unread = this.#fill >> 3
-    const at = this.#at - unread
-    if (at > this.#end) throw new RangeError('truncated block')
-    // Bits are 32-bit integers, and at most 31 of them are left.
-    const padding = (this.#bits >>> (8 * unread)) & ((1 << (this.#fill & 7)) - 1)
-    if (padding !== 0) throw new RangeError('padding is not zero')
-    return at
-  }
+/** For each window the element at its beginning: value · 2^16 + zeros before it · 2^4 + number of bits; 0 if it is longer. */
+export function elementsOf(gap: number, magnitude: number): Int32Array {
+  const at = 2 * gap + magnitude
+  elementTables[at] ??= Int32Array.from({ length: 1 << WINDOW }, (_, window) => {
+    const zeros = codeIn(window, 0, gap)
+    const rest = codeIn(window, zeros.end + 1, magnitude)
+    if (rest.end > WINDOW) return 0
+    const isNegative = (window >>> (WINDOW - 1 - zeros.end)) & 1
+    const value = rest.value + 1
+    return ((isNegative ? -value : value) << 16) | (zeros.value << 4) | rest.end
+  })
+  return elementTables[at]
 }

@@ -71,8 +71,8 @@ describe('peers with a network', function () {
   it('reject a peer with sums of another kind', async () => {
     const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
     const first = await processes.start(...slow).ready()
-    const other = await processes.start(...slow, '--sums', 'lattice', '--peer', first.latest.addresses[0]).ready()
-    const reason = /has sums exact, this peer lattice: start both with the same --sums/
+    const other = await processes.start(...slow, '--sums', 'exact', '--peer', first.latest.addresses[0]).ready()
+    const reason = /has sums lattice, this peer exact: start both with the same --sums/
     await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
     assert.deepEqual(other.latest.neighbours, [])
   })
