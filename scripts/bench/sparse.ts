@@ -25,25 +25,29 @@ interface Times {
 export async function* bench(): AsyncGenerator<Row> {
   for (const sums of ['exact', 'lattice'] as const) {
     for (const bits of [18, 20, 24]) {
-      const name = `2^${bits} features, ${sums} sums`
-      const { times, predictor } = measure(bits, sums)
-      const value = times.sum + times.update + times.step + times.replay
-      yield { name: `${name}: next predictor`, value: predictor, unit: 'ms', target: { most: 1 } }
-      yield { name: `${name}: update at two peers`, value, unit: 'ms', details: { ...times } }
+      yield* rowsOf(`2^${bits} features, ${sums} sums`, measure(bits, sums))
     }
   }
+  yield* rowsOf('2^20 features, lattice sums, lazy l2', measure(20, 'lattice', UPDATES, { l2: 1e-6 }))
+}
+
+function* rowsOf(name: string, { times, predictor }: ReturnType<typeof measure>): Generator<Row> {
+  const value = times.sum + times.update + times.step + times.replay
+  yield { name: `${name}: next predictor`, value: predictor, unit: 'ms', target: { most: 1 } }
+  yield { name: `${name}: update at two peers`, value, unit: 'ms', details: { ...times } }
 }
 
 export function measure(
   bits: number,
   sums: 'exact' | 'lattice',
-  updates = UPDATES
+  updates = UPDATES,
+  options: { readonly l2?: number } = {}
 ): { readonly times: Times; readonly predictor: number } {
   const spec: Parameters<typeof linearParts>[0] = {
     model: 'logistic',
     dimension: 2 ** bits,
     batch: BATCH,
-    rule: { name: 'adagrad', maxLossDecrease: 1 },
+    rule: { name: 'adagrad', maxLossDecrease: 1, ...options },
     averaging: { name: 'tail' },
     features: { constant: false, hashBits: bits, scale: 'none' },
     ...(sums === 'lattice' && { sums })

@@ -215,7 +215,7 @@ function createEngine(options: SerialOptions): Engine {
     throw new OptionError(`predictWith must be average or current, not ${String(predictWith satisfies never)}`)
   const averaging = createAveraging(averagingFor(model, options.averaging))
   const dimensionLimit = Math.max(1, Math.floor(parameterLimit / outputs))
-  if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || l2 || batch > 1) {
+  if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || ruleSpec.l2 || l2 || batch > 1) {
     const reacts = onDrift !== undefined
     const learnerFor = (features: number) =>
       createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features, reacts })

@@ -8,6 +8,7 @@ import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, UpdateRule } from '../types.js'
 import type { RuleDefinition } from './definition.js'
+import { decayed } from './lazy-decay.js'
 
 export interface AdagradOptions {
   /** Smallest step of a weight, in units of the weight. @default 0.2 */
@@ -27,6 +28,11 @@ export interface AdagradOptions {
    * drifts: about the last 1/forget gradients count. @default none, as for a stream that does not change
    */
   readonly forget?: number
+  /**
+   * λ of the penalty λ/2·‖w‖² as a decay: a weight makes up for all of it when it has a gradient again, so gradients stay sparse.
+   * Predictions with a weight that waits use it as it was. @default none
+   */
+  readonly l2?: number
   /** Radius of the Euclidean ball that parameters are projected onto. @default none */
   readonly radius?: number
 }
@@ -47,6 +53,12 @@ const options = {
     isMinExcluded: true,
     below: 1,
     help: 'share of the accumulator that each gradient removes, for streams that drift'
+  },
+  l2: {
+    default: undefined,
+    min: 0,
+    isMinExcluded: true,
+    help: 'λ of a penalty λ/2·‖w‖² that a weight makes up for when it has a gradient, for large sparse models'
   },
   ...radiusOption
 } as const
@@ -83,28 +95,32 @@ export function adagradWeight(
 /**
  * With h = sum/√n: a ← (1 − forget)ⁿ·a + h² where h ≠ 0, w ← w − max(step, growth·|w|)·h/√(initial + a), shortened to `maxLossDecrease`, then Π_W. State:
  * a, shaped like the parameters. Since h² estimates the sum of n squared gradients' noise, `initial` has the same effect at
- * every batch size.
+ * every batch size. With `l2`, w decays before, and the state also contains the number of the update after which each w is decayed.
  */
 export const adagrad: RuleDefinition<AdagradOptions> = {
   summary: 'AdaGrad with a diagonal metric; needs no tuning (Duchi et al., 2011)',
   options,
   isBlockwise: ({ radius, maxLossDecrease }) => radius === undefined && maxLossDecrease === undefined,
-  aged: (state, share) => state.map(squares => squares.map(square => share * square)),
+  // Of linear models, which have one block.
+  aged: ([squares, ...touched], share) => [squares.map(square => share * square), ...touched],
   create(given): UpdateRule {
     const values = adagradValues(given)
-    const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY, forget = 0 } = values
+    const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY, forget = 0, l2 = 0 } = values
     return {
       name: 'adagrad',
       description: describe('adagrad', values),
-      stateLayout: layout => ({
-        blocks: layout.blocks.map(block => ({ name: `${block.name}.squares`, length: block.length }))
-      }),
+      stateLayout: ({ blocks }) => {
+        const named = (suffix: string) => blocks.map(({ name, length }) => ({ name: `${name}.${suffix}`, length }))
+        return { blocks: l2 === 0 ? named('squares') : [...named('squares'), ...named('decayed')] }
+      },
       isLocal: values.radius === undefined,
-      step: (previous, sum, count) => {
+      step: (previous, sum, count, updates) => {
         const scale = Math.sqrt(count)
         const keep = power(1 - forget, count)
         const state = previous.state.map(block => block.slice())
-        const parameters = previous.parameters.map((block, k) => {
+        const from = l2 === 0 ? previous.parameters : previous.parameters.map(block => block.slice())
+        if (l2 > 0) for (const [k, weights] of from.entries()) decay(weights, sum[k], state, k, l2 * scale, updates + 1)
+        const parameters = from.map((block, k) => {
           const next = block.slice()
           const gradient = sum[k]
           const squares = state[k]
@@ -117,8 +133,8 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
           return next
         })
         if (count > 1) {
-          const decrease = predictedDecrease(parameters, previous.parameters, sum) / count
-          if (decrease > maxLossDecrease) shorten(parameters, previous.parameters, maxLossDecrease / decrease)
+          const decrease = predictedDecrease(parameters, from, sum) / count
+          if (decrease > maxLossDecrease) shorten(parameters, from, maxLossDecrease / decrease)
         }
         projectOntoBall(parameters, values.radius)
         return { parameters, state }
@@ -126,7 +142,27 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       squares: (state, count, updates) => {
         // An accumulator that forgets contains about 1/(forget·count) batches.
         const batches = Math.min(updates, forget === 0 ? updates : 1 / (forget * count)) + 1
-        return state.map(squares => squares.map(square => (count * (initial / LATTICE_FLOOR + square)) / batches))
+        const squares = l2 === 0 ? state : state.slice(0, state.length / 2)
+        return squares.map(block => block.map(square => (count * (initial / LATTICE_FLOOR + square)) / batches))
+      }
+    }
+
+    /** Decays the weights with a gradient, in place. @param rate λ·√n @param update number of updates after this one */
+    function decay(
+      weights: Float32Array,
+      gradient: Float32Array,
+      state: Blocks,
+      k: number,
+      rate: number,
+      update: number
+    ) {
+      const squares = state[k]
+      const last = state[state.length / 2 + k]
+      for (let i = 0; i < weights.length; i++) {
+        if (gradient[i] === 0) continue
+        const time = (rate * Math.max(1, update - last[i])) / Math.sqrt(initial + squares[i])
+        weights[i] = decayed(weights[i], time, step, growth)
+        last[i] = update
       }
     }
   }

@@ -31,6 +31,7 @@ const DIMENSION = 2 ** 14 + 5
 const rules: readonly RuleSpec[] = [
   { name: 'adagrad' },
   { name: 'adagrad', maxLossDecrease: 0.01, forget: 0.1 },
+  { name: 'adagrad', l2: 0.02 },
   { name: 'mirror-descent' },
   { name: 'momentum' },
   { name: 'adagrad', radius: 1 }
