@@ -120,6 +120,22 @@ describe('a learning task', () => {
     assert.ok(specs > 40, `only ${specs} of the option sets have a spec`)
   })
 
+  it('of a peer has integer sums, unless it cannot or is given others', async () => {
+    const sumsOf = async (options: TaskOptions) => (await createPeerTask({ features: 4, ...options })).spec.sums
+    const reacts = { onDrift: 'forget' } as const
+    const room = { classNames: ['a', 'b'], classesMax: 5 }
+    for (const options of [{}, { model: 'mlp', classes: 2 }, { onDrift: 'alert' }, { batch: 'auto' }] as const)
+      assert.equal(await sumsOf(options), 'lattice')
+    for (const options of [{ sums: 'exact' }, reacts, room] as const) assert.equal(await sumsOf(options), undefined)
+    for (const [options, reason] of [
+      [reacts, /^votes on drift need exact sums: leave --on-drift or --sums lattice out$/],
+      [room, /^the names of added classes need exact sums: leave --classes-max or --sums lattice out$/]
+    ] as const)
+      await assert.rejects(sumsOf({ ...options, sums: 'lattice' }), { name: 'OptionError', message: reason })
+    const { specFor } = await createTask({ features: 4 }, 'serial')
+    assert.equal(specFor({}).sums, undefined)
+  })
+
   it('has the same defaults from both', async () => {
     const cases: [Drawn, 'peer' | 'serial', number][] = [
       [{ model: 'mlp', features: 4, classes: 2 }, 'serial', 32],
