@@ -57,6 +57,10 @@ export interface TrainReport extends SerialReport {
  * const trained = await train({ inputs: [[0, 1], [1, 0]], labels: ['no', 'yes'], classNames: ['no', 'yes'] })
  * trained.report.averageLoss
  * trained.predict([1, 0]).label
+ * @example
+ * // Of the weights and the optimizer state, 100 MB are in memory, and the others on the disk.
+ * const execution = { store: 'disk', hostMemory: 1e8 } as const
+ * const large = await train({ data: 'book.txt', model: 'gpt', rule: { name: 'adam' }, execution })
  * @throws OptionError, ModelError, PluginError, RequestError for arrays that do not fit; errors of the stream and the device, as an
  *   EndedEarlyError if something was learned before
  */
@@ -70,10 +74,11 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const { stream, specFor } = await createTask(task, 'serial')
   const spec = specFor(inputs === undefined ? await factsOf(stream) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
-  const { trainer } = await trainerFor(spec, execution, predictWith)
+  const { trainer, layers } = await trainerFor(spec, execution, predictWith)
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)
+    layers?.close(undefined)
     const known = closed(spec, dimension, opened)
     const report = { ...trainer.report(), skipped: opened?.skipped ?? 0, metrics: trainer.metrics() }
     const { learner } = await learningParts(known, execution)

@@ -3,10 +3,11 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { OptionError } from '../learner/index.js'
 import { createSigner, type IdentityKey, type Network, type Topic } from '../network/index.js'
-import { Store } from '../storage/index.js'
+import { LayeredStateError, layersFolder, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import { loadPlugins } from '../task/plugins.js'
@@ -84,6 +85,7 @@ export class Peer extends EventEmitter {
     let network: Network | undefined
     let learner: LearnerHandle | undefined
     try {
+      if (options.dir !== undefined && existsSync(layersFolder(options.dir))) throw new LayeredStateError(options.dir)
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       const networkId = await networkIdOf(options, store)

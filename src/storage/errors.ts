@@ -27,6 +27,16 @@ export class DamagedStateError extends CodedError {
   }
 }
 
+/** The predictor of the directory is in a layer file, which peers do not read. */
+export class LayeredStateError extends CodedError {
+  static override readonly code = 'ERR_STATE_LAYERED'
+  constructor(directory: string) {
+    super(
+      `${directory} holds its predictor in a layer file (admb train --store disk), which peers do not read: export it (admb export --dir ${directory} --out FOLDER), and start with --weights FOLDER`
+    )
+  }
+}
+
 /** The state belongs to another model. */
 export class ModelMismatchError extends CodedError {
   static override readonly code = 'ERR_STATE_MODEL'

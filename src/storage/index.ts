@@ -1,6 +1,14 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
-export { DamagedStateError, MissingStateError, ModelMismatchError, StateInUseError, StateWriteError } from './errors.js'
+export {
+  DamagedStateError,
+  LayeredStateError,
+  MissingStateError,
+  ModelMismatchError,
+  StateInUseError,
+  StateWriteError
+} from './errors.js'
 export type { JournalAppend, StoredHistory, StoredJournal } from './journal.js'
+export { layersFolder } from './marker.js'
 export {
   type Checkpoint,
   drawNonce,

@@ -6,6 +6,11 @@ import { DamagedStateError, StateWriteError } from './errors.js'
 const MARKER = 'admb.json'
 const FORMAT = 3
 
+/** The folder of the layer file, in which `admb train --store disk` keeps a predictor. */
+export function layersFolder(directory: string): string {
+  return join(directory, 'layers')
+}
+
 /** The marker's content; undefined in a directory without one. */
 export async function readMarker(directory: string): Promise<object | undefined> {
   let content: string

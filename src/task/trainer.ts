@@ -1,6 +1,6 @@
 /** A serial trainer for a task: what learns in this process, whatever the model. */
 import type { Recipe } from '../admb/index.js'
-import type { Execution, ExecutionReport, Plan } from '../l2l/index.js'
+import type { Execution, ExecutionReport, LayerPlace, Plan } from '../l2l/index.js'
 import {
   BatchEngine,
   createAveraging,
@@ -8,6 +8,7 @@ import {
   isBlockwise,
   isCustomName,
   type Learner,
+  OptionError,
   type PredictWith,
   SerialTrainer
 } from '../learner/index.js'
@@ -23,21 +24,38 @@ export interface RunningTrainer {
   readonly plan?: Plan
   /** The device that executes a network, and why it was chosen. */
   readonly device?: string
+  /** The layer file of a run with `store: 'disk'`. */
+  readonly layers?: TrainedLayers
+}
+
+/** Commits what was learned to a layer file. */
+export interface TrainedLayers {
+  /** @param content state of the run, as JSON */
+  commit(content: unknown): void
+  /** The last commit, after `finish`; durable when this returns. */
+  close(content: unknown): void
+  /** Ends without another commit, after an error. */
+  abandon(): void
 }
 
 /**
  * @param continues whether the weights will be those of an earlier run
  * @param spec built-in linear models grow with their data and may leave the dimension open
+ * @param place of the layer file of `store: 'disk'` @default a temporary folder
  * @throws OptionError; ModelError, DeviceError for a network
  */
 export async function trainerFor(
   spec: OpenLearningSpec,
   execution: Execution,
   predictWith: PredictWith = 'average',
-  continues = false
+  continues = false,
+  place?: LayerPlace
 ): Promise<RunningTrainer> {
   const { rule, averaging, batch } = spec
+  const isOnDisk = execution.store === 'disk'
+  if (!isOnDisk && execution.hostMemory !== undefined) throw new OptionError('--host-memory is for --store disk')
   if (spec.model !== 'network') {
+    if (isOnDisk) throw new OptionError('--store disk is for networks: leave it out')
     const { model, classes, classWeights, dimension, l2, onDrift } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
@@ -48,9 +66,17 @@ export async function trainerFor(
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
     return { trainer: watching(plainTrainer(linearParts(known, false), known, predictWith), spec) }
   }
-  const { deviceFor, frozenOf, initialOf, networkLearner, networkModel, resolveExecution, L2LEngine } = await import(
-    '../l2l/index.js'
-  )
+  const {
+    deviceFor,
+    diskOptions,
+    frozenOf,
+    initialOf,
+    networkLearner,
+    networkModel,
+    resolveExecution,
+    serverThreadsOf,
+    L2LEngine
+  } = await import('../l2l/index.js')
   const { reason: device } = await deviceFor(execution)
   if (isBlockwise(rule)) {
     const model = networkModel(spec.network)
@@ -58,6 +84,8 @@ export async function trainerFor(
     const { workers, backend, checkpoint } = execution
     const initial = continues ? undefined : initialOf(spec.network, model, checkpoint)?.()
     const frozen = frozenOf(spec.network, model, checkpoint)
+    const server = { model, rule, averaging, threads: serverThreadsOf(executorOptions) }
+    const disk = isOnDisk ? diskOptions(server, execution, place) : undefined
     const engine = new L2LEngine({
       ...executorOptions,
       frozen,
@@ -68,11 +96,17 @@ export async function trainerFor(
       batch,
       predictWith,
       workers,
-      initial
+      initial,
+      disk
     })
     await engine.startWorkers(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
-    return { trainer, report: () => engine.report(), plan, device }
+    return { trainer, report: () => engine.report(), plan, device, layers: disk && engine }
+  }
+  if (isOnDisk) {
+    throw new OptionError(
+      `--store disk needs a rule that steps layers independently, which ${rule.name} with these options does not: leave out radius, clip or maxLossDecrease`
+    )
   }
   // A rule that looks at all layers at once waits for the last gradient.
   const { tuning } = spec.network

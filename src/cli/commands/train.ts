@@ -1,19 +1,22 @@
 /** `admb train`: trains on a stream in one process, without a network. */
 
 import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import type { Command } from 'commander'
+import { STORES } from '../../l2l/executor/types.js'
 import { DriftLog, describeAlarm } from '../../learner/index.js'
+import type { UnfinishedRun } from '../../peer/thread-messages.js'
 import { LagHistory, listed, openInThread, openStream, RunningMoments, startReader } from '../../streams/index.js'
 import { ClassNumbers } from '../../task/class-numbers.js'
 import { SERIAL_BATCH } from '../../task/spec.js'
 import { checkFits, noData } from '../../task/stream.js'
 import { closed, createTask } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
-import { InterruptedError, UsageError } from '../errors.js'
-import { executionOf, withTuning, withWeights } from '../options/networks.js'
+import { InterruptedError, isBug, UsageError } from '../errors.js'
+import { withTuning, withWeights } from '../options/networks.js'
 import { withCommon, withData, withDrift, withFeatures, withLearning, withPredictWith } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { heldOut, once, whole } from '../options/values.js'
+import { bytes, choice, heldOut, once, whole } from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { summary } from '../output/metric-lines.js'
@@ -22,14 +25,17 @@ import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { ProgressTable } from '../output/progress-table.js'
 import { progressLine, showTrained } from '../output/train-report.js'
 import { Continuation, preparationOf, reportSince, rowsBefore } from '../training/continuation.js'
+import { LayeredRun } from '../training/layered-run.js'
 import { learnStream } from '../training/learn-stream.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 import {
   continued,
   givenFields,
+  layerPlace,
   learned,
   linearStart,
   sourceOf,
+  storedExecution,
   type TrainFlags,
   validationFor
 } from '../training/train-inputs.js'
@@ -44,6 +50,12 @@ export function trainCommand(program: Command): Command {
     'off'
   )
     .option('--dir <dir>', 'directory of the predictor: to store it in, and to continue from')
+    .option(
+      '--store <where>',
+      `${STORES.join(', ')}: where a network and its optimizer state are (default: memory)`,
+      choice(STORES)
+    )
+    .option('--host-memory <bytes>', '--store disk: memory for what is on the disk (default: 1GiB)', bytes)
     .option('--holdout <share>', 'score this share of the rows after each pass instead of learning it', heldOut)
     .option('--validation <file>', 'the same with the rows of this file', once)
     .option('--patience <passes>', 'end after passes without improvement (default: 3)', whole(1))
@@ -104,11 +116,14 @@ async function train(given: TrainFlags): Promise<void> {
       if (stored !== undefined) checkContinues(flags.dir as string, stored, given, givenFields(wanted))
       checkFits(earlier.spec, stream)
     }
-    const { trainer, device, plan, report } = await trainerFor(
+    const execution = storedExecution(flags, earlier)
+    const place = layerPlace(execution, flags.dir, stored)
+    const { trainer, device, plan, report, layers } = await trainerFor(
       spec,
-      executionOf(flags),
+      execution,
       flags.predictWith,
-      earlier !== undefined
+      earlier !== undefined,
+      place
     )
     if (earlier === undefined) showCoverage(coverage)
     if (earlier !== undefined) trainer.resume(earlier.trained)
@@ -132,6 +147,18 @@ async function train(given: TrainFlags): Promise<void> {
     const table = tableFor(flags, progress, numbers.names ?? spec.features.classNames)
     const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
     const known = (dimension: number) => earlier?.spec ?? closed(spec, dimension, stream)
+    const state = (unfinished: UnfinishedRun | undefined) => {
+      const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+      const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
+      return { moments, ...(hasLags && { history: scaling.history.save() }), unfinished }
+    }
+    const resumable = () => (isContinuable && stream.isReplayable ? continuation.state : undefined)
+    const committed =
+      layers && store && spec.dimension !== undefined
+        ? await LayeredRun.start({ layers, store, spec: known(spec.dimension), before, earlier: earlier?.progress })
+        : undefined
+    const commit = () => committed?.note(trainer.report(), () => state(resumable()))
+    commit()
     let rowsRead = 0
     async function* passes() {
       for (let pass = 1; ; pass++) {
@@ -165,20 +192,26 @@ async function train(given: TrainFlags): Promise<void> {
         }
         table?.note({ ...trainer.report(), last: trainer.last })
         progress.show(() => progressLine(trainer.report(), start, stream.share))
+        commit()
       }
     })
     progress.clear()
-    const left = early && isContinuable && stream.isReplayable ? continuation.state : undefined
+    const left = early && resumable()
     const ended = async () => {
       const isDropped = early !== undefined && (left !== undefined || !(early instanceof InterruptedError))
       const last = trainer.finish(isDropped ? 'drop' : 'learn')
       const trained = validation?.trained ?? last
       log?.end(progressEntry(run, trainer.report()))
-      const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-      const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
-      const state = { moments, ...(hasLags && { history: scaling.history.save() }), unfinished: left }
+      if (committed) return committed.end(last, trainer.report(), state(left))
       const report = reportSince(before, trainer.report())
-      return keep(store, known(trained.dimension), trained, report, state, earlier)
+      const id = await keep(store, known(trained.dimension), trained, report, state(left), earlier)
+      if (stored?.place) rmSync(stored.place.folder, { recursive: true, force: true })
+      layers?.close(undefined)
+      return id
+    }
+    // The rows since the last commit are learned again.
+    if (early && committed && !isBug(early) && (committed.hasFailed || continuation.state === undefined)) {
+      throw await committed.interrupted(early, flags.dir as string, isContinuable && stream.isReplayable)
     }
     if (early && store) {
       throw await endedEarly(early, flags.dir as string, () => trainer.report(), ended, left !== undefined)

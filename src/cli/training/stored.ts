@@ -7,6 +7,7 @@ import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.j
 import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
 import { type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
+import { layeredPredictor, openLayered } from './layered.js'
 
 export interface Stored {
   readonly spec: LearningSpec
@@ -53,16 +54,21 @@ export async function loadStored(dir: string | undefined, execution: Execution |
   try {
     const text = await store.model()
     const checkpoint = await store.checkpoint()
-    if (text === undefined || checkpoint === undefined) {
+    const layers = text === undefined ? undefined : await openLayered(dir, parseSpec(text), execution)
+    const progress = (layers ?? checkpoint)?.progress as SavedProgress | undefined
+    if (text === undefined || progress === undefined) {
       throw new UsageError(`${dir} holds no predictor yet: train one with admb train --dir ${dir} --data FILE`)
     }
     const spec = parseSpec(text)
     if (execution?.checkpoint !== undefined && spec.network?.tuning === undefined) {
       throw new UsageError(`${dir} holds all weights of its model: give either --dir or --weights`)
     }
-    const { moments = [], history } = checkpoint.progress as SavedProgress
+    const { moments = [], history } = progress
     const state = { moments: RunningMoments.restore(moments), history: LagHistory.restore(history) }
-    const { learner, predictor } = await readPredictor(store, dir, spec, checkpoint, execution)
+    const { learner, predictor } =
+      layers === undefined
+        ? await readPredictor(store, dir, spec, checkpoint as Checkpoint, execution)
+        : { learner: layers.learner, predictor: layeredPredictor(layers) }
     return {
       spec,
       learner: learnerAfter(learner, predictor.id.updates),

@@ -1,5 +1,8 @@
 /** What a run of `admb train` starts from and reads, according to its flags and earlier runs. */
+import type { StoreLocation } from '../../l2l/executor/types.js'
+import type { Execution, LayerPlace } from '../../l2l/index.js'
 import type { DriftTest } from '../../learner/index.js'
+import { layersFolder } from '../../storage/index.js'
 import type { RunningMoments, StreamOptions } from '../../streams/index.js'
 import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
 import { streamFor } from '../../task/stream.js'
@@ -22,6 +25,8 @@ export interface TrainFlags extends DataFlags, LearningFlags {
   readonly validation?: string
   readonly patience?: number
   readonly json?: boolean
+  readonly store?: StoreLocation
+  readonly hostMemory?: number
 }
 
 /** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
@@ -47,6 +52,28 @@ export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefi
   const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
   const trained = { parameters, average, state, updates: 0, dimension: spec.dimension }
   return { spec, trained, progress: { inputs: 0, surplus: 0, loss: 0, moments } }
+}
+
+/** How the network is executed: by default, its weights stay where they are. @throws UsageError if the flags do not go together */
+export function storedExecution(flags: TrainFlags, stored: EarlierRun | undefined): Execution {
+  const { store = stored?.place && 'disk', hostMemory, holdout, validation } = flags
+  if (store === 'disk' && (holdout !== undefined || validation !== undefined)) {
+    throw new UsageError('--store disk keeps one predictor, and validation the best as well: leave one of them out')
+  }
+  return { ...executionOf(flags), store, hostMemory }
+}
+
+/** The layer file of a run, unless it is temporary. @throws UsageError if the directory cannot have one */
+export function layerPlace(
+  { store }: Execution,
+  dir: string | undefined,
+  stored: EarlierRun | undefined
+): LayerPlace | undefined {
+  if (store !== 'disk' || dir === undefined) return undefined
+  if (stored?.spec.sums === 'lattice') {
+    throw new UsageError(`${dir} is of peers with integer sums: leave --store disk out, or train in another --dir`)
+  }
+  return stored?.place ?? { folder: layersFolder(dir) }
 }
 
 /** The rows that are learned. With validation, passes are read one by one. */

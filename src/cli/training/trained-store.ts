@@ -1,8 +1,9 @@
 /** Stores the predictor of a training run in a state directory, from which peers and other commands continue. */
 
 import { ContributorTable } from '../../admb/contributors.js'
-import { encodeSavedBlocks } from '../../admb/index.js'
+import { encodeSavedBlocks, type PredictorId } from '../../admb/index.js'
 import { isFinite32 } from '../../admb/vectors.js'
+import type { LayerPlace } from '../../l2l/index.js'
 import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
 import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
@@ -10,6 +11,7 @@ import { ModelMismatchError, Store } from '../../storage/index.js'
 import { type LearningSpec, parseSpec, recipeOf, specText } from '../../task/learning-spec.js'
 import { InterruptedError, isBug, UsageError } from '../errors.js'
 import { formatNumber } from '../output/output.js'
+import { openLayered } from './layered.js'
 import { readPredictor } from './stored.js'
 
 /** An earlier run, from which training continues. */
@@ -19,6 +21,8 @@ export interface EarlierRun {
   readonly progress: SavedProgress
   /** Of peers with integer sums: the block of the state by which they know the grid. Training in one process keeps it. @default none */
   readonly grid?: Blocks
+  /** The layer file that holds the predictor, if one does. */
+  readonly place?: LayerPlace
 }
 
 /** Parts of a spec with which the predictors of peers have another state than those of one process. */
@@ -28,6 +32,9 @@ const OF_PEERS = [
   ['localSteps', 'with local steps']
 ] as const satisfies readonly (readonly [keyof LearningSpec, string])[]
 
+/** State of the stream after a run. */
+export type StreamState = Pick<SavedProgress, 'moments' | 'history' | 'unfinished'>
+
 /** Opens a directory for training. @returns the run that it holds, if any. @throws errors of the store */
 export async function openForTraining(
   dir: string
@@ -36,6 +43,8 @@ export async function openForTraining(
   try {
     const text = await store.model()
     const checkpoint = await store.checkpoint()
+    const layers = text === undefined ? undefined : await openLayered(dir, parseSpec(text))
+    if (layers) return { store, earlier: layers }
     if (text === undefined || checkpoint === undefined) return { store, earlier: undefined }
     const spec = parseSpec(text)
     const [, peers] = OF_PEERS.find(([key]) => spec[key] !== undefined) ?? []
@@ -77,8 +86,8 @@ export async function keep(
   store: Store | undefined,
   spec: LearningSpec,
   { parameters, average, state: own, updates }: Trained,
-  { inputs, weight, averageLoss, accuracy }: SerialReport,
-  source: Pick<SavedProgress, 'moments' | 'history' | 'unfinished'>,
+  report: SerialReport,
+  source: StreamState,
   { progress: earlier, grid = [] }: Partial<Pick<EarlierRun, 'progress' | 'grid'>> = {}
 ) {
   const state = [...own, ...grid]
@@ -92,21 +101,39 @@ export async function keep(
   const content = digest([parameters, contained, state])
   const start = { updates, origin: 'train', incarnation: 0, nonce: 0, digest: content }
   if (store === undefined) return updates === 0 ? start : { ...start, incarnation: 1 }
-  const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
-  if (!store.identity) await store.create(encodeIdentityKey(key))
-  const { incarnation, nonce } = await store.begin(specText(spec))
-  const name = { ...start, origin: peerIdOf(key), ...(updates > 0 && { incarnation, nonce }) }
+  const { origin, incarnation, nonce } = await beginRun(store, spec)
+  const name = { ...start, origin, ...(updates > 0 && { incarnation, nonce }) }
   const predictor = { id: name, parameters, average: contained, state }
   const parts = encodeSavedBlocks({ predictor, lineage: [] }, new ContributorTable())
-  const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
-  const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)
-  const surplus = weight - inputs + (earlier?.surplus ?? 0)
   const { unfinished: left } = source
   const unfinished = left && (averaging.contain ? { ...left, average: average.map(floatsTo) } : left)
-  const progress = { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...source, unfinished }
+  const progress = progressAfter(report, { ...source, unfinished }, earlier)
   // The predictor contains all inputs of the journal that it can contain.
   await store.save({ ...parts, progress, journalFrom: Number.MAX_SAFE_INTEGER })
   return name
+}
+
+/** Starts a run in a directory, which may be new. */
+export async function beginRun(
+  store: Store,
+  spec: LearningSpec
+): Promise<Pick<PredictorId, 'origin' | 'incarnation' | 'nonce'>> {
+  const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
+  if (!store.identity) await store.create(encodeIdentityKey(key))
+  const { incarnation, nonce } = await store.begin(specText(spec))
+  return { origin: peerIdOf(key), incarnation, nonce }
+}
+
+/** The progress after a run. @param earlier that of the runs before */
+export function progressAfter(
+  { inputs, weight, averageLoss, accuracy }: SerialReport,
+  source: StreamState,
+  earlier?: SavedProgress
+): SavedProgress {
+  const hits = accuracy === undefined ? undefined : hitsOf(accuracy, weight, inputs) + (earlier?.hits ?? 0)
+  const loss = (averageLoss ?? 0) * weight + (earlier?.loss ?? 0)
+  const surplus = weight - inputs + (earlier?.surplus ?? 0)
+  return { inputs: inputs + (earlier?.inputs ?? 0), surplus, loss, hits, ...source }
 }
 
 function floatsTo({ buffer, byteOffset, byteLength }: Float32Array): string {
@@ -123,7 +150,7 @@ function hitsOf(accuracy: number, weight: number, inputs: number): number {
 }
 
 /** A run that ended early, with what happened to its predictor. */
-class EndedEarlyError extends Error {
+export class EndedEarlyError extends Error {
   override readonly name: string
   readonly code: string | undefined
   constructor({ name, message, code }: Error & { readonly code?: string }, outcome: string) {

@@ -86,12 +86,14 @@ export function load(
   const rounded = (block: Float32Array) => (precision === 'bf16' ? roundToBf16(block) : block)
   const own = weights.length === 0 ? undefined : rounded(store.weights(layer))
   const fixed = model.layers[layer].frozen && rounded(frozenBlock(model, frozen, layer))
+  // Uploaded first: the store may reuse their memory for the shared ones.
+  const tensors = upload(model.layers[layer], own, fixed)
   const others = shares.map(({ layer: source, weight, shape, isFrozen }) => {
     const block = isFrozen ? frozenBlock(model, frozen, source) : store.weights(source)
     const before = totalSize((model.layers[source].frozen ?? model.layers[source].weights).slice(0, weight))
     return uploadPart(rounded(block.subarray(before, before + sizeOf(shape))), shape)
   })
-  return [...upload(model.layers[layer], own, fixed), ...others]
+  return [...tensors, ...others]
 }
 
 /**

@@ -16,6 +16,10 @@ export type Schedule = (typeof SCHEDULES)[number]
 export const STASH_LOCATIONS = ['device', 'host', 'disk'] as const
 export type StashLocation = (typeof STASH_LOCATIONS)[number]
 
+/** Where the weights that are trained, their average and the optimizer state are kept. */
+export const STORES = ['memory', 'disk'] as const
+export type StoreLocation = (typeof STORES)[number]
+
 /** Number format of stashed outputs and of weights and gradients in transfer. Master weights are float32. */
 export const PRECISIONS = ['float32', 'bf16'] as const
 export type Precision = (typeof PRECISIONS)[number]
@@ -62,6 +66,14 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 
    * @default 1
    */
   readonly workers?: number
+  /**
+   * `disk`: in a layer file, of which `hostMemory` bytes are in memory. For training in one process, on one device, by a rule that steps
+   * layers independently.
+   * @default 'memory'
+   */
+  readonly store?: StoreLocation
+  /** Bytes of weights, state and gradients in memory with `store: 'disk'`. @default 1 GiB, or the least that the model needs */
+  readonly hostMemory?: number
   /** The weights that the network starts from on this machine (`--weights`): a folder or a file. @default none */
   readonly checkpoint?: string
 }
@@ -71,7 +83,10 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 
  * model.
  */
 export interface ParameterStore {
-  /** The layer's block. It must not change until the layer's gradients were pushed, or the step was aborted. */
+  /**
+   * The layer's block. Its numbers must not change until the layer's gradients were pushed, or the step was aborted. The memory may be
+   * reused with the next call.
+   */
   weights(layer: number): Float32Array
   /**
    * Receives the layer's gradients, summed over the minibatch: flat arrays that concatenate to its block, valid during

@@ -14,6 +14,63 @@ export interface BlockMemory {
   readonly state: readonly Float32Array[]
 }
 
+/** Where the parameter server's blocks are. */
+export interface BlockStorage {
+  /** Bytes of memory. */
+  readonly bytes: number
+  /** Milliseconds that calls have waited. */
+  readonly waitedMs: number
+  /** A minibatch begins. */
+  begin(): void
+  /** Weights of a block, which stay in memory until the next call. */
+  parameters(block: number): Float32Array
+  /** Its average, in the same way. */
+  average(block: number): Float32Array
+  /** The whole block, for an update. */
+  update(block: number): BlockMemory
+  /** Follows `update`, when a thread has been told to update the block, or it has been updated. */
+  updated(block: number): void
+  /** Replaces the contents of a block. */
+  fill(block: number, write: (memory: BlockMemory) => void): void
+  close(): void
+}
+
+/** All blocks in memory. */
+export class MemoryBlocks implements BlockStorage {
+  readonly waitedMs = 0
+
+  constructor(readonly blocks: readonly BlockMemory[]) {}
+
+  get bytes(): number {
+    const arrays = this.blocks.flatMap(({ parameters, average, state }) =>
+      average === parameters ? [parameters, ...state] : [parameters, average, ...state]
+    )
+    return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  }
+
+  begin(): void {}
+
+  parameters(block: number): Float32Array {
+    return this.blocks[block].parameters
+  }
+
+  average(block: number): Float32Array {
+    return this.blocks[block].average
+  }
+
+  update(block: number): BlockMemory {
+    return this.blocks[block]
+  }
+
+  updated(): void {}
+
+  fill(block: number, write: (memory: BlockMemory) => void): void {
+    write(this.blocks[block])
+  }
+
+  close(): void {}
+}
+
 /**
  * Updates one layer in place.
  * @param gradient sum over the minibatch
@@ -42,6 +99,13 @@ export function stepBlock(
 /** Total bytes of the slots, unless they would be fewer than two and one per server thread. */
 const SLOT_BYTES = 2 ** 28
 
+/** Length and number of slots. */
+function slotsFor(lengths: readonly number[], threads: number, bytes: number) {
+  const longest = lengths.reduce((most, length) => Math.max(most, length), 0)
+  const fitting = Math.floor(bytes / Math.max(1, longest * Float32Array.BYTES_PER_ELEMENT))
+  return { longest, count: threads === 0 ? 1 : Math.min(lengths.length, Math.max(threads + 1, fitting)) }
+}
+
 /**
  * A ring of gradient buffers, each large enough for any layer. Their number is bounded, so that a model of a billion
  * weights does not need the same memory again for gradients.
@@ -52,13 +116,25 @@ export class GradientSlots {
   readonly #owners: (number | undefined)[]
   #next = 0
 
-  /** @param allocate memory for `length` numbers */
-  constructor(lengths: readonly number[], threads: number, allocate: (length: number) => Float32Array) {
-    const longest = lengths.reduce((most, length) => Math.max(most, length), 0)
-    const fitting = Math.floor(SLOT_BYTES / Math.max(1, longest * Float32Array.BYTES_PER_ELEMENT))
-    const count = threads === 0 ? 1 : Math.min(lengths.length, Math.max(threads + 1, fitting))
+  /**
+   * @param allocate memory for `length` numbers
+   * @param bytes limit of all slots, unless they would be too few
+   */
+  constructor(
+    lengths: readonly number[],
+    threads: number,
+    allocate: (length: number) => Float32Array,
+    bytes = SLOT_BYTES
+  ) {
+    const { longest, count } = slotsFor(lengths, threads, bytes)
     this.memory = Array.from({ length: count }, () => allocate(longest))
     this.#owners = this.memory.map(() => undefined)
+  }
+
+  /** Bytes of the slots that the constructor would allocate. */
+  static bytes(lengths: readonly number[], threads: number, limit: number): number {
+    const { longest, count } = slotsFor(lengths, threads, limit)
+    return longest * count * Float32Array.BYTES_PER_ELEMENT
   }
 
   /**

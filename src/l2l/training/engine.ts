@@ -24,7 +24,7 @@ import { outcomeKindOf } from '../executor/outcomes.js'
 import type { Execution, ExecutorOptions, StepScore } from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool, WorkerFailedError } from '../workers/pool.js'
-import { ParamServer } from './param-server.js'
+import { type DiskOptions, ParamServer } from './param-server.js'
 
 export interface L2LEngineOptions extends ExecutorOptions {
   readonly model: Model
@@ -41,6 +41,8 @@ export interface L2LEngineOptions extends ExecutorOptions {
   readonly serverThreads?: number
   /** Number of devices that share the minibatch: see `startWorkers`. @default 1 */
   readonly workers?: number
+  /** Keeps weights, average and optimizer state in a layer file, not in memory. For one device. @default in memory */
+  readonly disk?: DiskOptions
 }
 
 /** Time and memory of a run. */
@@ -65,6 +67,14 @@ export interface ExecutionReport {
   readonly lostSteps: number
 }
 
+/** Threads of the parameter server. */
+export function serverThreadsOf({
+  serverThreads,
+  schedule
+}: Pick<L2LEngineOptions, 'serverThreads' | 'schedule'>): number {
+  return serverThreads ?? (schedule === 'l2l-p' ? 1 : 0)
+}
+
 export class L2LEngine implements Engine {
   readonly progress: Progress
   updates = 0
@@ -83,14 +93,14 @@ export class L2LEngine implements Engine {
 
   /** @throws OptionError */
   constructor(options: L2LEngineOptions) {
-    const { model, rule, averaging, workers = 1 } = options
+    const { model, rule, averaging, workers = 1, disk } = options
     this.#options = options
     this.#outcomeKind = outcomeKindOf(model, options.predictWith === 'average')
     this.progress = newProgress(this.#outcomeKind)
     this.#executor = new Executor(model, options)
-    const threads = options.serverThreads ?? (this.#executor.schedule === 'l2l-p' ? 1 : 0)
+    const threads = serverThreadsOf(options)
     const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
-    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1 })
+    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1, disk })
     this.#rows = new DenseRows(model, options.classWeights)
     this.#executor.meter.resetPeak()
   }
@@ -123,23 +133,46 @@ export class L2LEngine implements Engine {
     }
   }
 
+  /** A layer file that is continued holds the result already. */
   resume(from: Trained): void {
-    this.#server.restore(from)
+    if (this.#options.disk?.commit === undefined) this.#server.restore(from)
     this.updates = from.updates
   }
 
   finish(rest: Rest = 'learn'): Trained {
     if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()
-    this.#server.close()
+    // With a layer file, the last commit follows.
+    if (this.#options.disk === undefined) this.#server.close()
     this.#executor.close()
     this.#workerCount = this.#pool?.size ?? 1
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
 
+  /**
+   * Commits what was learned to the layer file, if there is one.
+   * @param content state of the run, as JSON
+   * @throws LayersWriteError, DamagedLayersError; DivergenceError if numbers are not finite
+   */
+  commit(content: unknown): void {
+    this.#server.commit(content)
+  }
+
+  /** The last commit, durable when this returns. Then the layer file is closed. @throws the errors of `commit` */
+  close(content: unknown): void {
+    this.#server.commit(content, true)
+    this.#server.close()
+  }
+
+  /** Closes the layer file without another commit, after an error. Commits before are durable, unless one has failed. */
+  abandon(): void {
+    this.#server.close()
+  }
+
+  /** For blocks in a layer file, which are not copied, until the next update. */
   snapshot(): Trained {
-    const copy = (blocks: Blocks) => blocks.map(block => block.slice())
+    const copy = (blocks: Blocks) => (this.#options.disk ? blocks : blocks.map(block => block.slice()))
     const { parameters, average, state } = this.#server.collect()
     const { width } = this.#rows
     return {

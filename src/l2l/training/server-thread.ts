@@ -4,6 +4,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learner/index.js'
+import { type PlacesData, SharedPlaces } from '../store/shared-places.js'
 import { type BlockMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -11,7 +12,8 @@ export interface ServerThreadData {
   readonly thread: number
   readonly threads: number
   readonly signals: SharedArrayBuffer
-  readonly blocks: readonly BlockMemory[]
+  /** In memory, or places in the memory of a layer file. */
+  readonly blocks: readonly BlockMemory[] | PlacesData
   readonly gradients: readonly Float32Array[]
   readonly rule: RuleSpec
   /** Of the parameters. */
@@ -22,8 +24,10 @@ export interface ServerThreadData {
 const { thread, threads, signals, blocks, gradients, ...specs } = workerData as ServerThreadData
 const rules = specs.layout.blocks.map(block => createRule(specs.rule, { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
-new SharedSignals(threads, blocks.length, signals).serve(thread, (block, { slot, count, updates }) => {
-  const memory = restoreAliasing(blocks[block])
+const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
+const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
+new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, count, updates }) => {
+  const memory = memoryOf(block)
   return stepBlock(
     memory,
     gradients[slot].subarray(0, memory.parameters.length),

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadStored } from '../../../src/cli/training/stored.js'
+import { layerPlace } from '../../../src/cli/training/train-inputs.js'
 import { endedEarly, keep, openForTraining } from '../../../src/cli/training/trained-store.js'
 import { networkModel, parseModel } from '../../../src/l2l/index.js'
 import type { SerialReport } from '../../../src/learner/index.js'
@@ -88,6 +89,7 @@ describe('a state directory', () => {
     const again = await openForTraining(join(dir, 'state'))
     store = again.store
     assert.deepEqual(again.earlier?.trained.state, trained(2, 5).state)
+    assert.throws(() => layerPlace({ store: 'disk' }, 'state', again.earlier), /of peers with integer sums/)
     await keep(store, ofPeers, trained(3, 6), report, {}, again.earlier)
     await store.close()
     const { predictor } = await loadStored(join(dir, 'state'), {})
