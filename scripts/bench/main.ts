@@ -9,6 +9,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   l2l: () => import('./l2l.js'),
   'l2l-billion': () => import('./l2l-billion.js'),
   'l2l-workers': () => import('./l2l-workers.js'),
+  'l2l-store': () => import('./l2l-store.js'),
   'l2l-data': () => import('./l2l-data.js'),
   sim: () => import('./sim.js'),
   batch: () => import('./batch.js'),

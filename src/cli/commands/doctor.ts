@@ -1,10 +1,11 @@
 /** `admb doctor`: checks this machine, or the connection to a peer, and prints a remedy for each failure. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Command } from 'commander'
+import { formatBytes } from '../../base/format-bytes.js'
 import { checkDevices } from '../doctor/device-checks.js'
 import { type Check, checkPeer, type PeerCheckFlags } from '../doctor/peer-check.js'
 import { withCommon } from '../options/options.js'
@@ -114,7 +115,10 @@ async function storage(): Promise<string> {
     await store.begin('{}')
     await store.save({ head: Uint8Array.of(2), blocks: [], progress: {} })
     await store.close()
-    return 'a state directory can be written and synced'
+    // What `--store disk` needs.
+    const { bavail, bsize } = await statfs('.')
+    const free = `${formatBytes(bavail * bsize)} free in this folder, and ${formatBytes(freemem())} of memory`
+    return `a state directory can be written and synced; ${free}`
   } finally {
     await rm(dir, { recursive: true, force: true })
   }

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { formatBytes } from '../../base/format-bytes.js'
+import { averages, isBlockwise, rules } from '../../learner/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
@@ -17,9 +18,9 @@ import {
 } from '../options/networks.js'
 import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
-import { whole } from '../options/values.js'
+import { named, whole } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
-import { showPlan } from '../output/plan-table.js'
+import { showPlan, showStore } from '../output/plan-table.js'
 
 interface Flags extends DataFlags, LearningFlags {
   readonly batch: number
@@ -34,6 +35,8 @@ export function planCommand(program: Command): Command {
   withTuning(withWeights(withTarget(withText(withExecution(withFeatures(withData(command)))))))
     .option('--batch <b>', 'inputs per update', whole(1), 32)
     .option('--device <file>', 'plan for a device that is not here: its figures (docs/l2l.md)')
+    .option('--rule <name[,key=value]>', 'update rule, or help (default: adam)', named('rule', rules))
+    .option('--average <name[,key=value]>', 'average, or help (default: tail)', named('average', averages))
     .addHelpText(
       'after',
       `
@@ -58,8 +61,10 @@ async function plan(model: string | undefined, flags: Flags): Promise<void> {
   const task = await createTask(taskOptions({ ...flags, model }), 'serial')
   if (task.model?.kind !== 'network')
     throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)
-  const { network: spec } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
-  const { deviceFor, networkModel, planFor, profileModel, rooflineProfile } = await import('../../l2l/index.js')
+  const { network: spec, rule, averaging } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
+  const { deviceFor, diskNeeds, networkModel, planFor, profileModel, rooflineProfile, serverThreadsOf } = await import(
+    '../../l2l/index.js'
+  )
   const figures = flags.device === undefined ? undefined : await readDevice(flags.device)
   const deviceMemory = flags.deviceMemory ?? figures?.memory
   const execution = executionOf({ ...flags, deviceMemory, schedule: flags.schedule ?? 'auto' })
@@ -69,11 +74,14 @@ async function plan(model: string | undefined, flags: Flags): Promise<void> {
   const elsewhere = figures && (await rooflineProfile(network, here, figures, flags.batch))
   const profile = elsewhere ?? here
   const chosen = planFor(network, profile, execution, flags.batch)
+  const threads = serverThreadsOf({ schedule: chosen.schedule })
+  const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
-    printJson({ command: 'plan', device: figures?.name ?? device.name, profile, plan: chosen })
+    printJson({ command: 'plan', device: figures?.name ?? device.name, profile, plan: chosen, store })
     return
   }
   const reason = figures === undefined ? device.reason : `${figures.name}, as ${flags.device} describes it`
   print(`device        ${reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, flags.batch, figures && elsewhere && { figures, layers: elsewhere.layers })
+  if (store) showStore(store, `${rule.name}, average ${averaging.name}`)
 }

@@ -1,6 +1,6 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/format-bytes.js'
-import type { DeviceFigures, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
+import type { DeviceFigures, DiskNeeds, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
 import { boundOf } from '../../l2l/planning/roofline.js'
 import { meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
@@ -44,6 +44,12 @@ export function showPlan(
   print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
   const grows = layers.some(({ from }) => from > 0)
   print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
+}
+
+/** Memory of the parameter server, and what `--store disk` takes. */
+export function showStore({ least, most, file }: DiskNeeds, rule: string): void {
+  print(`on the host   ${formatBytes(most)} with ${rule}`)
+  print(`--store disk  ${formatBytes(file)} on the disk, --host-memory of at least ${formatBytes(least)}`)
 }
 
 function milliseconds(ms: number): string {

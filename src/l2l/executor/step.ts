@@ -83,13 +83,16 @@ export function load(
 ): tf.Tensor[] {
   const { name, weights, shares = [] } = model.layers[layer]
   meter.currentOperation = `layer ${name}`
+  // WebGPU uploads a tensor when it is used first.
+  const copies = store.reusesMemory === true && openedDevice().name === 'webgpu'
+  const weightsOf = (l: number) => (copies ? store.weights(l).slice() : store.weights(l))
   const rounded = (block: Float32Array) => (precision === 'bf16' ? roundToBf16(block) : block)
-  const own = weights.length === 0 ? undefined : rounded(store.weights(layer))
+  const own = weights.length === 0 ? undefined : rounded(weightsOf(layer))
   const fixed = model.layers[layer].frozen && rounded(frozenBlock(model, frozen, layer))
   // Uploaded first: the store may reuse their memory for the shared ones.
   const tensors = upload(model.layers[layer], own, fixed)
   const others = shares.map(({ layer: source, weight, shape, isFrozen }) => {
-    const block = isFrozen ? frozenBlock(model, frozen, source) : store.weights(source)
+    const block = isFrozen ? frozenBlock(model, frozen, source) : weightsOf(source)
     const before = totalSize((model.layers[source].frozen ?? model.layers[source].weights).slice(0, weight))
     return uploadPart(rounded(block.subarray(before, before + sizeOf(shape))), shape)
   })

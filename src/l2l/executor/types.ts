@@ -84,10 +84,12 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 
  */
 export interface ParameterStore {
   /**
-   * The layer's block. Its numbers must not change until the layer's gradients were pushed, or the step was aborted. The memory may be
-   * reused with the next call.
+   * The layer's block. Its numbers must not change until the layer's gradients were pushed, or the step was aborted. With
+   * `reusesMemory`, its memory is reused with the next call.
    */
   weights(layer: number): Float32Array
+  /** Whether a layer's memory is reused. @default false */
+  readonly reusesMemory?: boolean
   /**
    * Receives the layer's gradients, summed over the minibatch: flat arrays that concatenate to its block, valid during
    * the call.

@@ -85,6 +85,9 @@ function arraysOf(layout: Layout, rule: UpdateRule, averaging: AveragingSpec): r
 }
 
 export class ParamServer implements ParameterStore {
+  readonly reusesMemory: boolean
+  /** A store that returns running averages instead of weights. */
+  readonly averages: ParameterStore
   /** Milliseconds that the executor has waited for updates. */
   #waitedMs = 0
   readonly #layout: Layout
@@ -108,6 +111,15 @@ export class ParamServer implements ParameterStore {
     this.#rules = this.#layout.blocks.map(block => createRule(rule, { blocks: [block] }))
     const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
+    this.reusesMemory = disk !== undefined
+    this.averages = {
+      reusesMemory: this.reusesMemory,
+      weights: layer => this.#storage.average(this.#settled(layer)),
+      pushGradients: () => {
+        throw new Error('gradients at the average are not supported')
+      },
+      skip: () => undefined
+    }
     this.#statePositions = stateBlockIndices(whole, this.#layout)
     const lengths = this.#layout.blocks.map(({ length }) => length)
     const allocate = (length: number) =>
@@ -186,15 +198,6 @@ export class ParamServer implements ParameterStore {
 
   weights(layer: number): Float32Array {
     return this.#storage.parameters(this.#settled(layer))
-  }
-
-  /** A store that returns running averages instead of weights. */
-  readonly averages: ParameterStore = {
-    weights: layer => this.#storage.average(this.#settled(layer)),
-    pushGradients: () => {
-      throw new Error('gradients at the average are not supported')
-    },
-    skip: () => undefined
   }
 
   /** Starts a minibatch of `count` inputs after `updates` updates. */

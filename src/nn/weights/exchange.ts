@@ -8,16 +8,22 @@ import { type LayoutName, locateWeight, PREFIXES, type TensorLocation } from './
 import type { NamedTensor, StoredTensor, TensorFile } from './safetensors.js'
 
 /**
+ * @param blocks each of which is accessed when its tensors are read, so that they need not be in memory together
  * @returns tensors that read their numbers from the blocks
  * @throws ModelError if the layout has no name for one of the model's weights
  */
 export function exportBlocks(model: Model, blocks: readonly Float32Array[], layout: LayoutName): NamedTensor[] {
+  let last: { readonly index: number; readonly block: Float32Array } | undefined
+  const blockAt = (index: number) => {
+    if (last?.index !== index) last = { index, block: blocks[index] }
+    return last.block
+  }
   return layersWithBlocks(model).flatMap((layer, i) =>
-    weightsOf(layer, layout, blocks[i]).flatMap(({ location, weight: { shape }, numbers }) => {
+    rangesOf(layer, layout).flatMap(({ location, weight: { shape }, from, to }) => {
       const columns = shape[shape.length - 1] / location.names.length
       const partShape = [...shape.slice(0, -1), columns]
       return location.names.map((name, k) => {
-        const part = () => sliceColumns(numbers, shape, k * columns, columns)
+        const part = () => sliceColumns(blockAt(i).subarray(from, to), shape, k * columns, columns)
         return location.isTransposed
           ? { name, shape: [...partShape].reverse(), read: () => transpose(part(), partShape) }
           : { name, shape: partShape, read: part }
@@ -128,12 +134,19 @@ interface LocatedWeight {
 
 /** The weights of a layer, with their parts of its block. */
 function weightsOf(layer: Layer, layout: LayoutName, block: Float32Array): LocatedWeight[] {
+  return rangesOf(layer, layout).map(({ from, to, ...weight }) => ({ ...weight, numbers: block.subarray(from, to) }))
+}
+
+/** The weights of a layer, with the ranges of their numbers in its block. */
+function rangesOf(
+  layer: Layer,
+  layout: LayoutName
+): (Omit<LocatedWeight, 'numbers'> & { readonly from: number; readonly to: number })[] {
   let at = 0
   return layer.weights.map(weight => {
-    const location = locate(layout, layer.name, weight.name)
     const from = at
     at += sizeOf(weight.shape)
-    return { location, weight, numbers: block.subarray(from, at) }
+    return { location: locate(layout, layer.name, weight.name), weight, from, to: at }
   })
 }
 

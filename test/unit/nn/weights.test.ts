@@ -97,6 +97,25 @@ describe('safetensors', () => {
       })
     }
 
+    it('reads each block once, when its tensors are written', () => {
+      const blocks = initialBlocks(gpt2, 5)
+      let reads = 0
+      const lazy: Float32Array[] = []
+      for (const k of blocks.keys()) {
+        Object.defineProperty(lazy, k, {
+          get() {
+            reads++
+            return blocks[k]
+          }
+        })
+      }
+      const tensors = exportBlocks(gpt2, lazy, 'gpt2')
+      assert.equal(reads, 0)
+      writeSafetensors(file, tensors)
+      assert.equal(reads, blocks.length)
+      assert.deepEqual(imported(gpt2, file, 'gpt2'), blocks)
+    })
+
     it('a file of a model without head lacks the prefix', () => {
       for (const [layout, model] of [
         ['gpt2', gpt2],
