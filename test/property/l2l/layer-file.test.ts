@@ -5,13 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
+import { frozenOf, networkModel } from '../../../src/l2l/execution.js'
 import { SCHEDULES } from '../../../src/l2l/executor/types.js'
 import { commitFile, layerFile, readCommit } from '../../../src/l2l/store/layer-file.js'
 import { diskOptions } from '../../../src/l2l/store/place.js'
 import { L2LEngine, type L2LEngineOptions } from '../../../src/l2l/training/engine.js'
 import { diskNeeds } from '../../../src/l2l/training/param-server.js'
 import { DivergenceError, type RuleSpec, type Trained } from '../../../src/learner/index.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
+import type { TuningSpec } from '../../../src/nn/spec/tuning.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
 
 const rules: readonly RuleSpec[] = [
   { name: 'momentum' },
@@ -35,6 +40,21 @@ const cases = fc.record({
   spare: fc.double({ min: 0, max: 1, noNaN: true })
 })
 type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never
+
+const tokens = { kind: 'tokens', shape: [6], vocabulary: 11, padding: 0, separator: 1 } as const
+const wide = { width: 32, heads: 2, layers: 3 }
+const networkOf = (model: object, tuning?: TuningSpec): NetworkSpec => ({
+  layers: parseModel({ ...wide, ...model }, 'test'),
+  sample: tokens,
+  target: { kind: 'next-token' },
+  tuning
+})
+const networks = [
+  networkOf({ model: 'gpt', grow: 3, shuffle: true, dropout: 0.1 }),
+  networkOf({ model: 'llama', keyHeads: 1, tied: true }),
+  networkOf({ model: 'gpt2' }, { lora: { rank: 2, alpha: 4, layers: 'all' } }),
+  networkOf({ model: 'gpt2' }, { freeze: ['embeddings', 'layers:0'] })
+]
 
 const copies = ({ parameters, average, state, updates }: Trained) =>
   [[...parameters], [...average], [...state], updates] as const
@@ -110,6 +130,39 @@ describe('a layer file', () => {
       { numRuns: 25 }
     )
   })
+
+  for (const backend of BACKENDS) {
+    it(`gives the same bits for tied, frozen, added and shuffled layers on ${backend}`, async () => {
+      await useBackend(backend)
+      try {
+        let runs = 0
+        fc.assert(
+          fc.property(fc.constantFrom(...networks), fc.constantFrom(...SCHEDULES.slice(1)), (spec, schedule) => {
+            const model = networkModel(spec)
+            const averaging = { name: 'tail' } as const
+            const server = { model, rule: { name: 'adam' }, averaging, threads: 1 } as const
+            const options = {
+              ...server,
+              frozen: frozenOf(spec, model, undefined),
+              batch: 4,
+              schedule,
+              serverThreads: 1
+            }
+            const disk = { folder: join(folder, `${backend}${runs++}`), memory: diskNeeds(server).least }
+            const [inMemory, onDisk] = [undefined, disk].map(place => {
+              const engine = new L2LEngine({ ...options, microbatch: 2, predictWith: 'average', disk: place })
+              engine.learn(randomRows(model, 40))
+              return copies(engine.finish())
+            })
+            deepEqual(onDisk, inMemory)
+          }),
+          { numRuns: 12 }
+        )
+      } finally {
+        await useBackend('cpu')
+      }
+    })
+  }
 
   it('refuses damaged and truncated files in one line', () => {
     const given = {
