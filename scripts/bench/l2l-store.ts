@@ -13,9 +13,9 @@ import { openLayers } from '../../src/l2l/store/layer-file.js'
 import type { StoreResult, StoreRun } from './l2l-store-alone.js'
 import type { Row } from './row.js'
 
-const MODEL = { width: 768, layers: 32, length: 32, steps: 3 }
+const MODEL = { width: 768, layers: 32, length: 32, steps: 4 }
 const HOST_MEMORY = 250e6
-const BATCHES = [1, 4]
+const BATCHES = [1, 8]
 
 export async function* bench(): AsyncGenerator<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'admb-bench-'))
