@@ -2,4 +2,4 @@
 import { build } from 'vite'
 import { pageConfig } from './page-config.js'
 
-await build(pageConfig(['index.html', 'simulator.html'], 'dist/page'))
+await build(pageConfig(['index.html', 'simulator.html', 'join.html'], 'dist/page'))

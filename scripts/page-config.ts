@@ -1,4 +1,5 @@
 /** How Vite builds the pages: one script and one style sheet each, without external content, and without what browsers lack. */
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { InlineConfig, Plugin } from 'vite'
 import { repairs } from '../sim/fuzz/repairs.js'
@@ -8,27 +9,53 @@ import { type BuiltIn, CONTROLS } from '../src/page/simulator/controls.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Fails on imports of Node.js's modules, and on its globals in own code, instead of leaving holes in the bundle. */
+/** Packages that replace modules of Node.js. */
+const REPLACED: Readonly<Record<string, string>> = { 'node:events': 'events/events.js' }
+
+/**
+ * Fails on modules of Node.js that are used, and on uses of `process` in own code, instead of leaving holes in the bundle. What
+ * `#…` in `package.json` chooses is taken from the sources, so that each module is in the bundle once.
+ */
 function browserOnly(): Plugin {
+  const importers = new Map<string, Set<string>>()
   return {
     name: 'browser-only',
     enforce: 'pre',
-    resolveId(source, importer) {
-      if (!source.startsWith('node:')) return
-      this.error(`${importer} imports ${source}, which browsers do not have; put what needs it behind #platform`)
+    async resolveId(source, importer, options) {
+      if (source in REPLACED) return this.resolve(REPLACED[source], `${root}package.json`, { skipSelf: true })
+      if (isNode(source)) {
+        importers.set(source, (importers.get(source) ?? new Set()).add(importer ?? 'the page'))
+        // Left out if nothing uses it.
+        return { id: source, external: true, moduleSideEffects: false }
+      }
+      if (importer === undefined || !isOwn(importer) || !/^[#.]/.test(source)) return
+      const seam = imports[source]?.browser?.replace('./dist/', root).replace(/\.js$/, '.ts')
+      const resolved = await this.resolve(seam ?? source, importer, { ...options, skipSelf: true })
+      if (resolved === null || !isOwn(resolved.id)) return resolved
+      // Modules of the program only define something, except for polyfills.
+      const isQuiet = /\/(?:src|sim)\/(?!page\/).*\.ts$/.test(resolved.id) && !/polyfill/.test(resolved.id)
+      return { ...resolved, ...(isQuiet && { moduleSideEffects: false }) }
     },
-    transform: {
-      // The types and comments are gone by then.
-      order: 'post',
-      handler(code, id) {
-        if (!id.startsWith(root) || id.includes('/node_modules/')) return
-        const [use] = /\b(?:Buffer|process)\.\w+/.exec(code) ?? []
-        if (use !== undefined)
-          this.error(`${id} uses ${use}, which browsers do not have; put what needs it behind #platform`)
+    generateBundle(_options, bundle) {
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== 'chunk') continue
+        for (const name of [...chunk.imports, ...chunk.dynamicImports].filter(isNode)) {
+          const from = [...(importers.get(name) ?? [])].map(file => file.replace(root, '')).join(', ')
+          this.error(`${chunk.fileName} needs ${name}, which browsers do not have (imported by ${from}); ${ADVICE}`)
+        }
+        for (const [id, { code }] of Object.entries(chunk.modules)) {
+          const [use] = (isOwn(id) && /\bprocess\.\w+/.exec(code ?? '')) || []
+          if (use !== undefined)
+            this.error(`${id.replace(root, '')} uses ${use}, which browsers do not have; ${ADVICE}`)
+        }
       }
     }
   }
 }
+
+const ADVICE = 'put what needs it behind #platform'
+const isNode = (source: string) => source.startsWith('node:')
+const isOwn = (id: string) => id.startsWith(root) && !id.includes('/node_modules/')
 
 /** Forbids the pages of a static host, which sends no headers of its own, all content of other hosts. */
 export function withPolicy(): Plugin {
@@ -56,6 +83,13 @@ function inner(value: unknown, key: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[key]
 }
 
+/** The package `buffer` in place of the global of Node.js. */
+const transform = { inject: { Buffer: ['buffer/', 'Buffer'] as [string, string] } }
+const { version, imports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
+  readonly version: string
+  readonly imports: Readonly<Record<string, { readonly browser?: string }>>
+}
+
 /** @param pages the HTML files below `src/page` @param outDir folder below the root of the repository */
 export function pageConfig(pages: readonly string[], outDir: string): InlineConfig {
   return {
@@ -66,17 +100,25 @@ export function pageConfig(pages: readonly string[], outDir: string): InlineConf
     logLevel: 'warn',
     plugins: [browserOnly()],
     define: {
+      ADMB_VERSION: JSON.stringify(version),
       BUILT_IN_SCENARIOS: JSON.stringify(scenarios()),
       REPAIRS: JSON.stringify(Object.entries(repairs).map(([name, { title, help }]) => ({ name, title, help })))
     },
-    worker: { format: 'es', plugins: () => [browserOnly()] },
+    worker: { format: 'es', plugins: () => [browserOnly()], rolldownOptions: { transform } },
     build: {
       outDir: `${root}${outDir}`,
       emptyOutDir: true,
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      // The script of a peer, with libp2p.
+      chunkSizeWarningLimit: 1000,
       target: 'es2022',
-      rolldownOptions: { input: pages.map(page => `${root}src/page/${page}`) }
+      rolldownOptions: {
+        input: pages.map(page => `${root}src/page/${page}`),
+        transform,
+        // Warnings about slow plug-ins, on a busy machine.
+        checks: { pluginTimings: false }
+      }
     }
   }
 }

@@ -7,6 +7,7 @@ import {
   type PeerOptions,
   type PeerStatus,
   RequestError,
+  WebSocketUpgrades,
   withStored
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
@@ -51,10 +52,15 @@ export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerE
  * @throws OptionError, ModelError, PluginError; errors of stream, store, network and HTTP, each a line that says what to do
  */
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
-  const { http, log = () => undefined, ...rest } = options
+  const {
+    http,
+    log = () => undefined,
+    upgrades = http?.joinPage ? new WebSocketUpgrades() : undefined,
+    ...rest
+  } = options
   const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log))
   const execution = { ...options.execution, checkpoint: options.checkpoint }
-  const peer = await Peer.start({ ...rest, execution, spec, stream, plugins, log })
+  const peer = await Peer.start({ ...rest, upgrades, execution, spec, stream, plugins, log })
   try {
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))
     return new LearningPeer(peer, server)

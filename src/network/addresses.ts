@@ -1,8 +1,17 @@
 /** Parsing and inspection of multiaddresses. */
-import { CODE_P2P, CODE_P2P_CIRCUIT, CODE_WS, CODE_WSS, type Multiaddr, multiaddr } from '@multiformats/multiaddr'
+import {
+  CODE_P2P,
+  CODE_P2P_CIRCUIT,
+  CODE_TCP,
+  CODE_WEBRTC,
+  CODE_WS,
+  CODE_WSS,
+  type Multiaddr,
+  multiaddr
+} from '@multiformats/multiaddr'
 import { MalformedAddressError } from './errors.js'
 
-/** @throws MalformedAddressError if `text` is not a multiaddress over TCP */
+/** @throws MalformedAddressError if `text` is not a multiaddress over TCP or WebRTC */
 export function parseAddress(text: string): Multiaddr {
   let address: Multiaddr
   try {
@@ -10,7 +19,8 @@ export function parseAddress(text: string): Multiaddr {
   } catch {
     throw new MalformedAddressError(text)
   }
-  if (!address.getComponents().some(({ name }) => name === 'tcp')) throw new MalformedAddressError(text)
+  if (!address.getComponents().some(({ code }) => code === CODE_TCP || code === CODE_WEBRTC))
+    throw new MalformedAddressError(text)
   return address
 }
 

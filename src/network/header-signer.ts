@@ -1,7 +1,7 @@
 /** Signatures of headers by the identity keys of peers (Ed25519). A peer's id contains its public key. */
-import { createHash, type KeyObject, sign, verify } from 'node:crypto'
+import { type PublicKey, privateKey, sha256 } from '#platform'
 import type { Signer } from '../admb/index.js'
-import { privateKeyOf, publicKeyOf } from './signatures.js'
+import { publicKeyOf } from './signatures.js'
 import type { IdentityKey } from './types.js'
 
 /** What a peer signs headers with. */
@@ -14,9 +14,9 @@ export interface HeaderKey extends Pick<IdentityKey, 'raw'> {
 const MAX_KEYS = 1024
 
 export function createHeaderSigner({ raw, networkId = '' }: HeaderKey): Signer {
-  const key = privateKeyOf(raw)
-  const domain = Buffer.from(`admb/1/header\n${networkId}\n`)
-  const keys = new Map<string, KeyObject | undefined>()
+  const key = privateKey(raw)
+  const domain = new TextEncoder().encode(`admb/1/header\n${networkId}\n`)
+  const keys = new Map<string, PublicKey | undefined>()
   const keyOf = (origin: string) => {
     if (keys.has(origin)) return keys.get(origin)
     if (keys.size >= MAX_KEYS) keys.delete(keys.keys().next().value as string)
@@ -24,12 +24,15 @@ export function createHeaderSigner({ raw, networkId = '' }: HeaderKey): Signer {
     keys.set(origin, found)
     return found
   }
+  const signed = (bytes: Uint8Array) => {
+    const all = new Uint8Array(domain.length + bytes.length)
+    all.set(domain)
+    all.set(bytes, domain.length)
+    return all
+  }
   return {
-    sign: bytes => new Uint8Array(sign(null, Buffer.concat([domain, bytes]), key)),
-    verify(origin, bytes, signature) {
-      const publicKey = keyOf(origin)
-      return publicKey !== undefined && verify(null, Buffer.concat([domain, bytes]), publicKey, signature)
-    },
-    hash: bytes => createHash('sha256').update(bytes).digest()
+    sign: bytes => key.sign(signed(bytes)),
+    verify: (origin, bytes, signature) => keyOf(origin)?.verify(signed(bytes), signature) ?? false,
+    hash: bytes => sha256(bytes)
   }
 }

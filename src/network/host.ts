@@ -1,15 +1,12 @@
-/**
- * The libp2p node of a peer: TCP, noise, yamux, and only the services that admb needs. Optional ones (WebSockets, NAT
- * traversal, mDNS) are loaded on demand.
- */
+/** The libp2p node of a peer: noise, yamux, relaying, and only the services that admb needs. `#transports` depends on the platform. */
 import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
-import { circuitRelayServer, circuitRelayTransport } from '@libp2p/circuit-relay-v2'
+import { circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
 import type { Libp2p, Transport } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
-import { tcp } from '@libp2p/tcp'
 import { createLibp2p } from 'libp2p'
+import { directTransports, hostServices } from '#transports'
 import type { AccessControl } from './access.js'
 import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { gossipService } from './gossip.js'
@@ -21,9 +18,7 @@ import { forgetStrangers } from './peer-store.js'
 import { networkKeyProtector, openProtector } from './protector.js'
 import { keepReservations, type Reservations } from './relay-keeper.js'
 import type { IdentityKey, Log } from './types.js'
-
-/** mDNS service name. */
-const mdnsService = '_admb._udp.local'
+import type { WebSocketUpgrades } from './upgrades.js'
 
 /** How many hosts can use up their share of half-open connections before others are refused. */
 const halfOpenHosts = 4
@@ -39,6 +34,7 @@ export interface HostOptions {
   readonly relay: boolean
   /** Addresses that will be dialled. */
   readonly dials: readonly string[]
+  readonly upgrades: WebSocketUpgrades | undefined
   readonly access: AccessControl
   readonly limits: Limits
   readonly log: Log
@@ -51,10 +47,12 @@ export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
  * @throws MalformedAddressError, DamagedKeyError
  */
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { limits, relay, dials } = options
+  const { limits, relay, mdns, dials } = options
   const [listen, announce] = [options.listen, options.announce].map(texts => texts.map(parseAddress))
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
+  const needsRelay = listen.some(isRelayed)
+  const { peerDiscovery, services } = await hostServices({ limits, mdns, relay, needsRelay })
   const protector = options.networkKey ? networkKeyProtector(rawNetworkKey(options.networkKey)) : openProtector()
   let reservations: Reservations | undefined
   const host = await createLibp2p({
@@ -63,13 +61,12 @@ export async function createHost(options: HostOptions): Promise<Host> {
     nodeInfo: { name: 'admb', version: '1', userAgent: 'admb' },
     addresses: { listen: listen.map(String), announce: announce.map(String) },
     transports: [
-      tcp(),
       components => {
         const transport = relaying(components)
         reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
         return transport
       },
-      ...(hasWebSockets ? [await webSocketTransport(limits)] : [])
+      ...(await directTransports({ limits, hasWebSockets, upgrades: options.upgrades }))
     ],
     connectionEncrypters: [noise()],
     streamMuxers: [boundedYamux(limits)],
@@ -85,34 +82,14 @@ export async function createHost(options: HostOptions): Promise<Host> {
     },
     // Overlay heartbeats detect dead neighbours; a busy event loop must not close connections.
     connectionMonitor: { enabled: false },
-    ...(options.mdns && { peerDiscovery: [(await import('@libp2p/mdns')).mdns({ serviceTag: mdnsService })] }),
+    peerDiscovery,
     services: {
       identify: identify(),
       gossip: gossipService(options.networkId),
-      ...(relay && { relay: circuitRelayServer({ reservations: relayed(limits) }) }),
-      ...((relay || listen.some(isRelayed)) && (await natServices()))
+      ...services
     }
   })
   forgetStrangers(host)
   if (reservations) keepReservations(host, reservations, listen.filter(isRelayed), options.log)
   return host
-}
-
-async function webSocketTransport(limits: Limits) {
-  await import('./websocket-polyfill.js')
-  return (await import('./websocket-transport.js')).boundedWebSockets(limits)
-}
-
-/**
- * Frames are as large as the model, so relayed connections have no limit on bytes or time; the number of reservations is
- * limited instead.
- */
-function relayed({ relayedPeers }: Limits) {
-  return { maxReservations: relayedPeers, applyDefaultLimit: false }
-}
-
-/** Relayed peers learn whether they can be dialled directly (AutoNAT), and try to bypass the relay (DCUtR). */
-async function natServices() {
-  const [{ autoNAT }, { dcutr }] = await Promise.all([import('@libp2p/autonat'), import('@libp2p/dcutr')])
-  return { autoNat: autoNAT(), dcutr: dcutr() }
 }

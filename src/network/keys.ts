@@ -1,9 +1,9 @@
 /** Identity keys (of a peer) and network keys (shared by all peers of a private network): generation and encoding. */
 import './polyfill.js'
-import { randomBytes } from 'node:crypto'
 import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@libp2p/crypto/keys'
 import type { Ed25519PrivateKey } from '@libp2p/interface'
 import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
+import { bytesToHex, hexToBytes, randomBytes } from '@noble/hashes/utils.js'
 import { DamagedKeyError, MalformedPeerIdError } from './errors.js'
 import { drawNetworkId, parseNetworkId } from './network-id.js'
 import type { IdentityKey } from './types.js'
@@ -52,7 +52,7 @@ const ID_LINE = '/admb/network/'
 
 /** A new network key in the form of a libp2p `swarm.key` file: three lines, 256 random bits in hexadecimal. The id is a fourth line. */
 export function generateNetworkKey(id = drawNetworkId()): Uint8Array {
-  const key = randomBytes(32).toString('hex')
+  const key = bytesToHex(randomBytes(32))
   return new TextEncoder().encode(`/key/swarm/psk/1.0.0/\n/base16/\n${key}\n${ID_LINE}${parseNetworkId(id)}\n`)
 }
 
@@ -82,5 +82,5 @@ export function networkIdIn(content: Uint8Array): string | undefined {
 
 /** The 32 bytes of a network key file. @throws DamagedKeyError if it is malformed */
 export function rawNetworkKey(content: Uint8Array): Uint8Array {
-  return Buffer.from(new TextDecoder().decode(parseNetworkKey(content)).split('\n')[2], 'hex')
+  return hexToBytes(new TextDecoder().decode(parseNetworkKey(content)).split('\n')[2])
 }

@@ -52,6 +52,7 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
     mdns,
     relay,
     dials,
+    upgrades: options.upgrades,
     access,
     limits,
     log: options.log
@@ -132,7 +133,9 @@ export class Network {
   get addresses(): readonly string[] {
     const now = performance.now()
     if (now - this.#addressesAt > addressesMs) {
-      this.#addresses = this.#host.getMultiaddrs().map(address => address.toString())
+      const upgraded = this.#options.upgrades?.addresses ?? []
+      const own = this.#host.getMultiaddrs().map(address => address.toString())
+      this.#addresses = [...own, ...upgraded.map(address => `${address}/p2p/${this.id}`)]
       this.#addressesAt = now
     }
     return this.#addresses

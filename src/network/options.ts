@@ -2,6 +2,7 @@
 import type { Hello } from './hello.js'
 import type { Limits } from './limits.js'
 import type { IdentityKey, Log } from './types.js'
+import type { WebSocketUpgrades } from './upgrades.js'
 
 export interface NetworkOptions {
   readonly privateKey: IdentityKey
@@ -25,6 +26,8 @@ export interface NetworkOptions {
   readonly relay?: boolean
   /** Addresses that will be dialled. Must include those of WebSockets, whose transport is loaded on demand. */
   readonly dials?: readonly string[]
+  /** Connections over WebSockets that an HTTP server receives. @default none */
+  readonly upgrades?: WebSocketUpgrades
   readonly log: Log
   /** @default `defaultLimits` */
   readonly limits?: Partial<Limits>

@@ -6,9 +6,9 @@
  * This replaces `@libp2p/pnet`, whose ciphers share one WebAssembly memory that is never released and that ends the process
  * once connections without the key have filled it.
  */
-import { randomBytes } from 'node:crypto'
 import type { AbortOptions, ConnectionProtector, Logger, MultiaddrConnection } from '@libp2p/interface'
 import { AbstractMultiaddrConnection, byteStream, type SendResult } from '@libp2p/utils'
+import { randomBytes } from '@noble/hashes/utils.js'
 import type { Uint8ArrayList } from 'uint8arraylist'
 import { StreamCipher } from './stream-cipher.js'
 

@@ -28,7 +28,8 @@ export class Trimmer {
   constructor(options: TrimmerOptions) {
     this.#options = options
     this.#timer = setInterval(() => this.#trim(), Math.max(100, options.limits.idleConnectionMs / 5))
-    this.#timer.unref()
+    // Browsers number their timers, which keep nothing running.
+    this.#timer.unref?.()
   }
 
   stop(): void {

@@ -5,11 +5,12 @@
  */
 import './polyfill.js'
 import type { Server, Socket } from 'node:net'
-import type { Listener, Transport } from '@libp2p/interface'
+import type { Listener, Transport, Upgrader } from '@libp2p/interface'
 import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
 import type { WebSocket } from 'ws'
 import type { Limits } from './limits.js'
 import { maxTransportMessageBytes } from './protector.js'
+import type { Accept, WebSocketUpgrades } from './upgrades.js'
 import { closeOnError } from './websocket-polyfill.js'
 
 type Upgraded = (websocket: WebSocket, request: unknown) => void
@@ -17,21 +18,33 @@ type Upgraded = (websocket: WebSocket, request: unknown) => void
 /** The fields of the listener that are used here. They are private in its types. */
 interface ListenerServers {
   readonly server: Server
+  readonly onUpgrade: Accept
   readonly wsServer: {
     readonly options: { maxPayload?: number; closeTimeout?: number }
     handleUpgrade(request: unknown, socket: Socket, head: Uint8Array, upgraded: Upgraded): void
   }
 }
 
-/** The libp2p transport. */
-export function boundedWebSockets(limits: Limits): (components: WebSocketsComponents) => Transport {
+/** The libp2p transport. @param upgrades connections that an HTTP server receives @default none */
+export function boundedWebSockets(
+  limits: Limits,
+  upgrades?: WebSocketUpgrades
+): (components: WebSocketsComponents & { readonly upgrader: Upgrader }) => Transport {
   const create = webSockets()
   return components => {
     const transport = create(components)
     const createListener = transport.createListener.bind(transport)
     transport.createListener = options => bound(createListener(options), limits)
+    upgrades?.attach(acceptor(transport, components.upgrader))
     return transport
   }
+}
+
+/** A listener that does not listen itself. It asks for its address only to know that it is not closed. */
+function acceptor(transport: Transport, upgrader: Upgrader): Accept {
+  const listener = transport.createListener({ upgrader }) as unknown as ListenerServers
+  listener.server.address = () => ({ address: '127.0.0.1', family: 'IPv4', port: 0 })
+  return (request, socket, head) => listener.onUpgrade(request, socket, head)
 }
 
 function bound(listener: Listener, { connections, inboundPerSecond, dialTimeoutMs }: Limits): Listener {

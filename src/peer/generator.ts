@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { PredictorId } from '../admb/index.js'
 import type { Execution, NetworkSpec, Sampling } from '../l2l/index.js'
 import type { Blocks } from '../learner/index.js'
-import { RequestError, UnavailableError } from './learner-handle.js'
+import { RequestError, UnavailableError } from './errors.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'
 

@@ -2,6 +2,7 @@
 
 export type { Figures } from '../learner/index.js'
 export type { Log } from '../network/types.js'
+export { WebSocketUpgrades } from '../network/upgrades.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,
@@ -19,8 +20,9 @@ export {
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export type { Download } from './download.js'
+export { LearnerFailedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
-export { LearnerFailedError, RequestError, UnavailableError } from './learner-handle.js'
+export { type JoinOffer, optionsOf } from './join-offer.js'
 export {
   DEFAULT_CARRY,
   type NeighbourChange,

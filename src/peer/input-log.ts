@@ -4,7 +4,7 @@
  */
 import type { JournalRecord } from '../admb/index.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
-import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../streams/index.js'
+import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../streams/parsing.js'
 import type { SavedProgress } from './thread-messages.js'
 
 /** Consecutive inputs. */

@@ -12,7 +12,7 @@ import {
   type Score,
   weightOf
 } from '../learner/index.js'
-import { RowBuffer, type Rows } from '../streams/index.js'
+import { RowBuffer, type Rows } from '../streams/parsing.js'
 
 /** Limits of what is kept, beyond which the oldest predictions are dropped. */
 const MAX_PREDICTIONS = 200_000

@@ -1,7 +1,6 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
-
-import { Worker } from 'node:worker_threads'
-import { CodedError } from '../base/errors.js'
+import { startLearner } from '#runtime'
+import { LearnerFailedError, RequestError, UnavailableError } from './errors.js'
 import type {
   FromLearner,
   InputAnswer,
@@ -11,39 +10,17 @@ import type {
   Serving,
   ToLearner
 } from './thread-messages.js'
+import type { ThreadPort } from './thread-port.js'
 
 /** Limit of requests that wait for the learner. Further requests are rejected. */
 const MAX_PENDING = 256
-
-/** The learner thread failed, because of its data, its model or a bug. */
-export class LearnerFailedError extends CodedError {
-  static override readonly code: string = 'ERR_LEARNER_FAILED'
-  /** Code of the error in the thread, if it has one. */
-  override readonly code: string
-
-  constructor({ reason, name, code }: { readonly reason: string; readonly name?: string; readonly code?: string }) {
-    super(reason)
-    this.name = name ?? 'LearnerFailedError'
-    this.code = code ?? LearnerFailedError.code
-  }
-}
-
-/** The inputs of a request are malformed or do not fit the model. */
-export class RequestError extends CodedError {
-  static override readonly code = 'ERR_REQUEST'
-}
-
-/** A request cannot be served now: too many requests are waiting, or the peer is stopping. */
-export class UnavailableError extends CodedError {
-  static override readonly code = 'ERR_UNAVAILABLE'
-}
 
 type Pending = { resolve(value: never): void; reject(error: Error): void }
 
 export class LearnerHandle {
   /** Resolves with the thread's first status, after it has restored its state and opened its stream. */
   readonly ready: Promise<LearnerStatus>
-  readonly #worker: Worker
+  readonly #port: ThreadPort<ToLearner, FromLearner>
   readonly #pending = new Map<number, Pending>()
   readonly #stopped: Promise<void>
   /** Messages received before `listen`. */
@@ -55,11 +32,8 @@ export class LearnerHandle {
   #ended = false
 
   constructor(init: LearnerInit) {
-    const readsStdin = init.stream?.data === '-'
-    const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
-    this.#worker = worker
-    const input = worker.stdin
-    if (input) process.stdin.pipe(input)
+    const port = startLearner(init)
+    this.#port = port
     let starting = { resolve: (_status: LearnerStatus) => {}, reject: (_error: Error) => {} }
     this.ready = new Promise((resolve, reject) => {
       starting = { resolve, reject }
@@ -68,10 +42,7 @@ export class LearnerHandle {
       const end = (error?: Error) => {
         if (this.#ended) return
         this.#ended = true
-        if (input) {
-          process.stdin.unpipe(input)
-          process.stdin.pause()
-        }
+        port.close()
         const reason = error ?? new UnavailableError('the peer is stopping')
         starting.reject(reason)
         for (const { reject } of this.#pending.values()) reject(reason)
@@ -80,7 +51,7 @@ export class LearnerHandle {
         this.#failure = error
         if (error) this.#onFailure?.(error)
       }
-      worker.on('message', (message: FromLearner) => {
+      port.onMessage(message => {
         if (message.kind === 'stopped') end()
         else if (message.kind === 'failed') end(new LearnerFailedError(message))
         else if (!this.#resolve(message)) {
@@ -88,8 +59,7 @@ export class LearnerHandle {
           this.#onMessage(message)
         }
       })
-      worker.on('error', error => end(error as Error))
-      worker.on('exit', code => end(new LearnerFailedError({ reason: `the learner thread ended with code ${code}` })))
+      port.onFailure(reason => end(reason instanceof Error ? reason : new LearnerFailedError({ reason })))
     })
   }
 
@@ -106,7 +76,7 @@ export class LearnerHandle {
 
   /** @param transfer buffers whose ownership moves to the thread */
   post(message: ToLearner, transfer: readonly ArrayBuffer[] = []): void {
-    if (!this.#ended) this.#worker.postMessage(message, transfer)
+    if (!this.#ended) this.#port.post(message, transfer)
   }
 
   /** @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting */

@@ -3,6 +3,7 @@ import type { PredictorId, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Drift, DriftTest } from '../learner/index.js'
 import type { IdentityKey, Log } from '../network/types.js'
+import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PeerMetrics, PeerPredictWith } from './thread-messages.js'
@@ -45,6 +46,11 @@ export interface PeerOptions {
   readonly mdns?: boolean
   /** Whether to relay between peers that cannot reach each other directly. @default false */
   readonly relay?: boolean
+  /**
+   * Connections over WebSockets on the port of an HTTP server. `serveHttp` passes them on if it has the join page.
+   * @default none
+   */
+  readonly upgrades?: WebSocketUpgrades
   /** Content of a network key file. @default none: any peer with the same learning spec can join */
   readonly networkKey?: Uint8Array
   /**

@@ -3,23 +3,23 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { existsSync } from 'node:fs'
-import { basename } from 'node:path'
+import { downloadOf, Generator, loadPlugins } from '#runtime'
 import { OptionError } from '../learner/index.js'
 import { createSigner, type IdentityKey, type Network, type Topic } from '../network/index.js'
-import { LayeredStateError, layersFolder, Store } from '../storage/index.js'
+import type { WebSocketUpgrades } from '../network/upgrades.js'
+import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
-import { loadPlugins } from '../task/plugins.js'
 import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, type Subtree } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'
 import { DiscardWatch, discardAdvice } from './discard-watch.js'
-import { type Download, downloadOf } from './download.js'
+import type { Download } from './download.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
-import { type GeneratedText, type GenerateRequest, Generator, type TextPiece } from './generator.js'
+import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
+import { type JoinOffer, joinOffer } from './join-offer.js'
 import { JournalWriter } from './journal-writer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
@@ -36,6 +36,7 @@ import { isWebhookUrl } from './webhook.js'
  */
 export class Peer extends EventEmitter {
   readonly #options: PeerOptions
+  readonly #networkId: string | undefined
   readonly #run: { readonly incarnation: number; readonly nonce: number }
   readonly #store: Store | undefined
   readonly #journal: JournalWriter | undefined
@@ -85,7 +86,7 @@ export class Peer extends EventEmitter {
     let network: Network | undefined
     let learner: LearnerHandle | undefined
     try {
-      if (options.dir !== undefined && existsSync(layersFolder(options.dir))) throw new LayeredStateError(options.dir)
+      if (options.dir !== undefined && hasLayers(options.dir)) throw new LayeredStateError(options.dir)
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       const networkId = await networkIdOf(options, store)
@@ -97,7 +98,7 @@ export class Peer extends EventEmitter {
       const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
       learner = new LearnerHandle(init)
-      return new Peer(options, key, store, network, learner, init, await learner.ready)
+      return new Peer(options, networkId, key, store, network, learner, init, await learner.ready)
     } catch (error) {
       await learner?.stop()
       await network?.stop()
@@ -108,6 +109,7 @@ export class Peer extends EventEmitter {
 
   private constructor(
     options: PeerOptions,
+    networkId: string | undefined,
     key: IdentityKey,
     store: Store | undefined,
     network: Network,
@@ -117,6 +119,7 @@ export class Peer extends EventEmitter {
   ) {
     super()
     this.#options = options
+    this.#networkId = networkId
     this.#run = { incarnation, nonce }
     this.#store = store
     this.#journal = store && new JournalWriter(store)
@@ -187,7 +190,7 @@ export class Peer extends EventEmitter {
     this.#alerts = new DriftAlerts({
       id: network.id,
       name: options.name,
-      data: options.stream && basename(options.stream.data),
+      data: options.stream && nameOf(options.stream.data),
       view: this.#publisher.view,
       log,
       webhook: options.webhook
@@ -261,7 +264,7 @@ export class Peer extends EventEmitter {
       ...(problem === undefined ? {} : { problem }),
       skipped,
       ended,
-      ...(this.#options.stream && { data: basename(this.#options.stream.data) }),
+      ...(this.#options.stream && { data: nameOf(this.#options.stream.data) }),
       received: { ...this.#frames.received },
       sent: { ...this.#frames.sent, kinds: traffic },
       ...(residualShare === undefined ? {} : { residualShare }),
@@ -283,6 +286,18 @@ export class Peer extends EventEmitter {
   /** What the inputs mean: the schema of the columns and the label. */
   get schema(): Schema {
     return schemaOf(this.#options.spec, this.#status.addedClasses)
+  }
+
+  /** What others need to join, for the join page. */
+  get offer(): JoinOffer {
+    const { id, addresses } = this
+    const { data } = this.status()
+    return joinOffer(this.#options, { id, addresses, networkId: this.#networkId, ...(data !== undefined && { data }) })
+  }
+
+  /** Connections over WebSockets that an HTTP server receives; undefined if the peer takes none. */
+  get upgrades(): WebSocketUpgrades | undefined {
+    return this.#options.upgrades
   }
 
   /** The current predictor, encoded for `decodeSaved`. */
@@ -324,6 +339,17 @@ export class Peer extends EventEmitter {
   block(peers: ReadonlySet<string> | undefined): void {
     this.#network.block(peers)
     if (peers === undefined) this.#bootstrap.retry()
+  }
+
+  /** Tells the neighbours at once that this peer is leaving the tree. It learns on alone, until `rejoin`. */
+  leave(): void {
+    this.#publisher.leave()
+    this.#edges.leave()
+  }
+
+  /** Returns to the tree after `leave`. */
+  rejoin(): void {
+    this.#edges.rejoin()
   }
 
   /** Stores a last checkpoint, notifies the neighbours, and stops. */
@@ -435,4 +461,9 @@ export class Peer extends EventEmitter {
       this.#network.ban(from, reason)
     }
   }
+}
+
+/** The last part of a path. */
+function nameOf(path: string): string {
+  return path.split(/[\\/]/).findLast(part => part !== '') ?? path
 }

@@ -1,5 +1,5 @@
 /** Exchange of whole predictors outside the tree: they are announced by gossip, and fetched if the tree does not deliver them. */
-import { type EventEmitter, once } from 'node:events'
+import type { EventEmitter } from 'node:events'
 import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import type { Log, Network } from '../network/index.js'
 import type { Edges } from './edges.js'
@@ -47,7 +47,7 @@ export class PredictorExchange {
     try {
       // A frame that is being received may contain it; the next status shows this.
       await edges.arrived()
-      await once(statuses, 'status', { signal })
+      await next(statuses, 'status', signal)
       for (const from of new Set([...edges.neighbours, maker])) {
         if (compareIds(id, current()) <= 0) break
         if (await this.#fetchFrom(from, id)) break
@@ -84,4 +84,21 @@ export class PredictorExchange {
     const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
     return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
   }
+}
+
+/** Waits for an event. @throws the signal's reason */
+function next(events: EventEmitter, type: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      events.off(type, arrived)
+      reject(signal.reason)
+    }
+    const arrived = () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }
+    if (signal.aborted) return reject(signal.reason)
+    events.once(type, arrived)
+    signal.addEventListener('abort', stop, { once: true })
+  })
 }

@@ -53,6 +53,7 @@ export async function openNetwork(
     mdns: options.mdns,
     relay: options.relay,
     dials: options.peers,
+    upgrades: options.upgrades,
     log: options.log
   })
 }

@@ -4,6 +4,7 @@
  * the totals show whether other peers have alarms too. A peer also announces its run by gossip, which reaches peers with the same
  * identity.
  */
+import { softwareVersion } from '#runtime'
 import { isSignedBy, type Log, type Network } from '../network/index.js'
 import {
   type Answer,
@@ -26,7 +27,6 @@ import {
 } from '../view/index.js'
 import type { PeerStatus } from './options.js'
 import { RunGossip } from './run-gossip.js'
-import { softwareVersion } from './software.js'
 import { type SendStatus, StatusExchange } from './status-exchange.js'
 
 /** Interval in which this peer renews its status, in milliseconds. */
@@ -142,14 +142,19 @@ export class StatusPublisher {
     this.exchange.tick(this.#isWatching(now))
   }
 
-  /** Reports a last status, which announces that the peer leaves. */
+  /** Stops after a last report. */
   stop(): void {
     clearInterval(this.#ticking)
     clearTimeout(this.#reporting)
+    this.leave()
+    this.exchange.stop()
+  }
+
+  /** Reports that the peer leaves. */
+  leave(): void {
     const now = this.#now()
     this.exchange.tree.setOwn(this.#report(now, { leaving: true }), true)
     this.exchange.tick(this.#isWatching(now))
-    this.exchange.stop()
   }
 
   #now(): number {

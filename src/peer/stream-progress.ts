@@ -7,7 +7,7 @@ import {
   RunningMoments,
   type StreamOptions,
   type StreamPosition
-} from '../streams/index.js'
+} from '../streams/parsing.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
 /** A stream, and how far it has been read. */

@@ -18,7 +18,7 @@ import {
   type Prediction,
   propose
 } from '../learner/index.js'
-import { NEW_CLASS, type Rows } from '../streams/index.js'
+import { NEW_CLASS, type Rows } from '../streams/parsing.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'

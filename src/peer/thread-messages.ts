@@ -138,7 +138,7 @@ export interface LearnerStatus {
 /** A request to predict or learn inputs in one of the text formats. */
 export interface InputRequest {
   readonly action: 'predict' | 'learn'
-  readonly format: 'libsvm' | 'vw' | 'jsonl'
+  readonly format: 'libsvm' | 'vw' | 'jsonl' | 'csv'
   readonly body: Uint8Array
 }
 

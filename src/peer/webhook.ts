@@ -1,5 +1,5 @@
 /** Posts events as JSON to a URL of the owner, one after another, with retries. It never delays the peer, and its queue is bounded. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '#platform'
 import type { Log } from '../network/index.js'
 
 /** Attempts to deliver one event, the wait after the first failure, which doubles, and the time for an answer, in milliseconds. */
@@ -59,7 +59,7 @@ export class Webhook {
       const failure = await this.#send(event)
       if (failure === undefined || attempt === ATTEMPTS || signal.aborted) return failure
       this.#log('debug', `the webhook failed, next attempt in ${wait / 1000} s: ${failure}`, {})
-      await sleep(wait, undefined, { signal, ref: false }).catch(() => undefined)
+      await sleep(wait, signal)
     }
   }
 

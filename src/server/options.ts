@@ -6,6 +6,8 @@ import type { Role } from './roles.js'
 /** Options of the HTTP interface of a peer. */
 export interface HttpOptions extends ServerOptions {
   readonly peer: Peer
+  /** Whether `/join` lets browsers join the network as peers. The peer needs the option `upgrades`. @default false */
+  readonly joinPage?: boolean
 }
 
 /** Options of a server of the page alone, without a peer. */

@@ -16,6 +16,7 @@ import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } 
 import { generateRoutes } from './routes/generate.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
+import { joinRoutes } from './routes/join.js'
 import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'
 import { pageRoutes } from './routes/page.js'
@@ -94,7 +95,10 @@ async function guard(app: FastifyInstance, options: ServerOptions, tokens: reado
   handleUnknownRoutes(app)
 }
 
-async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<void> {
+async function register(
+  app: FastifyInstance,
+  { peer, joinPage = false, host = DEFAULT_HOST }: HttpOptions
+): Promise<void> {
   const routes: RouteOptions = { peer }
   metricsRoutes(app, routes)
   await app.register(healthRoutes, routes)
@@ -103,10 +107,11 @@ async function register(app: FastifyInstance, { peer }: HttpOptions): Promise<vo
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
   await app.register(generateRoutes, routes)
-  await registerPage(app, peer.view, peer)
+  if (joinPage) await app.register(joinRoutes, { ...routes, host })
+  await registerPage(app, peer.view, peer, joinPage)
 }
 
-async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer): Promise<void> {
+async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer, joinPage = false): Promise<void> {
   await app.register(networkRoutes, { view, peer })
-  await app.register(pageRoutes)
+  await app.register(pageRoutes, { joinPage })
 }

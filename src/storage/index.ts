@@ -1,4 +1,6 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
+
+export { hasLayers } from '#marker'
 export {
   DamagedStateError,
   LayeredStateError,
@@ -8,7 +10,7 @@ export {
   StateWriteError
 } from './errors.js'
 export type { JournalAppend, StoredHistory, StoredJournal } from './journal.js'
-export { layersFolder } from './marker.js'
+export { layersFolder } from './marker-text.js'
 export {
   type Checkpoint,
   drawNonce,

@@ -1,15 +1,9 @@
-/** The marker file beside the database. It distinguishes a new directory from one whose database was lost. */
+/** The marker file beside the database. It distinguishes a new directory from one whose database was lost. `#marker` under Node.js. */
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DamagedStateError, StateWriteError } from './errors.js'
-
-const MARKER = 'admb.json'
-const FORMAT = 3
-
-/** The folder of the layer file, in which `admb train --store disk` keeps a predictor. */
-export function layersFolder(directory: string): string {
-  return join(directory, 'layers')
-}
+import { layersFolder, MARKER, markerText, parseMarker } from './marker-text.js'
 
 /** The marker's content; undefined in a directory without one. */
 export async function readMarker(directory: string): Promise<object | undefined> {
@@ -21,24 +15,13 @@ export async function readMarker(directory: string): Promise<object | undefined>
     if (code === 'ENOENT') return undefined
     throw new StateWriteError(directory, error)
   }
-  let marker: { format?: unknown }
-  try {
-    marker = JSON.parse(content)
-  } catch {
-    throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
-  }
-  if (marker.format !== FORMAT)
-    throw new DamagedStateError(
-      directory,
-      `${MARKER} has format ${marker.format}, and this version reads format ${FORMAT}: use the version that wrote it`
-    )
-  return marker
+  return parseMarker(directory, content)
 }
 
 export async function writeMarker(directory: string): Promise<void> {
   const path = join(directory, MARKER)
   try {
-    await writeFile(`${path}.new`, `${JSON.stringify({ format: FORMAT })}\n`, { flush: true })
+    await writeFile(`${path}.new`, markerText(), { flush: true })
     await rename(`${path}.new`, path)
   } catch (error) {
     throw new StateWriteError(directory, error)
@@ -56,4 +39,14 @@ export async function assertNew(directory: string): Promise<void> {
   }
   const foreign = names.find(name => name !== 'db' && name !== `${MARKER}.new`)
   if (foreign !== undefined) throw new DamagedStateError(directory, `it contains ${foreign} but no ${MARKER}`)
+}
+
+/** Holds a directory for this process. LevelDB locks it by itself. */
+export async function lockState(_directory: string): Promise<() => void> {
+  return () => undefined
+}
+
+/** Whether the predictor is in a layer file. */
+export function hasLayers(directory: string): boolean {
+  return existsSync(layersFolder(directory))
 }

@@ -4,9 +4,8 @@
  * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
  * stored block by block (a network: layer by layer).
  */
-import { randomInt } from 'node:crypto'
-import { join } from 'node:path'
 import { Level } from 'level'
+import { assertNew, lockState, readMarker, writeMarker } from '#marker'
 import {
   DamagedStateError,
   MissingStateError,
@@ -25,14 +24,10 @@ import {
   type StoredJournal,
   text
 } from './journal.js'
-import { assertNew, readMarker, writeMarker } from './marker.js'
-
-/** Exclusive upper bound of nonces. */
-const NONCES = 2 ** 32
 
 /** A random number for a run. */
 export function drawNonce(): number {
-  return randomInt(NONCES)
+  return crypto.getRandomValues(new Uint32Array(1))[0]
 }
 
 type Bytes = Uint8Array
@@ -113,8 +108,10 @@ export class Store {
   #identity: Bytes | undefined
   #generation: Generation = { number: 0, blocks: 0 }
   readonly #journal = new JournalKeys()
+  readonly #unlock: () => void
 
-  private constructor(directory: string, database: Database, identity: Bytes | undefined) {
+  private constructor(directory: string, database: Database, identity: Bytes | undefined, unlock: () => void) {
+    this.#unlock = unlock
     this.#directory = directory
     this.#database = database
     this.#identity = identity
@@ -125,10 +122,19 @@ export class Store {
    * @throws StateInUseError, DamagedStateError, StateWriteError
    */
   static async open(directory: string): Promise<Store> {
+    const unlock = await lockState(directory)
+    try {
+      return await Store.#open(directory, unlock)
+    } catch (error) {
+      unlock()
+      throw error
+    }
+  }
+
+  static async #open(directory: string, unlock: () => void): Promise<Store> {
     const marker = await readMarker(directory)
     if (marker === undefined) await assertNew(directory)
-    const path = join(directory, 'db')
-    const database: Database = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'view' })
+    const database: Database = new Level(`${directory}/db`, { keyEncoding: 'utf8', valueEncoding: 'view' })
     try {
       await database.open({ createIfMissing: marker === undefined })
     } catch (error) {
@@ -141,7 +147,7 @@ export class Store {
     }
     // The process crashed between the two writes of `create`.
     if (marker === undefined && identity !== undefined) await writeMarker(directory)
-    return new Store(directory, database, identity)
+    return new Store(directory, database, identity, unlock)
   }
 
   /**
@@ -348,6 +354,7 @@ export class Store {
 
   async close(): Promise<void> {
     await this.#database.close()
+    this.#unlock()
   }
 
   /** Deletes the blocks of a checkpoint that was not committed. */

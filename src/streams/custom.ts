@@ -1,5 +1,5 @@
 /** Custom readers from plug-ins: named formats for files or any other source that yields inputs one by one. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { nextTurn } from '#platform'
 import { StreamOptionsError } from './errors.js'
 import type { InputOption, InputOptions, Reader } from './format.js'
 import { RowBuffer, type Rows } from './rows.js'

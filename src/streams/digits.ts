@@ -1,9 +1,7 @@
 /**
  * The built-in streams `digits` and `digits:test`: 10,000 handwritten digits of MNIST, for use without any file. A fixed permutation mixes the classes; its last 1,000 digits are the test set.
  */
-import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
-import { brotliDecompress } from 'node:zlib'
+import { readPackaged } from '#source'
 import type { BuiltInDefinition, InputOptions, Reader } from './format.js'
 import { addImage } from './image.js'
 import { Random } from './random.js'
@@ -78,8 +76,7 @@ async function* batches(
 
 /** The file holds one byte per label, then one byte per pixel, compressed by `scripts/pack-digits.ts`. */
 async function load(): Promise<Digits> {
-  const file = await readFile(new URL('../../../data/digits.br', import.meta.url))
-  const bytes = await promisify(brotliDecompress)(file)
+  const bytes = await readPackaged('digits')
   const count = bytes.length / (1 + PIXELS)
   const order = Int32Array.from({ length: count }, (_, index) => index)
   permute(order, new Random(SPLIT_SEED))

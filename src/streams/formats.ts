@@ -1,5 +1,4 @@
 /** The registry of file formats and built-in streams. A new one is one file and one line here. */
-import { basename } from 'node:path'
 import { csv, parquet } from './csv.js'
 import { customInputOptions } from './custom.js'
 import { digits, digitsTest } from './digits.js'
@@ -57,9 +56,7 @@ export function isText(kind: InputKind): kind is TextFormat {
 /** The format of a file, by its name. @throws UnknownFormatError listing the known formats */
 export function guessFormat(path: string): Format {
   const file = /^https?:/.test(path) && URL.canParse(path) ? new URL(path).pathname : path
-  const name = basename(file)
-    .toLowerCase()
-    .replace(/\.(gz|zst)$/, '')
+  const name = (file.split(/[\\/]/).findLast(part => part !== '') ?? '').toLowerCase().replace(/\.(gz|zst)$/, '')
   const format = formatNames.find(candidate => formats[candidate].fileName.test(name))
   if (format !== undefined) return format
   const unsupported = unsupportedName(file)

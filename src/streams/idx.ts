@@ -3,8 +3,7 @@
  * zeros are left out. The header is the magic number 0, 0, 8 (unsigned bytes), rank, and then the size of each dimension as a
  * big-endian 32-bit number.
  */
-import { basename, dirname, join } from 'node:path'
-
+import { checkSource, readSource, sourceName } from '#source'
 import { IdxError, MissingInputError } from './errors.js'
 import type { BinaryDefinition, InputOptions, Reader } from './format.js'
 import { addImage } from './image.js'
@@ -12,7 +11,7 @@ import { addImage } from './image.js'
 import { withConstant } from './options.js'
 import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
-import { checkSource, readSource, type SourceOptions, sourceName } from './source.js'
+import type { SourceOptions } from './source.js'
 
 const MAX_BATCH_ROWS = 256
 const MAX_BATCH_BYTES = 1024 * 1024
@@ -137,11 +136,13 @@ async function exactly(bytes: ByteReader, length: number, path: string): Promise
 }
 
 async function labelsBeside(images: string): Promise<string> {
-  const name = basename(images).replace('images', 'labels').replace('idx3', 'idx1')
-  if (images === '-' || name === basename(images)) {
+  const folder = images.slice(0, Math.max(images.lastIndexOf('/'), images.lastIndexOf('\\')) + 1)
+  const file = images.slice(folder.length)
+  const name = file.replace('images', 'labels').replace('idx3', 'idx1')
+  if (images === '-' || name === file) {
     throw new IdxError(`${sourceName(images)}: the name does not determine the labels file: give it with labels`)
   }
-  const path = join(dirname(images), name)
+  const path = folder + name
   const other = path.endsWith('.gz') ? path.slice(0, -3) : `${path}.gz`
   for (const candidate of [path, other]) {
     try {

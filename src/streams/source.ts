@@ -1,8 +1,10 @@
-/** Reads a file or standard input in chunks of bounded size. What is compressed is recognised by its first bytes. */
+/** Reads a file or standard input in chunks of bounded size. What is compressed is recognised by its first bytes. `#source` under Node.js. */
 import { constants, type Stats } from 'node:fs'
-import { access, type FileHandle, open, stat } from 'node:fs/promises'
+import { access, type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { brotliDecompress } from 'node:zlib'
 import { MissingInputError, UnreadableInputError } from './errors.js'
 import { decoded, isEncodedFile } from './sources/encodings.js'
 
@@ -33,6 +35,11 @@ export async function pause(milliseconds: number, signal: AbortSignal | undefine
     signal?.throwIfAborted()
     throw error
   })
+}
+
+/** Data of this package: `data/NAME.br`, decompressed. */
+export async function readPackaged(name: string): Promise<Uint8Array> {
+  return promisify(brotliDecompress)(await readFile(new URL(`../../../data/${name}.br`, import.meta.url)))
 }
 
 /** The name of an input in messages. */

@@ -36,7 +36,7 @@ import {
 } from '../learner/index.js'
 import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { describeTuning } from '../nn/spec/tuning.js'
-import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/index.js'
+import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/parsing.js'
 import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
@@ -122,7 +122,7 @@ export interface LearningParts {
 export async function learningParts(spec: LearningSpec, execution?: Execution): Promise<LearningParts> {
   if (spec.network === undefined) return linearParts(spec)
   // Loaded on demand, because it imports TensorFlow.js.
-  const { networkLearner } = await import('../l2l/index.js')
+  const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
   return boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
 }

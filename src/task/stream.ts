@@ -1,8 +1,8 @@
 /** The stream of a task, and the stream of further inputs for a model that exists. */
 import { OptionError } from '../learner/index.js'
+import type { Format, StreamOptions, TokenRows } from '../streams/index.js'
 import {
   type ExampleStream,
-  type Format,
   type InputKind,
   inputKind,
   inputOptionsOf,
@@ -10,10 +10,8 @@ import {
   isText,
   type LabelSchema,
   type ParserOptions,
-  type Schema,
-  type StreamOptions,
-  type TokenRows
-} from '../streams/index.js'
+  type Schema
+} from '../streams/parsing.js'
 import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'

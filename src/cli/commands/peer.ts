@@ -124,7 +124,7 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
 
 async function run(all: Flags): Promise<void> {
   const flags = await withReadableWeights(all)
-  const [{ Peer, withStored }, { createLog }] = await Promise.all([
+  const [{ Peer, WebSocketUpgrades, withStored }, { createLog }] = await Promise.all([
     import('../../peer/index.js'),
     import('../output/log.js')
   ])
@@ -144,6 +144,7 @@ async function run(all: Flags): Promise<void> {
     stream,
     ...pick(flags, PEER_FLAGS),
     peers: flags.peer,
+    upgrades: flags.joinPage ? new WebSocketUpgrades() : undefined,
     networkKey,
     allow,
     log

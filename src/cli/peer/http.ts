@@ -19,6 +19,7 @@ export interface HttpFlags extends CertificateFlags {
   readonly httpOrigin?: string[]
   readonly httpBody?: number
   readonly httpRate?: number | RoleRates
+  readonly joinPage?: boolean
 }
 
 export function withHttp(command: Command): Command {
@@ -29,6 +30,7 @@ export function withHttp(command: Command): Command {
     .option('--http-key <file>', 'its private key (PEM)')
     .option('--http-origin <url>', 'origin of web pages that may use HTTP; repeatable', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
+    .option('--join-page', 'browsers may join as peers at /join')
     .option('--http-rate <n>', 'requests a second of a token or address; also ROLE=N,… (default: 1000)', httpRates)
 }
 
@@ -44,8 +46,9 @@ export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | '
 
 /** @throws UsageError before anything starts */
 export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
-  const { http, httpTokenFile, httpOrigin, httpBody, httpRate } = flags
+  const { http, httpTokenFile, httpOrigin, httpBody, httpRate, joinPage } = flags
   const where = parseHttp(http)
+  if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: leave --http off out')
   const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
   const tls = await readCertificate(flags)
   if (token.length === 0 && typeof where === 'object' && where.host !== undefined) {
@@ -60,7 +63,8 @@ export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
     renewable: flags,
     origins: httpOrigin?.map(parseOrigin),
     bodyLimit,
-    requestsPerSecond: httpRate
+    requestsPerSecond: httpRate,
+    joinPage
   }
 }
 

@@ -1,5 +1,5 @@
 /** A complete network as plain data: stored with a predictor, and compared between peers. */
-import { createHash } from 'node:crypto'
+import { createSha256 } from '#platform'
 import type { TargetScale } from '../../learner/index.js'
 import type { Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
@@ -62,7 +62,9 @@ export function tokenizerName({ alphabet, pieces }: TextSpec): string {
 }
 
 function shortHash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 8)
+  const hash = createSha256()
+  hash.update(new TextEncoder().encode(text))
+  return hash.digest('hex').slice(0, 8)
 }
 
 function sortKeys(value: unknown): unknown {

@@ -9,13 +9,14 @@ import { RefusedError } from '../failures.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 
-const HEADERS = {
+/** @param isPeer whether it is a file of a peer, which connects to others and compiles the hashes of predictors to WebAssembly */
+const headersOf = (isPeer: boolean) => ({
   'content-security-policy': [
     "default-src 'none'",
-    "script-src 'self'",
+    isPeer ? "script-src 'self' 'wasm-unsafe-eval'" : "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    "connect-src 'self'",
+    isPeer ? "connect-src 'self' ws: wss:" : "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'"
@@ -23,7 +24,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin'
-}
+})
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -33,9 +34,17 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Addresses of the pages, without the slash. */
-const ADDRESSES: Readonly<Record<string, string>> = { 'index.html': '', 'simulator.html': 'simulator' }
+const ADDRESSES: Readonly<Record<string, string>> = {
+  'index.html': '',
+  'simulator.html': 'simulator',
+  'join.html': 'join'
+}
 
-export async function pageRoutes(app: FastifyInstance): Promise<void> {
+/** The join page and its worker, which has a policy of its own. */
+const PEER = /^join\.html$|\/learner-worker-/
+
+/** @param options.joinPage whether there is a join page */
+export async function pageRoutes(app: FastifyInstance, { joinPage }: { readonly joinPage: boolean }): Promise<void> {
   // The files contain no data of the network. The page requests the data with the token.
   app.addHook('onRoute', route => {
     route.config = { ...route.config, open: true }
@@ -47,6 +56,7 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
     return
   }
   for (const entry of await readdir(ROOT, { recursive: true, withFileTypes: true })) {
+    if (entry.name === 'join.html' && !joinPage) continue
     if (entry.isFile()) await addFile(app, join(entry.parentPath, entry.name))
   }
 }
@@ -57,7 +67,7 @@ async function addFile(app: FastifyInstance, path: string): Promise<void> {
   const name = relative(ROOT, path).split(sep).join('/')
   const isPage = extname(name) === '.html'
   const headers = {
-    ...HEADERS,
+    ...headersOf(PEER.test(name)),
     'content-type': TYPES[extname(name)],
     'cache-control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
     etag: `"${createHash('sha256').update(content).digest('base64url')}"`

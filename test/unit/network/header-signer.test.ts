@@ -10,8 +10,7 @@ describe('signatures of headers', () => {
   it('are verified with the key in the id, of any peer', async () => {
     for (let peer = 0; peer < 50; peer++) {
       const key = await generateIdentityKey()
-      const exported = publicKeyOf(peerIdOf(key))?.export({ format: 'jwk' }).x
-      assert.equal(exported, Buffer.from(key.raw.subarray(32)).toString('base64url'))
+      assert.deepEqual(publicKeyOf(peerIdOf(key))?.raw, key.raw.subarray(32))
     }
     const id = peerIdOf(await generateIdentityKey())
     for (const other of ['', '12D3KooW', `${id}1`, id.replace(/.$/, '0'), `z${id.slice(1)}`, `2${id.slice(1)}`])

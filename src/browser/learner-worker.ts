@@ -1,0 +1,40 @@
+/** Entry of the learner thread in a browser. Its first message is what it is started with. */
+import { config } from 'zod'
+import { type LearnerThread, runLearner } from '../peer/learner-service.js'
+import type { LearnerInit, ToLearner } from '../peer/thread-messages.js'
+import { PlatformError } from '../platform/browser/index.js'
+
+// The content security policy forbids compiled checks.
+config({ jitless: true })
+
+const early: ToLearner[] = []
+let receive = (message: ToLearner): void => void early.push(message)
+
+const port: LearnerThread['port'] = {
+  post: (message, transfer = []) => postMessage(message, { transfer: [...transfer] }),
+  onMessage(handler) {
+    for (const message of early.splice(0)) handler(message)
+    receive = handler
+  },
+  onFailure: () => undefined,
+  close: () => {
+    receive = () => undefined
+  }
+}
+
+const open: LearnerThread['open'] = async () => {
+  throw new PlatformError('a peer in a browser opens no streams: give it the rows')
+}
+
+const readText: LearnerThread['readText'] = async () => {
+  throw new PlatformError('a peer in a browser reads no texts: start a peer of this network with Node.js')
+}
+
+addEventListener(
+  'message',
+  ({ data }: MessageEvent<LearnerInit>) => {
+    addEventListener('message', ({ data }: MessageEvent<ToLearner>) => receive(data))
+    void runLearner({ init: data, port, open, readText })
+  },
+  { once: true }
+)

@@ -1,0 +1,51 @@
+/** What a peer needs of a browser besides the platform: `#runtime` in `package.json`. */
+
+import type { Download } from '../peer/download.js'
+import type { GeneratedText } from '../peer/generator.js'
+import type { FromLearner, LearnerInit, ToLearner } from '../peer/thread-messages.js'
+import type { ThreadPort } from '../peer/thread-port.js'
+import { PlatformError } from '../platform/browser/index.js'
+
+declare const ADMB_VERSION: string
+
+export function softwareVersion(): string {
+  return ADMB_VERSION
+}
+
+/** @throws PlatformError if there are any */
+export async function loadPlugins(modules: readonly string[]): Promise<undefined> {
+  if (modules.length > 0) throw new PlatformError('a peer in a browser loads no plug-ins: start it with Node.js')
+}
+
+export function downloadOf(..._given: readonly unknown[]): Promise<Download> {
+  throw new PlatformError('a peer in a browser makes no files: download the model from a peer with an HTTP interface')
+}
+
+/** In place of the generator of a peer under Node.js. */
+export class Generator {
+  // biome-ignore lint: the parameters are those of the other one
+  constructor(..._given: readonly unknown[]) {}
+
+  generate(..._given: readonly unknown[]): Promise<GeneratedText> {
+    throw new PlatformError('a peer in a browser generates no text: ask a peer with an HTTP interface')
+  }
+
+  async stop(): Promise<void> {}
+}
+
+/** Starts the learner in a Web Worker. */
+export function startLearner(init: LearnerInit): ThreadPort<ToLearner, FromLearner> {
+  const worker = new Worker(new URL('./learner-worker.ts', import.meta.url), { type: 'module', name: 'admb learner' })
+  worker.postMessage(init)
+  return {
+    post: (message, transfer = []) => worker.postMessage(message, [...transfer]),
+    onMessage(handler) {
+      worker.onmessage = ({ data }) => handler(data)
+    },
+    onFailure(handler) {
+      worker.onerror = ({ message }) => handler(message || 'the learner did not load')
+      worker.onmessageerror = () => handler('a message of the learner is not readable')
+    },
+    close: () => worker.terminate()
+  }
+}

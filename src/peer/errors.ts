@@ -1,0 +1,25 @@
+/** Errors of a peer and of requests to it. */
+import { CodedError } from '../base/errors.js'
+
+/** The learner thread failed, because of its data, its model or a bug. */
+export class LearnerFailedError extends CodedError {
+  static override readonly code: string = 'ERR_LEARNER_FAILED'
+  /** Code of the error in the thread, if it has one. */
+  override readonly code: string
+
+  constructor({ reason, name, code }: { readonly reason: string; readonly name?: string; readonly code?: string }) {
+    super(reason)
+    this.name = name ?? 'LearnerFailedError'
+    this.code = code ?? LearnerFailedError.code
+  }
+}
+
+/** The inputs of a request are malformed or do not fit the model. */
+export class RequestError extends CodedError {
+  static override readonly code = 'ERR_REQUEST'
+}
+
+/** A request cannot be served now: too many requests are waiting, or the peer is stopping. */
+export class UnavailableError extends CodedError {
+  static override readonly code = 'ERR_UNAVAILABLE'
+}

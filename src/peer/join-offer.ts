@@ -1,0 +1,42 @@
+/** What a tab needs to become a peer of a network: served by a peer with the join page, as JSON. */
+import { parseSpec, specText } from '../task/learning-spec.js'
+import type { PeerOptions } from './options.js'
+
+export interface JoinOffer {
+  /** The serving peer. */
+  readonly id: string
+  readonly name?: string
+  /** The learning spec, as text. */
+  readonly spec: string
+  readonly networkId?: string
+  /** Multiaddresses of the serving peer. */
+  readonly addresses: readonly string[]
+  /** Name of the data that the serving peer learns. */
+  readonly data?: string
+  /** Whether it relays between peers that cannot reach each other. */
+  readonly relay: boolean
+  /** Whether peers need the network key. */
+  readonly needsKey: boolean
+  /** Whether only peers with certain ids may connect. */
+  readonly isClosed: boolean
+}
+
+/** @param self id, addresses, and the name of the data of the serving peer */
+export function joinOffer(
+  { spec, name, relay = false, networkKey, allow }: PeerOptions,
+  self: Pick<JoinOffer, 'id' | 'networkId' | 'addresses' | 'data'>
+): JoinOffer {
+  return {
+    ...self,
+    ...(name !== undefined && { name }),
+    spec: specText(spec),
+    relay,
+    needsKey: networkKey !== undefined,
+    isClosed: allow !== undefined
+  }
+}
+
+/** The options of a peer that accepts the offer. */
+export function optionsOf({ spec, networkId }: JoinOffer): Pick<PeerOptions, 'spec' | 'networkId'> {
+  return { spec: parseSpec(spec), networkId }
+}

@@ -1,0 +1,128 @@
+/** Answers requests to predict or learn, in the learner thread. */
+import { ExampleError } from '../learner/index.js'
+import { createParser, type Malformed, MalformedInputError, type Rows } from '../streams/parsing.js'
+import { growingNames } from '../task/learning-spec.js'
+import { optionsOf } from '../task/stream.js'
+import type { requestedText } from '../task/text.js'
+import { LateLabelError, rowCopy } from './late-labels.js'
+import type { LearnerLoop } from './learner-loop.js'
+import type { InputAnswer, InputRequest, LearnerInit } from './thread-messages.js'
+
+/** What determines how requests are read. */
+interface RequestInit extends Pick<LearnerInit, 'spec' | 'labelDelay'> {
+  readonly readText: ReadText
+}
+
+/** Reads the texts of a request for a network that learns texts. */
+export type ReadText = typeof requestedText
+
+/** @throws Error if the inputs are malformed or do not fit the model */
+export async function answerRequest(
+  loop: LearnerLoop,
+  init: RequestInit,
+  { action, format, body }: InputRequest
+): Promise<InputAnswer> {
+  const learns = action === 'learn'
+  if (learns && format === 'jsonl' && init.labelDelay !== undefined) return learnWithIds(loop, init, body)
+  const malformed: Malformed[] = []
+  const rows = await rowsOf(init, format, body, learns, malformed)
+  // If nothing can be scored, the request is wrong.
+  if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
+  const { predictions, ...answer } = loop.answer(rows, learns)
+  return { ...answer, predictions: withFailures(predictions, malformed) }
+}
+
+/** @param malformed receives inputs that cannot be scored; those to learn throw */
+async function rowsOf(
+  { spec, readText }: RequestInit,
+  format: InputRequest['format'],
+  body: Uint8Array,
+  learns: boolean,
+  malformed: Malformed[]
+): Promise<Rows> {
+  const text = spec.network?.text
+  if (text !== undefined) {
+    if (format !== 'jsonl' || text.label === undefined) {
+      throw new Error('the model reads texts: a classifier takes JSON objects with the columns of its data')
+    }
+    return readText(text, body, learns)
+  }
+  const parser = createParser(format, {
+    ...optionsOf(spec, format),
+    source: 'request',
+    strict: learns,
+    unlabelled: !learns,
+    ids: true,
+    newClasses: learns && growingNames(spec) !== undefined,
+    onMalformed: one => malformed.push(one)
+  })
+  return parser.push(terminated(body))
+}
+
+/** The answers to all inputs in their order, those that cannot be scored included. */
+function withFailures(
+  predictions: InputAnswer['predictions'],
+  malformed: readonly Malformed[]
+): InputAnswer['predictions'] {
+  const failures = (index: number) =>
+    malformed
+      .filter(one => one.index === index)
+      .map(({ line, column, reason }) => ({ error: `request:${line}:${column}: ${reason}` }))
+  if (malformed.length === 0) return predictions
+  return [
+    ...predictions.flatMap((prediction, index) => [...failures(index), prediction]),
+    ...failures(predictions.length)
+  ]
+}
+
+/** Learns lines of inputs, and of labels for inputs that were predicted before: `{"id": …, "label": …}`. */
+async function learnWithIds(loop: LearnerLoop, init: RequestInit, body: Uint8Array): Promise<InputAnswer> {
+  const lines = Buffer.from(body)
+    .toString('utf8')
+    .split('\n')
+    .filter(line => line.trim() !== '')
+  const names = loop.classNames ?? init.spec.network?.text?.classNames
+  const late = lines.map(line => lateLabel(line, names))
+  const inputs = lines.filter((_, index) => late[index] === undefined)
+  // Nothing is learned if an input or a label is malformed.
+  const rows = inputs.length === 0 ? undefined : await rowsOf(init, 'jsonl', Buffer.from(inputs.join('\n')), true, [])
+  const predictions: InputAnswer['predictions'][number][] = []
+  let row = 0
+  for (const one of late) {
+    if (one !== undefined) predictions.push(learnLate(loop, one))
+    else predictions.push(...loop.answer(rowCopy(rows as Rows, row++), true).predictions)
+  }
+  return { predictions, predictor: loop.status().predictor }
+}
+
+interface LateLabel {
+  readonly id: string
+  /** Class number, or the number to predict. */
+  readonly label: number
+}
+
+/** The label of a line that has no input. @throws Error for a label that the model does not know */
+function lateLabel(line: string, names: readonly string[] | undefined): LateLabel | undefined {
+  if (!line.includes('"id"')) return undefined
+  const { id, label, ...others } = JSON.parse(line) as Record<string, unknown>
+  if (typeof id !== 'string' || label === undefined || Object.keys(others).length > 0) return undefined
+  if (names === undefined) return { id, label: label === -1 ? 0 : Number(label) }
+  const number = names.indexOf(String(label))
+  if (number >= 0) return { id, label: number }
+  throw new Error(`label ${JSON.stringify(label)} is not among the class names ${names.join(', ')}`)
+}
+
+function learnLate(loop: LearnerLoop, { id, label }: LateLabel): InputAnswer['predictions'][number] {
+  try {
+    return loop.learnLate(id, label)
+  } catch (error) {
+    if (error instanceof LateLabelError) return { id, error: error.message, code: error.code }
+    if (error instanceof ExampleError) return { id, error: error.message, code: 'ERR_REQUEST' }
+    throw error
+  }
+}
+
+/** Appends the newline that completes the last row. */
+function terminated(body: Uint8Array): Uint8Array {
+  return Buffer.concat([body, Buffer.from('\n')])
+}

@@ -1,0 +1,114 @@
+/** What a learner thread does: connects a LearnerLoop to its stream, a clock and the messages of the main thread. */
+import { nextTurn, sleep } from '#platform'
+import { DeviceError } from '../device/types.js'
+import type { StreamOptions, StreamPosition } from '../streams/index.js'
+import { type ExampleStream, InputError } from '../streams/parsing.js'
+import { learningParts } from '../task/learning-spec.js'
+import { LearnerLoop } from './learner-loop.js'
+import { answerRequest, type ReadText } from './learner-requests.js'
+import type { FromLearner, LearnerInit, ToLearner } from './thread-messages.js'
+import type { ThreadPort } from './thread-port.js'
+
+/** What a learner thread is started with. */
+export interface LearnerThread {
+  readonly init: LearnerInit
+  readonly port: ThreadPort<FromLearner, ToLearner>
+  /** Opens the stream of the init. */
+  readonly open: (options: StreamOptions) => Promise<ExampleStream>
+  /** Reads the texts of a request. */
+  readonly readText: ReadText
+}
+
+/** Learns until a message stops it. Failures are messages. */
+export async function runLearner(thread: LearnerThread): Promise<void> {
+  const { init, port } = thread
+  try {
+    const parts = await learningParts(init.spec, init.execution ?? {})
+    await serve(
+      new LearnerLoop(
+        init,
+        parts,
+        (message, transfer) => port.post(message, transfer),
+        () => performance.now()
+      ),
+      thread
+    )
+  } catch (error) {
+    fail(port, error)
+  }
+}
+
+/** Reports the error that ends the thread. */
+export function fail(port: LearnerThread['port'], error: unknown): void {
+  const { name, message, code } = error as Error & { code?: string }
+  port.post({ kind: 'failed', name, code, reason: message })
+  port.close()
+}
+
+async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerThread): Promise<void> {
+  const stopped = new AbortController()
+  const timer = setInterval(() => guarded(() => loop.tick()), init.period)
+  const guarded = (action: () => void) => {
+    try {
+      action()
+    } catch (error) {
+      clearInterval(timer)
+      fail(port, error)
+    }
+  }
+  port.onMessage(message => {
+    guarded(() => {
+      if (message.kind === 'request') {
+        const { id } = message
+        answerRequest(loop, { ...init, readText }, message).then(
+          answer => port.post({ kind: 'answer', id, answer }),
+          (error: Error) => port.post({ kind: 'failed-request', id, reason: error.message })
+        )
+      } else if (message.kind === 'stop') {
+        clearInterval(timer)
+        loop.stop()
+        stopped.abort()
+        if (init.journal) loop.checkpoint()
+        port.post({ kind: 'status', status: loop.status(), recent: [] })
+        port.post({ kind: 'stopped' })
+        port.close()
+      } else loop.receive(message)
+    })
+  })
+  const options = {
+    resume: loop.resume,
+    onMalformed: malformed(loop),
+    onNotice: (line: string) => loop.notice(line),
+    signal: stopped.signal
+  }
+  const stream = init.stream && (await open({ ...unscaled(init.stream), ...options }))
+  port.post({ kind: 'status', status: loop.status(), recent: [] })
+  const pause = (ms: number) => (ms > 0 ? sleep(ms) : nextTurn())
+  try {
+    await Promise.all([
+      stream && loop.run(stream, pause),
+      loop.recover(place => open(earlier(place, init, stopped.signal)), pause)
+    ])
+  } catch (error) {
+    if (stopped.signal.aborted) return
+    // The input or the device failed, so the learned state is valid.
+    const isExternal = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
+    if (isExternal && init.journal) loop.checkpoint()
+    throw error
+  }
+}
+
+/** The stream at an earlier position, to read rows again that were reported then. */
+function earlier(resume: StreamPosition, { stream }: LearnerInit, signal: AbortSignal): StreamOptions {
+  const options = unscaled(stream as StreamOptions)
+  return { ...options, from: 'stored', follow: false, resume, signal, onMalformed: () => undefined }
+}
+
+function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
+  return ({ source, line, column, reason }) => loop.warn(`${source}:${line}:${column}: ${reason}`)
+}
+
+/** Leaves lags and scaling to the loop. */
+function unscaled(options: StreamOptions): StreamOptions {
+  return { ...options, scaleLater: true }
+}

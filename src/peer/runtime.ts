@@ -1,0 +1,30 @@
+/** What a peer needs of Node.js besides the platform: threads, plug-ins, and its own version. `#runtime` in `package.json`. */
+import { Worker } from 'node:worker_threads'
+import type { FromLearner, LearnerInit, ToLearner } from './thread-messages.js'
+import type { ThreadPort } from './thread-port.js'
+
+export { loadPlugins } from '../task/plugins.js'
+export { downloadOf } from './download.js'
+export { Generator } from './generator.js'
+export { softwareVersion } from './software.js'
+
+/** Starts the learner thread. It reads standard input if its stream does. */
+export function startLearner(init: LearnerInit): ThreadPort<ToLearner, FromLearner> {
+  const readsStdin = init.stream?.data === '-'
+  const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
+  const input = worker.stdin
+  if (input) process.stdin.pipe(input)
+  return {
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
+    onMessage: handler => void worker.on('message', handler),
+    onFailure(handler) {
+      worker.on('error', error => handler(error as Error))
+      worker.on('exit', code => handler(`the learner thread ended with code ${code}`))
+    },
+    close() {
+      if (input === null) return
+      process.stdin.unpipe(input)
+      process.stdin.pause()
+    }
+  }
+}

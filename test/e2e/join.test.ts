@@ -1,0 +1,146 @@
+/** A peer in a tab: the commands and buttons of `docs/join.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import type { NetworkSnapshot } from '../../src/view/index.js'
+import { launchIfFound, open, seriousProblems } from '../support/browser.js'
+import { blocks, prose } from '../support/documents.js'
+import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
+
+const ARTIFACTS = 'artifacts'
+const DESKTOP = { viewport: { width: 1280, height: 900 } }
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+const WAIT_MS = 60_000
+
+describe('the join page', function () {
+  this.timeout(240_000)
+  const processes = new PeerProcesses()
+  let browser: Browser
+  let peer: PeerProcess
+
+  before(async function () {
+    browser = (await launchIfFound()) ?? this.skip()
+    mkdirSync(ARTIFACTS, { recursive: true })
+    peer = await start('--passes', '100', '--batch', '32')
+  })
+  after(async () => {
+    await browser?.close()
+    await processes.stop()
+  })
+
+  /** Starts the peer of the document. */
+  function start(...more: string[]): Promise<PeerProcess> {
+    const words = blocks('join', 'docs/join.md')[0].split(' ')
+    assert.deepEqual(words.slice(0, 2), ['admb', 'peer'])
+    const given = words.slice(2).filter(word => more[0] !== '--shard' || !['--shard', '1/2'].includes(word))
+    return processes.start(...given, ...more, '--name', 'node').ready()
+  }
+  const url = () => `${peer.latest.http}/join`
+  const network = async () => (await (await fetch(`${peer.latest.http}/peers`)).json()) as NetworkSnapshot
+  const row = async (name: string) => (await network()).peers.find(one => one.name === name && !one.left)
+  const shown = (what: string, condition: () => Promise<boolean>) => until(what, condition, WAIT_MS)
+  const stateOf = (page: Page) => page.locator('#state').textContent()
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const joined = (page: Page) => shown('the tab has joined', async () => (await stateOf(page)) === 'Joined')
+  async function visit(name: string, options = DESKTOP) {
+    const { page, errors } = await open(browser, url(), options)
+    await page.locator('#name').fill(name)
+    return { page, errors }
+  }
+
+  it('leads from a link to a learning tab, as its document says', async () => {
+    const { page, errors } = await visit('tab 1')
+    const buttons = [...prose('docs/join.md').matchAll(/\*\*(.+?)\*\*/g)].map(match => match[1])
+    assert.deepEqual(buttons, ['Join and learn', 'Leave'])
+    assert.match((await page.locator('#learned').textContent()) ?? '', /predict the label \(10 classes\)/)
+    await press(page, buttons[0])
+    await joined(page)
+    const makers = new Set<string>()
+    await shown('the peer follows predictors of the tab, and the tab those of the peer', async () => {
+      const [own, other] = await Promise.all([row('tab 1'), row('node')])
+      assert.ok(other)
+      makers.add(`node: ${other.predictor.origin === own?.id ? 'tab' : 'itself'}`)
+      makers.add(`tab: ${own?.predictor.origin === other.id ? 'node' : 'itself'}`)
+      return makers.has('node: tab') && makers.has('tab: node') && (own?.inputs ?? 0) > 0
+    })
+    await draw(page)
+    await shown('a prediction', async () =>
+      /^The network sees a \d\.$/.test((await page.locator('#guess').textContent()) ?? '')
+    )
+    assert.equal(await page.locator('#tree .edge').count(), 1)
+    assert.deepEqual(await seriousProblems(page), [])
+    await page.screenshot({ path: `${ARTIFACTS}/join.png`, fullPage: true })
+    await press(page, buttons[1])
+    await shown('the tab has left', async () => (await row('tab 1')) === undefined)
+    assert.deepEqual(errors, [])
+    await page.context().close()
+  })
+
+  it('works on a phone, and goes on as the same peer when it is loaded again', async () => {
+    const { page, errors } = await visit('tab 2', PHONE)
+    await press(page, 'Join and learn')
+    await joined(page)
+    await shown('rows are learned', async () => ((await row('tab 2'))?.inputs ?? 0) > 0)
+    const before = await row('tab 2')
+    assert.equal(before?.incarnation, 1)
+    const width = (await page.evaluate('document.documentElement.scrollWidth')) as number
+    assert.ok(width <= PHONE.viewport.width, `the page is ${width} pixels wide`)
+    await page.reload()
+    await shown('the neighbour knows at once that the tab has left', async () => (await row('tab 2')) === undefined)
+    await page.locator('#name').fill('tab 2')
+    await press(page, 'Join and learn')
+    await joined(page)
+    await shown('a second run', async () => (await row('tab 2'))?.incarnation === 2)
+    assert.equal((await row('tab 2'))?.id, before?.id)
+    assert.ok(((await row('tab 2'))?.inputs ?? 0) >= (before?.inputs ?? 0))
+    const second = await page.context().newPage()
+    await second.goto(url())
+    await press(second, 'Join and learn')
+    await shown('a second tab with the same state is refused', async () =>
+      /is in use/.test((await second.locator('#problem').textContent()) ?? '')
+    )
+    assert.deepEqual(errors, [])
+    await page.context().close()
+  })
+
+  it('learns rows of a file and typed rows, and says which it refuses', async () => {
+    await peer.stop()
+    peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1')
+    const { page } = await visit('tab 3')
+    await page.getByLabel('A file').check()
+    const text = ['3 1:0.5 4:1', '4 1:0.25', 'eleven 1:0.5', '7 9:1'].join('\n')
+    await page
+      .locator('#file')
+      .setInputFiles({ name: 'rows.libsvm', mimeType: 'text/plain', buffer: Buffer.from(text) })
+    await press(page, 'Join and learn')
+    await joined(page)
+    const fed = () => page.locator('#fed').textContent()
+    await shown('the end of the file', async () => /no further rows/.test((await fed()) ?? ''))
+    assert.match((await fed()) ?? '', /^3 rows learned; 1 refused; the last reason: .*eleven/)
+    await page.getByLabel('Rows that I type').check()
+    await page.locator('#typed').fill('2 3:0.5')
+    await press(page, 'Learn')
+    await shown('the row is learned', async () => (await fed()) === '1 rows learned.')
+    await press(page, 'Predict only')
+    await shown('a prediction', async () => /predicted \d/.test((await page.locator('#answers').textContent()) ?? ''))
+    await shown('both end on one predictor, of the rows of both', async () => {
+      const [own, other] = await Promise.all([row('tab 3'), row('node')])
+      const isSame = own !== undefined && JSON.stringify(own.predictor) === JSON.stringify(other?.predictor)
+      return isSame && own.inputs === 4 && own.predictor.updates === 26
+    })
+    await page.context().close()
+  })
+})
+
+/** Draws a line down the middle of the pad. */
+async function draw(page: Page): Promise<void> {
+  const pad = page.locator('#pad')
+  await pad.scrollIntoViewIfNeeded()
+  const box = await pad.boundingBox()
+  assert.ok(box)
+  const x = box.x + box.width / 2
+  await page.mouse.move(x, box.y + 0.2 * box.height)
+  await page.mouse.down()
+  await page.mouse.move(x + 4, box.y + 0.8 * box.height, { steps: 8 })
+  await page.mouse.up()
+}
