@@ -28,6 +28,7 @@ const spec: LinearSpec = {
   classes: 10,
   rule: ruleFor('softmax'),
   averaging: { name: 'tail' },
+  sums: 'lattice',
   batch: BATCH,
   features: { constant: true, scale: 'none' }
 }

@@ -46,7 +46,7 @@ class VirtualPeer {
   #serving: Blocks
 
   constructor(spec: LinearSpec, self: string, { carry, predictWith }: VirtualCase) {
-    const { learner, recipe } = linearParts(spec)
+    const { learner, recipe } = linearParts(spec, false)
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     this.node = new AdmbNode({ ...recipe, self, incarnation: 1, layout, initial, batch: spec.batch, carry })
