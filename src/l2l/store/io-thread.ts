@@ -128,6 +128,8 @@ function commit(to: number): void {
   const path = commitFile(folder)
   writeSynced(`${path}.new`, commitText({ slots, checksums: current, lengths, content }))
   renameSync(`${path}.new`, path)
+  // Windows does not sync folders.
+  if (process.platform === 'win32') return
   const parent = openSync(folder, 'r')
   fsyncSync(parent)
   closeSync(parent)

@@ -77,13 +77,16 @@ export class LayerCache implements BlockStorage {
   #cursor = 0
   #recorded: number[] = []
 
-  /** @throws OptionError if the memory is too small */
+  /** @throws OptionError if the memory is too small; DamagedLayersError if the commit is of another model */
   constructor(options: LayerCacheOptions) {
     const { folder, lengths, hasAverage, memory, commit, isDirect = true, signals } = options
     this.#options = options
     this.#layout = new FileLayout(lengths)
     const all = this.#layout.blockBytes.reduce((sum, bytes) => sum + bytes, 0)
     const least = leastMemory(lengths)
+    if (commit && JSON.stringify(commit.lengths) !== JSON.stringify(lengths)) {
+      throw new DamagedLayersError(folder, 'it belongs to another model')
+    }
     if (memory < least) throw new OptionError(`blocks of ${memory} bytes are too few: the model needs ${least}`)
     this.#arena = new Arena(Math.min(memory, all))
     this.places = SharedPlaces.create(lengths, hasAverage, this.#arena.memories)

@@ -84,6 +84,23 @@ describe('admb train --store disk', function () {
     assert.deepEqual(await scores('killed'), await scores('memory'))
   })
 
+  it('continues after SIGINT to the same bits', async () => {
+    const child = spawn(process.execPath, [MAIN, ...onDisk('stopped')])
+    let stderr = ''
+    child.stderr.on('data', text => {
+      stderr += text
+    })
+    const ended = new Promise(resolve => child.once('close', resolve))
+    while (updatesIn('stopped') < 1 && child.exitCode === null) await sleep(5)
+    child.kill('SIGINT')
+    assert.equal(await ended, 1)
+    assert.match(
+      stderr,
+      /stopped by SIGINT before the end; what was learned from .* is stored in .*, and the same command continues/
+    )
+    assert.equal(await digestOf(onDisk('stopped')), await digestOf([...train, '--json']))
+  })
+
   function updatesIn(name: string): number {
     const file = join(at(name), 'layers', 'commit.json')
     return existsSync(file) ? Number(/"updates":(\d+)/.exec(readFileSync(file, 'utf8'))?.[1]) : -1

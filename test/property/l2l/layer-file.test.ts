@@ -156,7 +156,7 @@ describe('a layer file', () => {
             })
             deepEqual(onDisk, inMemory)
           }),
-          { numRuns: 12 }
+          { numRuns: 8 }
         )
       } finally {
         await useBackend('cpu')
@@ -201,6 +201,11 @@ describe('a layer file', () => {
     }, /array \d of block \d does not match its checksum/)
     damaged(at => writeFileSync(commitFile(at), readFileSync(commitFile(at), 'utf8').replace('2', '3')), /commit\.json/)
     damaged(at => truncateSync(commitFile(at), 30), /commit\.json does not match its checksum/)
+    damaged(at => {
+      const engine = engineOn({ ...given, ...sizes, widths: [40, 41] }, at)
+      engine.finish()
+      engine.close(0)
+    }, /it belongs to another model/)
     damaged(at => writeFileSync(commitFile(at), ''), /commit\.json does not match its checksum/)
   })
 
