@@ -81,6 +81,7 @@ export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
 export type { TuningSpec } from './nn/spec/tuning.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
+  type AcceptUpgrade,
   type CustomLossSpec,
   type Download,
   type FailedInput,
@@ -89,6 +90,7 @@ export {
   type GenerateRequest,
   type InputAnswer,
   type InputRequest,
+  type JoinOffer,
   type LearningSpec,
   type LinearSpec,
   type Log,
@@ -105,7 +107,8 @@ export {
   type SentTraffic,
   type TextPiece,
   type Traffic,
-  UnavailableError
+  UnavailableError,
+  type WebSocketUpgrades
 } from './peer/index.js'
 export type { HttpOptions, TlsFiles } from './server/index.js'
 export {

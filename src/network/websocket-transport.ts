@@ -10,7 +10,7 @@ import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
 import type { WebSocket } from 'ws'
 import type { Limits } from './limits.js'
 import { maxTransportMessageBytes } from './protector.js'
-import type { Accept, WebSocketUpgrades } from './upgrades.js'
+import type { AcceptUpgrade, WebSocketUpgrades } from './upgrades.js'
 import { closeOnError } from './websocket-polyfill.js'
 
 type Upgraded = (websocket: WebSocket, request: unknown) => void
@@ -18,7 +18,7 @@ type Upgraded = (websocket: WebSocket, request: unknown) => void
 /** The fields of the listener that are used here. They are private in its types. */
 interface ListenerServers {
   readonly server: Server
-  readonly onUpgrade: Accept
+  readonly onUpgrade: AcceptUpgrade
   readonly wsServer: {
     readonly options: { maxPayload?: number; closeTimeout?: number }
     handleUpgrade(request: unknown, socket: Socket, head: Uint8Array, upgraded: Upgraded): void
@@ -41,7 +41,7 @@ export function boundedWebSockets(
 }
 
 /** A listener that does not listen itself. It asks for its address only to know that it is not closed. */
-function acceptor(transport: Transport, upgrader: Upgrader): Accept {
+function acceptor(transport: Transport, upgrader: Upgrader): AcceptUpgrade {
   const listener = transport.createListener({ upgrader }) as unknown as ListenerServers
   listener.server.address = () => ({ address: '127.0.0.1', family: 'IPv4', port: 0 })
   return (request, socket, head) => listener.onUpgrade(request, socket, head)

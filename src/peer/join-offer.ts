@@ -1,7 +1,8 @@
-/** What a tab needs to become a peer of a network: served by a peer with the join page, as JSON. */
+/** The offer of a peer with the join page, as JSON. */
 import { parseSpec, specText } from '../task/learning-spec.js'
 import type { PeerOptions } from './options.js'
 
+/** What a tab needs to become a peer of a network: `join.json` of a peer with the join page. */
 export interface JoinOffer {
   /** The serving peer. */
   readonly id: string

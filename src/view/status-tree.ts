@@ -184,7 +184,13 @@ export class StatusTree {
   /** The nearest peers without this one. */
   rows(now: number): StatusRow[] {
     const received = this.#received(now).flatMap(({ rows }) => rows)
-    return [...received, ...[...this.#left.values()].map(({ row }) => row)].sort((a, b) => a.distance - b.distance)
+    return [...received, ...this.#leftRows(received)].sort((a, b) => a.distance - b.distance)
+  }
+
+  /** Rows of peers that have left and are not back. */
+  #leftRows(received: readonly StatusRow[]): StatusRow[] {
+    const present = new Set(received.filter(({ status }) => !status.leaving).map(({ id }) => id))
+    return [...this.#left.values()].flatMap(({ row }) => (present.has(row.id) ? [] : [row]))
   }
 
   #received(now: number, except?: EdgeId): NonNullable<Edge['received']>[] {
@@ -196,8 +202,9 @@ export class StatusTree {
   #report(edge: Edge | undefined, limit: number, now: number): Report {
     const network = this.network(now, edge?.id)
     const others = this.#received(now, edge?.id).flatMap(({ rows }) => rows)
-    const left = [...this.#left.values()].map(({ row }) => row)
-    const near = [...left, ...others].sort((a, b) => a.distance - b.distance).slice(0, Math.max(0, limit - 1))
+    const near = [...this.#leftRows(this.#received(now).flatMap(({ rows }) => rows)), ...others]
+      .sort((a, b) => a.distance - b.distance)
+      .slice(0, Math.max(0, limit - 1))
     const own = { distance: 0, interval: 0, below: network.peers, ...this.#own.row }
     let length = 0
     const rows = [own, ...near].flatMap(({ status: _status, ...row }) => {

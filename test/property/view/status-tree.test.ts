@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Aggregate, aggregateOf, merge } from '../../../src/view/aggregate.js'
+import type { NetworkStatus } from '../../../src/view/index.js'
 import { idOf, StatusNetwork } from '../../support/status-network.js'
 import { status } from '../../support/statuses.js'
 
@@ -171,5 +172,25 @@ describe('requests over the tree', () => {
     assert.throws(() => tree.receive(1, report([row(idOf(0), `${idOf(0)} x`)]), 0), /must be that of its sender/)
     assert.throws(() => tree.receive(1, report([]), 0), /must be that of its sender/)
     assert.throws(() => tree.receive(1, { report: { interval: -1 } }, 0), /malformed/)
+  })
+
+  it('shows the new run of a peer that has left and is back at once', () => {
+    let run: Partial<NetworkStatus> = {}
+    const network = new StatusNetwork(3, node => (node === 2 ? run : {}))
+    network.link(0, 1)
+    network.link(1, 2)
+    const runs = (node: number) =>
+      network.nodes[node].tree
+        .rows(network.now)
+        .filter(({ id }) => id === idOf(2))
+        .map(({ status }) => [status.incarnation, status.leaving ?? false])
+    network.pass(10_000)
+    run = { leaving: true }
+    network.pass(5000)
+    network.unlink(1, 2)
+    run = { incarnation: 2 }
+    network.link(1, 2)
+    network.pass(20_000)
+    assert.deepEqual([runs(0), runs(1)], [[[2, false]], [[2, false]]])
   })
 })
