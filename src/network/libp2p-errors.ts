@@ -39,7 +39,7 @@ export function explainDial(error: Error, target: string, self: string): Network
     return new PeerRefusedError(target, self)
   }
   // libp2p rethrows only the message of an error during encryption.
-  if (causes.some(({ message }) => /\boperation was aborted\b/.test(message))) {
+  if (causes.some(({ message }) => /\boperation was aborted\b/.test(message ?? ''))) {
     return new UnreachablePeerError(target, tooSlow)
   }
   const code = causes.map(cause => (cause as NodeJS.ErrnoException).code).find(code => code !== undefined)
@@ -49,7 +49,14 @@ export function explainDial(error: Error, target: string, self: string): Network
   }
   if (code === 'ECONNREFUSED') return new UnreachablePeerError(target, 'connection refused')
   if (names.has('TimeoutError') || names.has('AbortError')) return new UnreachablePeerError(target, 'no answer in time')
-  return new UnreachablePeerError(target, code ?? causes[0].message.split('\n')[0])
+  // A peer in a browser, or one behind a router, may have no address.
+  if (
+    causes.every(({ name, message }) => name === 'NoValidAddressesError' || /no valid addresses/.test(message ?? ''))
+  ) {
+    return new UnreachablePeerError(target, 'it has no address that this peer can dial')
+  }
+  // The failure of a WebSocket in a browser is an event without a message.
+  return new UnreachablePeerError(target, code ?? (causes[0].message?.split('\n')[0] || 'the connection failed'))
 }
 
 /** As `explainDial`, for opening a stream on an existing connection. */
@@ -67,5 +74,5 @@ export function explainStream(
 
 function isWrongPeer(error: Error): boolean {
   // libp2p rethrows only the message of the encrypter's error, not its class.
-  return error.name === 'UnexpectedPeerError' || /remote identity key/.test(error.message)
+  return error.name === 'UnexpectedPeerError' || /remote identity key/.test(error.message ?? '')
 }

@@ -395,6 +395,7 @@ export class Peer extends EventEmitter {
         this.#status = message.status
         this.#publisher.addPredictors(message.recent)
         this.#learnerWatch.reported()
+        this.#edges.catchUp()
         this.#discards.add({
           at: performance.now(),
           inputs: message.status.progress.inputs,
