@@ -29,6 +29,7 @@ import { Trimmer } from './trimmer.js'
 const streamsPerConnection = 4
 /** How long addresses are kept, in ms. */
 const addressesMs = 2000
+const noAddresses: readonly string[] = []
 /** Maximum number of remembered referrals. */
 const maxReferrals = 1000
 /** Tag that protects tree neighbours when libp2p prunes connections. */
@@ -86,6 +87,8 @@ export class Network {
   readonly #fetchRate: RateLimiter
   #nextSession = 1
   #addresses: readonly string[] = []
+  /** Those of an HTTP server among them. */
+  #upgraded = noAddresses
   #addressesAt = Number.NEGATIVE_INFINITY
   #onSession: ((session: Session) => void) | undefined
   #onFetch: FetchHandler | undefined
@@ -132,8 +135,9 @@ export class Network {
   /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. libp2p recomputes them on each call. */
   get addresses(): readonly string[] {
     const now = performance.now()
-    if (now - this.#addressesAt > addressesMs) {
-      const upgraded = this.#options.upgrades?.addresses ?? []
+    const upgraded = this.#options.upgrades?.addresses ?? noAddresses
+    if (now - this.#addressesAt > addressesMs || upgraded !== this.#upgraded) {
+      this.#upgraded = upgraded
       const own = this.#host.getMultiaddrs().map(address => address.toString())
       this.#addresses = [...own, ...upgraded.map(address => `${address}/p2p/${this.id}`)]
       this.#addressesAt = now
