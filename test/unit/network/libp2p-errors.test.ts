@@ -7,7 +7,10 @@ describe('a failed dial', () => {
 
   it('is explained if it has no message, as that of a WebSocket in a browser', () => {
     assert.match(explained({ type: 'error' }), /cannot reach peer X \(the connection failed\)/)
-    assert.match(explained(new AggregateError([{ type: 'error' }])), /cannot reach peer X \(the connection failed\)/)
+    assert.match(
+      explained(new AggregateError([{ type: 'error' }], 'all multiaddr dials failed')),
+      /cannot reach peer X \(the connection failed\)/
+    )
   })
 
   it('says if the peer has no address', () => {
