@@ -3,14 +3,15 @@
  * reads ahead, and evicts the array whose next access is farthest away (Belady's rule). Updates are written behind. Two
  * threads read and write, and calls block only until the array they need has been read.
  */
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DivergenceError, OptionError } from '../../learner/index.js'
 import { FLOAT_BYTES } from '../../nn/shape.js'
 import type { BlockMemory, BlockStorage } from '../training/block-memory.js'
+import { AccessOrder, AVERAGE, PARAMETERS, UPDATE, type Use } from './access-order.js'
 import { Arena, type Range } from './arena.js'
 import { DamagedLayersError, LayersWriteError } from './errors.js'
-import { COMMIT, IoQueue, READ, WRITE } from './io-queue.js'
-import type { CommitMessage, IoFailure, IoThreadData } from './io-thread.js'
+import { COMMIT, READ, WRITE } from './io-queue.js'
+import type { CommitMessage, IoThreadData } from './io-thread.js'
+import { IoWorker } from './io-worker.js'
 import { type ArrayLengths, type Commit, FileLayout, LayerReader } from './layer-file.js'
 import { SharedPlaces } from './shared-places.js'
 
@@ -28,12 +29,6 @@ export interface LayerCacheOptions {
   /** Of the threads that update blocks. @default none */
   readonly signals?: IoThreadData['signals']
 }
-
-const PARAMETERS = 0
-const AVERAGE = 1
-const UPDATE = 2
-type Use = typeof PARAMETERS | typeof AVERAGE | typeof UPDATE
-const USES = 3
 
 /** Accesses for which arrays are read ahead. */
 const AHEAD = 6
@@ -60,8 +55,8 @@ export class LayerCache implements BlockStorage {
   readonly #layout: FileLayout
   readonly #arena: Arena
   readonly #checksums: Int32Array
-  readonly #reader: IoThread
-  readonly #writer: IoThread
+  readonly #reader: IoWorker
+  readonly #writer: IoWorker
   /** Arrays in memory, by their index in the layout; the one that was used last is the last. */
   readonly #entries = new Map<number, Entry>()
   /** Slot of each block's newest state, and that of the last commit. */
@@ -71,11 +66,7 @@ export class LayerCache implements BlockStorage {
   readonly #writeTickets: number[]
   /** Block of the last access, which is not evicted. */
   #pinned = -1
-  /** Accesses of the step before, and the positions of each kind of access among them. */
-  #cycle: readonly number[] = []
-  #positions = new Map<number, number[]>()
-  #cursor = 0
-  #recorded: number[] = []
+  readonly #order = new AccessOrder()
 
   /** @throws OptionError if the memory is too small; DamagedLayersError if the commit is of another model */
   constructor(options: LayerCacheOptions) {
@@ -109,8 +100,8 @@ export class LayerCache implements BlockStorage {
       checksums: this.#checksums.buffer as SharedArrayBuffer,
       signals
     }
-    this.#reader = new IoThread(data)
-    this.#writer = new IoThread(data)
+    this.#reader = new IoWorker(data)
+    this.#writer = new IoWorker(data)
   }
 
   get bytes(): number {
@@ -122,15 +113,7 @@ export class LayerCache implements BlockStorage {
   }
 
   begin(): void {
-    this.#cycle = this.#recorded
-    this.#recorded = []
-    this.#cursor = 0
-    this.#positions = new Map()
-    for (const [position, key] of this.#cycle.entries()) {
-      const positions = this.#positions.get(key)
-      if (positions) positions.push(position)
-      else this.#positions.set(key, [position])
-    }
+    this.#order.begin()
   }
 
   parameters(block: number): Float32Array {
@@ -199,10 +182,7 @@ export class LayerCache implements BlockStorage {
   }
 
   #access(block: number, use: Use): void {
-    const key = block * USES + use
-    this.#recorded.push(key)
-    const position = this.#cycle.indexOf(key, this.#cursor)
-    if (position >= 0) this.#cursor = position + 1
+    this.#order.note({ block, use })
     this.#pinned = block
     const entries = this.#arraysOf(block, use).map(array => this.#enter(block, array, true))
     this.#readAhead()
@@ -240,12 +220,11 @@ export class LayerCache implements BlockStorage {
   }
 
   #readAhead(): void {
-    const { length } = this.#cycle
-    for (let distance = 0; distance < Math.min(AHEAD, length); distance++) {
-      const key = this.#cycle[(this.#cursor + distance) % length]
-      const block = Math.floor(key / USES)
-      for (const array of this.#arraysOf(block, (key % USES) as Use)) {
-        if (this.#enter(block, array, true, distance + 1) === undefined) return
+    let distance = 0
+    for (const { block, use } of this.#order.ahead(AHEAD)) {
+      distance++
+      for (const array of this.#arraysOf(block, use)) {
+        if (this.#enter(block, array, true, distance) === undefined) return
       }
     }
   }
@@ -279,16 +258,8 @@ export class LayerCache implements BlockStorage {
 
   /** Accesses until the array is needed. */
   #distance({ block, array }: Entry): number {
-    const { length } = this.#cycle
-    let least = Number.POSITIVE_INFINITY
     const use = array === 0 ? PARAMETERS : array === 1 && this.#options.hasAverage ? AVERAGE : UPDATE
-    for (const kind of [use, UPDATE]) {
-      const positions = this.#positions.get(block * USES + kind)
-      if (positions === undefined) continue
-      const next = positions.find(position => position >= this.#cursor) ?? positions[0] + length
-      least = Math.min(least, next - this.#cursor + 1)
-    }
-    return least
+    return Math.min(this.#order.distance({ block, use }), this.#order.distance({ block, use: UPDATE }))
   }
 
   #isIdle({ block, readTicket }: Entry): boolean {
@@ -307,7 +278,7 @@ export class LayerCache implements BlockStorage {
     throw new RangeError('no array can be evicted')
   }
 
-  #await({ queue }: IoThread, ticket: number): void {
+  #await({ queue }: IoWorker, ticket: number): void {
     if (queue.isDone(ticket)) return
     const start = performance.now()
     queue.wait(ticket)
@@ -317,36 +288,14 @@ export class LayerCache implements BlockStorage {
   /** @throws the error of a thread that has failed */
   #check(): void {
     const { folder } = this.#options
-    for (const { queue, failure } of [this.#reader, this.#writer]) {
-      if (!queue.hasFailed) continue
-      const { kind, what } = failure()
+    for (const { failure } of [this.#reader, this.#writer]) {
+      if (failure === undefined) continue
+      const { kind, what } = failure
       if (kind === 'damaged') throw new DamagedLayersError(folder, what)
       if (kind === 'unwritable') throw new LayersWriteError(folder, what)
       throw new DivergenceError(
         `weights or optimizer state are not finite (${what}): scale the features, or use a smaller step`
       )
     }
-  }
-}
-
-/** A thread that reads or writes. */
-class IoThread {
-  readonly queue = new IoQueue()
-  readonly port: MessagePort
-  #failure: IoFailure | undefined
-
-  constructor(data: Omit<IoThreadData, 'queue' | 'port'>) {
-    const { port1, port2 } = new MessageChannel()
-    this.port = port1
-    port1.unref()
-    const workerData: IoThreadData = { ...data, queue: this.queue.shared, port: port2 }
-    const worker = new Worker(new URL('./io-thread.js', import.meta.url), { workerData, transferList: [port2] })
-    worker.unref()
-  }
-
-  /** Why it has failed. */
-  readonly failure = (): IoFailure => {
-    this.#failure ??= (receiveMessageOnPort(this.port) as { readonly message: IoFailure }).message
-    return this.#failure
   }
 }
