@@ -118,7 +118,7 @@ describe('the join page', function () {
     const fed = () => page.locator('#fed').textContent()
     await shown('the end of the file', async () => /no further rows/.test((await fed()) ?? ''))
     assert.match((await fed()) ?? '', /^3 rows learned; 1 refused; the last reason: .*eleven/)
-    await page.getByLabel('Rows that I type').check()
+    await page.getByLabel('Typed rows').check()
     await page.locator('#typed').fill('2 3:0.5')
     await press(page, 'Learn')
     await shown('the row is learned', async () => (await fed()) === '1 rows learned.')
