@@ -92,6 +92,16 @@ const { version, imports } = JSON.parse(readFileSync(`${root}package.json`, 'utf
 
 /** @param pages the HTML files below `src/page` @param outDir folder below the root of the repository */
 export function pageConfig(pages: readonly string[], outDir: string): InlineConfig {
+  return bundle({ input: pages.map(page => `${root}src/page/${page}`) }, outDir)
+}
+
+/** The library for browsers, and its worker. */
+export function libraryConfig(entry: string, outDir: string): InlineConfig {
+  const { build, ...config } = bundle({}, outDir)
+  return { ...config, build: { ...build, lib: { entry: `${root}${entry}`, formats: ['es'], fileName: 'index' } } }
+}
+
+function bundle(options: { readonly input?: string[] }, outDir: string): InlineConfig {
   return {
     configFile: false,
     root: `${root}src/page`,
@@ -114,7 +124,7 @@ export function pageConfig(pages: readonly string[], outDir: string): InlineConf
       chunkSizeWarningLimit: 1000,
       target: 'es2022',
       rolldownOptions: {
-        input: pages.map(page => `${root}src/page/${page}`),
+        ...options,
         transform,
         // Warnings about slow plug-ins, on a busy machine.
         checks: { pluginTimings: false }

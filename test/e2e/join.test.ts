@@ -1,11 +1,14 @@
 /** A peer in a tab: the commands and buttons of `docs/join.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { NetworkSnapshot } from '../../src/view/index.js'
 import { launchIfFound, open, seriousProblems } from '../support/browser.js'
 import { blocks, prose } from '../support/documents.js'
 import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
+import { host } from '../support/static-host.js'
 
 const ARTIFACTS = 'artifacts'
 const DESKTOP = { viewport: { width: 1280, height: 900 } }
@@ -102,6 +105,31 @@ describe('the join page', function () {
     )
     assert.deepEqual(errors, [])
     await page.context().close()
+  })
+
+  it('can be another page, with the library for browsers', async () => {
+    const [code] = blocks('join library', 'docs/join.md', 'js')
+    const site = await host('dist/browser', '/', () => {
+      const imports = JSON.stringify({ imports: { 'admb/browser': '/index.js' } })
+      const program = code.replace('http://127.0.0.1:7280', peer.latest.http as string)
+      return `<link rel="icon" href="data:," /><script type="importmap">${imports}</script><script type="module">${program}</script>`
+    })
+    const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+    await peer.stop()
+    const data = join(ARTIFACTS, 'bought.csv')
+    writeFileSync(data, `age,income,region,bought\n${'18,1658,east,no\n49,2095,north,yes\n'.repeat(40)}`)
+    peer = await processes
+      .start('--data', data, '--label', 'bought', '--join-page', '--name', 'node', '--http-origin', origin)
+      .ready()
+    const { page, errors } = await open(browser, origin)
+    await shown('the row of the page is learned', async () => (await row('my page'))?.inputs === 1)
+    await shown('both follow one predictor', async () => {
+      const [own, other] = await Promise.all([row('my page'), row('node')])
+      return own !== undefined && JSON.stringify(own.predictor) === JSON.stringify(other?.predictor)
+    })
+    assert.deepEqual(errors, [])
+    await page.context().close()
+    site.close()
   })
 
   it('learns rows of a file and typed rows, and says which it refuses', async () => {

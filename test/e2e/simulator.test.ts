@@ -1,38 +1,21 @@
 /** The simulator in a real browser: from a peer's server, and from a static host. Writes screenshots to `artifacts/`. Skipped without Chromium. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { mkdirSync } from 'node:fs'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { extname, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { loadScenario, parseScenario, simulate } from '../../sim/index.js'
 import { type HttpServer, servePage } from '../../src/server/index.js'
 import { NetworkView } from '../../src/view/index.js'
 import { launchIfFound, open, seriousProblems } from '../support/browser.js'
 import { until } from '../support/peer-processes.js'
+import { host } from '../support/static-host.js'
 
 const ARTIFACTS = 'artifacts'
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 const WAIT_MS = 60_000
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml'
-}
-
-/** Serves a folder as static hosts do, below a path. */
-async function host(folder: string): Promise<Server> {
-  const server = createServer((request, response) => {
-    const path = (request.url ?? '').replace(/^\/admb\//, '') || 'index.html'
-    response.setHeader('content-type', TYPES[extname(path)] ?? 'text/plain')
-    response.end(readFileSync(join(folder, path)))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return server
-}
 
 describe('the simulator in a tab', function () {
   this.timeout(240_000)
@@ -46,7 +29,7 @@ describe('the simulator in a tab', function () {
     server = await servePage({ view: new NetworkView(), port: 0 })
     const { status, stderr } = spawnSync(process.execPath, ['dist/scripts/build-site.js'], { encoding: 'utf8' })
     assert.equal(status, 0, stderr)
-    site = await host('dist/site')
+    site = await host('dist/site', '/admb/')
   })
   after(async () => {
     await browser?.close()

@@ -13,7 +13,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
-  ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log-level'],
+  ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
   ...['--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])
 

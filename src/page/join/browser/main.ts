@@ -1,5 +1,13 @@
 /** The join page: this tab becomes a peer of the network of the peer that has served the page. */
-import { type JoinOffer, joinNetwork, type LearningSpec, type Peer, schemaOf, specOf } from '../../../browser/index.js'
+import {
+  dialable,
+  type JoinOffer,
+  joinNetwork,
+  type LearningSpec,
+  type Peer,
+  schemaOf,
+  specOf
+} from '../../../browser/index.js'
 import type { PeerRow } from '../../../view/types.js'
 import { byId, html, keyed, setText } from '../../browser/dom.js'
 import { LossPlot } from '../../browser/loss-plot.js'
@@ -135,9 +143,8 @@ async function* untilAborted<T>(items: AsyncIterable<T>, signal: AbortSignal): A
 async function join(offer: JoinOffer): Promise<Peer> {
   showState('connecting', 'Joining')
   const name = byId<HTMLInputElement>('name').value.trim()
-  const others = offer.addresses.filter(address => /\/wss?(\/|$)/.test(address))
   const started = await joinNetwork(offer, {
-    peers: [...new Set([originAddress(location, offer.id), ...others])].slice(0, 1),
+    peers: [...new Set([originAddress(location, offer.id), ...dialable(offer)])].slice(0, 1),
     name: name === '' ? 'a tab' : name,
     networkKey: keyFromLink(),
     dir: byId<HTMLInputElement>('keep').checked ? await stateOf(offer) : undefined,
