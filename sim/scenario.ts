@@ -104,6 +104,10 @@ const schema = z.strictObject({
   gate: z.boolean().default(false),
   /** Whether ADMB nodes sign the headers of their predictors, as peers do, and verify those of others. */
   signed: z.boolean().default(false),
+  /** Number of nodes that must have signed a whole predictor that does not follow from the one that an ADMB node holds, or held. */
+  jumpSigners: z.int().min(0).default(0),
+  /** The same for a node that holds only the starting predictor. */
+  wholeSigners: z.int().min(0).default(0),
   /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
   bounded: z.boolean().default(false),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
@@ -157,7 +161,20 @@ export function parseScenario(value: unknown, source: string): Scenario {
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
   const { algorithm, batch, batchMax, localSteps, topology, nodes, latency, heartbeat } = scenario
-  const { rule, bounded, loss, delay, duplicate, reorder, watchers, faults, adversaries } = scenario
+  const {
+    rule,
+    bounded,
+    signed,
+    jumpSigners,
+    wholeSigners,
+    loss,
+    delay,
+    duplicate,
+    reorder,
+    watchers,
+    faults,
+    adversaries
+  } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
@@ -171,6 +188,9 @@ function conflict(scenario: Scenario): string | undefined {
   if (localSteps !== undefined && bounded) return 'localSteps: excludes bounded; remove one of them'
   if (localSteps !== undefined && isDual({ name: rule })) {
     return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`
+  }
+  if (!signed && jumpSigners + wholeSigners > 0) {
+    return `${jumpSigners > 0 ? 'jumpSigners' : 'wholeSigners'}: requires signed headers; set signed=true`
   }
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`

@@ -26,6 +26,10 @@ export interface AlgorithmOptions {
   readonly gate: boolean
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
+  /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */
+  readonly jumpSigners: number
+  /** The same for a node that holds only the starting predictor. */
+  readonly wholeSigners: number
 }
 
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */

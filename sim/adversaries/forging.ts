@@ -1,4 +1,5 @@
 /** Nodes that replace frames by forged ones. A forged frame takes the sequence number and the acknowledgements of a correct one. */
+
 import { Authenticity } from '../../src/admb/authenticity.js'
 import { Reader } from '../../src/admb/bytes.js'
 import { ContributorTable } from '../../src/admb/contributors.js'
@@ -10,10 +11,14 @@ import {
   AdmbNode,
   type AdmbOptions,
   type Contributor,
+  type Effect,
   isFragment,
+  isVoucher,
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
+import { attestedBytes } from '../../src/admb/signatures.js'
+import { decodeVoucher, encodeVoucher } from '../../src/admb/vouchers.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
@@ -38,6 +43,8 @@ export type Forged =
       readonly claims: Claims
       /** @default the signature of this node */
       readonly signature?: Uint8Array
+      /** Its parent, and further ancestors, newest first. @default an invented parent */
+      readonly ancestors?: readonly PredictorId[]
     }
 
 /** The start of a frame, which forged frames repeat. */
@@ -94,11 +101,13 @@ export class ForgingNode extends AdmbNode {
     const frame = { ...head, request: false, headers: [], content: undefined, sum: undefined }
     if (forged.kind === 'whole') {
       const { id, parameters, average, state } = forged.predictor
-      const parent = { ...id, updates: id.updates - 1 }
-      const header = { id, parent, count: forged.count, coverage }
+      const { ancestors = [{ ...id, updates: id.updates - 1 }] } = forged
       const { signer } = this.options
-      const own = signer && new Authenticity(signer, this.options.self, table).signed(header).signature
-      const headers = [{ ...header, signature: forged.signature ?? own }]
+      const headers = ancestors.map((parent, i) => {
+        const header = { id: ancestors[i - 1] ?? id, parent, count: forged.count, coverage }
+        const own = signer && new Authenticity(signer, this.options.self, table).signed(header).signature
+        return { ...header, signature: forged.signature ?? own }
+      })
       const content = { kind: 'whole', parameters, average, state } as const
       return encodeFrame({ ...frame, id, headers, content }, this.shapes, table, encoder).slice()
     }
@@ -150,6 +159,49 @@ const INVENTED = 64
 
 const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]
 
+/** Headers of a forged lineage. */
+const LINEAGE = 16
+
+const leap: Forge = node => {
+  const predictor = garbage(node, node.predictor.id.updates + 1000)
+  return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1) }
+}
+
+/** Answers each question about a predictor with vouchers of itself and of others. */
+class VouchingNode extends ForgingNode {
+  readonly #peers = new Map<number, { readonly session: number; readonly peer: string }>()
+  #answers: Effect[] = []
+
+  constructor(options: AdmbOptions, setting: Setting) {
+    super(options, sometimes(leap), setting)
+  }
+
+  override connect(edge: number, session: number, peer: string): void {
+    super.connect(edge, session, peer)
+    this.#peers.set(edge, { session, peer })
+  }
+
+  override receive(edge: number, bytes: Uint8Array): void {
+    if (isVoucher(bytes)) this.#vouch(edge, decodeVoucher(bytes).id)
+    super.receive(edge, bytes)
+  }
+
+  #vouch(edge: number, id: PredictorId): void {
+    const { signer, self } = this.options
+    if (signer === undefined) return
+    const { session = 0 } = this.#peers.get(edge) ?? {}
+    const signature = signer.sign(attestedBytes(id))
+    for (const peer of [self, ...[...this.#peers.values()].map(known => known.peer), `${self}-2`])
+      this.#answers.push({ kind: 'announced', edge, bytes: encodeVoucher({ session, id, hops: 0, peer, signature }) })
+  }
+
+  override takeEffects(): Effect[] {
+    const effects = [...super.takeEffects(), ...this.#answers]
+    this.#answers = []
+    return effects
+  }
+}
+
 export const forgers = table({
   'forged-predictor': forging(
     'sends random predictors with a million more updates, or the most possible',
@@ -160,6 +212,27 @@ export const forgers = table({
       return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1) }
     })
   ),
+  'forged-update': forging(
+    'sends random predictors as its next update of the current one',
+    sometimes(node => {
+      const { id } = node.predictor
+      const predictor = garbage(node, id.updates + 1)
+      return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1), ancestors: [id] }
+    })
+  ),
+  'forged-lineage': forging(
+    'sends random predictors with a thousand more updates, the last of which it has signed',
+    sometimes(node => {
+      const predictor = garbage(node, node.predictor.id.updates + 1000 + node.random.below(1000))
+      const { id } = predictor
+      const ancestors = Array.from({ length: LINEAGE }, (_, i) => ({ ...id, updates: id.updates - 1 - i }))
+      return { kind: 'whole', predictor, count: node.maxBatch, claims: node.claims(1), ancestors }
+    })
+  ),
+  'forged-vouchers': {
+    help: 'sends random predictors with a thousand more updates, and vouches for them in the names of others',
+    create: (options, setting) => new VouchingNode(options, setting)
+  },
   equivocation: forging(
     'sends predictors with one id and different contents to different neighbours',
     sometimes(node => {

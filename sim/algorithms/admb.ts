@@ -87,6 +87,7 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, adaptiveBatch, influence, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
+  const { jumpSigners, wholeSigners } = scenario
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
@@ -111,6 +112,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length),
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
+      jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
       gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }

@@ -1,5 +1,13 @@
 /** Properties 5 (no echo), 6 (idempotence) and 7 (edge monotone), and acceptance of valid frames. */
-import { formatId, isAnnouncement, isFragment, type Predictor, type PredictorId, sameId } from '../../src/admb/index.js'
+import {
+  formatId,
+  isAnnouncement,
+  isFragment,
+  isVoucher,
+  type Predictor,
+  type PredictorId,
+  sameId
+} from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
@@ -31,8 +39,8 @@ export class Idempotence implements Invariant {
     const earlier = last.get(edge)
     this.#replay(checked, edge, frame)
     if (earlier?.session === session) this.#replay(checked, edge, earlier.frame)
-    // An announcement that comes again counts as repeated, so a node may wait for longer.
-    if (isAnnouncement(frame)) last.delete(edge)
+    // An announcement that comes again counts as repeated, so a node may wait for longer. A question that does is answered again.
+    if (isAnnouncement(frame) || isVoucher(frame)) last.delete(edge)
     else last.set(edge, { frame, session })
   }
 

@@ -9,6 +9,7 @@ import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
 import { BoundedInfluence } from './influence.js'
 import type { CheckedRun, Invariants } from './invariant.js'
+import { Jumps } from './jumps.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
 import { Waiting } from './waiting.js'
@@ -43,6 +44,7 @@ export const invariants: Invariants = run => {
     new Storable(start),
     new Gated(),
     ...(scenario.signed ? [new Authentic(), new Attribution()] : []),
+    ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]

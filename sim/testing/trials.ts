@@ -47,8 +47,12 @@ export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial
   const place = fc.constantFrom('inner' as const, 'leaf' as const, 'random' as const)
   const drawn = fc.tuple(trials({ ...fixed, algorithm: 'admb' }), nodes, place, fc.boolean())
   return drawn.map(([{ scenario, faults }, count, where, gate]) => {
+    // Derived from the seed, so that the other draws do not depend on it.
+    const signers = scenario.signed ? scenario.seed % 4 : 0
+    const thresholds = { jumpSigners: signers, wholeSigners: scenario.seed % 8 < 4 ? signers : 0 }
     const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where, from: 0 } as const
-    return { scenario: { ...scenario, gate, adversaries: { ...adversaries, ...fixed.adversaries } }, faults }
+    const all = { ...scenario, gate, ...thresholds, ...fixed, adversaries: { ...adversaries, ...fixed.adversaries } }
+    return { scenario: all, faults }
   })
 }
 

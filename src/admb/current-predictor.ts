@@ -49,6 +49,7 @@ export class CurrentPredictor {
   readonly #batch: number | BatchRule
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
+  readonly #initial: PredictorId
   #predictor: Predictor
   /** Kept so that steps from it can be replayed. */
   #parent: Predictor | undefined
@@ -72,6 +73,7 @@ export class CurrentPredictor {
     known: PredictorLookup = () => undefined
   ) {
     this.#predictor = initial
+    this.#initial = initial.id
     this.#shapes = shapes
     this.#recipe = recipe
     this.#batch = batch
@@ -108,6 +110,11 @@ export class CurrentPredictor {
   /** Orders an id against the current predictor: positive if it is better. */
   compare(id: PredictorId): number {
     return compareIds(id, this.#predictor.id)
+  }
+
+  /** Whether this is the current predictor, the starting one, or one whose header the node keeps, on any branch that it held. */
+  holds(id: PredictorId): boolean {
+    return this.compare(id) === 0 || sameId(id, this.#initial) || this.#headers.has(id)
   }
 
   /** Adds the contributors to which the headers refer. */

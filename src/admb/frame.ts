@@ -27,6 +27,7 @@ export const FLAGS = {
   fragmented: 32,
   fragment: 64,
   announcement: 128,
+  voucher: 160,
   proof: 192
 } as const
 

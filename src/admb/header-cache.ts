@@ -6,7 +6,7 @@
 
 import { LINEAGE_LIMITS, lineageLength } from './limits.js'
 import type { Header } from './predictor.js'
-import { idKey, sameId } from './predictor-id.js'
+import { idKey, type PredictorId, sameId } from './predictor-id.js'
 
 /** Number of full-length branches that fit. */
 const BRANCHES = 4
@@ -44,6 +44,12 @@ export class HeaderCache {
     }
     this.#last = lineage
     return lineage
+  }
+
+  /** Whether the header of this predictor, or of a child of it on the last lineage, is known. */
+  has(id: PredictorId): boolean {
+    const oldest = this.#last.at(-1)
+    return this.#headers.has(idKey(id)) || (oldest !== undefined && sameId(oldest.parent, id))
   }
 
   #add(header: Header): void {

@@ -21,6 +21,7 @@ import { FrameSender } from './frame-sender.js'
 import { Gate } from './gate.js'
 import { OwnInfluence } from './influence.js'
 import { type JournalRecord, recover } from './journal.js'
+import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
 import { FRAME_LIMITS, MAX_BATCH, WAIT_BATCHES } from './limits.js'
@@ -38,6 +39,7 @@ import type { OutgoingFragment } from './streaming-sum.js'
 import { Traffic, type TrafficBytes } from './traffic.js'
 import { Updater } from './updater.js'
 import { BufferPool, type Shapes, shapesOf } from './vectors.js'
+import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
 
 /** Contributors that are kept without being used. */
 const SPARE_CONTRIBUTORS = 4
@@ -81,6 +83,8 @@ export class AdmbNode {
   readonly storage: NodeStorage
   readonly #gate: Gate
   readonly #authenticity: Authenticity
+  readonly #vouchers: Vouchers
+  readonly #jumps: Jumps
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
@@ -100,13 +104,14 @@ export class AdmbNode {
     if (options.precedence === 'sender' && options.carry) {
       throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
     }
-    const { self, incarnation, nonce = 0, layout, initial, batch, carry = 0, lineage = 1024 } = options
+    const { self, incarnation, nonce = 0, layout, initial, batch, carry = 0, lineage = 1024, jumps } = options
+    if (jumps && options.signer === undefined) throw new RangeError('a rule for jumps requires a signer')
     const { precedence = 'origin', pushBytes = 65536, known, journal = false } = options
     this.#options = options
     const isLattice = options.rule.grid !== undefined
     this.#shapes = { ...shapesOf(layout, options), isLattice }
     const wholeBytes = maximumChainBytes(this.#shapes)
-    const headers = carry === 0 && !journal ? 1 : lineage
+    const headers = carry === 0 && !journal && !jumps ? 1 : lineage
     this.#current = new CurrentPredictor(initial, this.#shapes, options, batch, headers, known)
     this.#outbox = new Outbox(this.#current, { self, precedence, pushBytes, wholeBytes })
     const contributor: Contributor = { origin: self, incarnation, nonce }
@@ -114,6 +119,17 @@ export class AdmbNode {
     this.#buffers = new BufferPool(layout)
     this.#gate = new Gate(options.gate)
     this.#authenticity = new Authenticity(options.signer, self, this.#table)
+    const holds = (id: PredictorId) => this.#current.holds(id)
+    const { signer } = options
+    this.#vouchers = new Vouchers({ signer, self, edges: this.#edges, holds, isListed: jumps?.isListed })
+    this.#jumps = new Jumps({
+      rule: jumps,
+      self,
+      current: () => this.predictor.id,
+      holds,
+      vouchers: id => this.#vouchers.of(id),
+      isExcluded: peer => this.#authenticity.isExcluded(peer)
+    })
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
@@ -151,7 +167,8 @@ export class AdmbNode {
       influence,
       maxBatch: most,
       gate: this.#gate,
-      mayAdopt: (received, from) => this.#mayAdopt(received, from),
+      jumps: this.#jumps,
+      mayAdopt: (received, headers, from) => this.#mayAdopt(received, headers, from),
       adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
     this.#updater = new Updater({ ...parts, rule, averaging, contributor })
@@ -206,6 +223,14 @@ export class AdmbNode {
   /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `needed`. */
   get gradients(): number {
     return this.#ledger.count + this.#sums.count
+  }
+
+  /** The predictor of another node that waits for signers since last; mostly undefined. */
+  get quarantined(): QuarantinedPredictor | undefined {
+    const waiting = [...this.#jumps.waiting].at(-1)
+    if (waiting === undefined) return undefined
+    const { from, received } = waiting
+    return { id: received.predictor.id, from, answers: this.#jumps.answers(waiting), needed: this.#jumps.needed }
   }
 
   /** Number of contributors (peers in one of their runs) that this node knows. */
@@ -339,6 +364,7 @@ export class AdmbNode {
     this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
     if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
+    this.#askForVouchers()
     this.#announce()
     const { holdsSums } = this
     for (const edge of this.#edges.values()) {
@@ -377,6 +403,7 @@ export class AdmbNode {
     const removed = this.#edges.get(edge)
     if (removed === undefined) return
     this.#edges.delete(edge)
+    this.#vouchers.disconnect(edge)
     this.#sums.edgeRemoved(removed)
     this.#outgoingSums.markChanged()
     this.#updateIfFull()
@@ -390,6 +417,7 @@ export class AdmbNode {
     if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
       if (isProof(bytes)) this.#authenticity.receiveProof(bytes, edge.session)
+      else if (isVoucher(bytes)) this.#send(this.#vouchers.receive(edgeNumber, bytes))
       else if (isAnnouncement(bytes)) {
         if (this.#announcements?.receive(edge, bytes)) this.#announce()
       } else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
@@ -398,6 +426,7 @@ export class AdmbNode {
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
     }
     this.#exclude(isProof(bytes) ? edge : undefined)
+    this.#adoptVouched()
   }
 
   /**
@@ -417,7 +446,7 @@ export class AdmbNode {
       this.#authenticity.check({ id: predictor.id, headers: lineage, attestation })
       this.#exclude()
     }
-    if (isRestored || this.#mayAdopt(received, from)) {
+    if (isRestored || this.#mayAdopt(received, lineage, from)) {
       this.#adopt(lineage, received, from)
       this.#updateIfFull()
     }
@@ -429,7 +458,7 @@ export class AdmbNode {
   }
 
   #isRefused(id: PredictorId): boolean {
-    return this.#gate.hasRejected(id) || this.#authenticity.isExcluded(id.origin)
+    return this.#gate.hasRejected(id) || this.#authenticity.isExcluded(id.origin) || this.#jumps.isWaiting(id)
   }
 
   /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
@@ -524,14 +553,60 @@ export class AdmbNode {
     this.#effects.push({ kind: 'refused', edge, reason: `${peer} has signed different headers with one name` })
   }
 
-  /** Asks the gate about whole predictors. */
-  #mayAdopt({ predictor, parent, attestation }: ReceivedPredictor, from: string): boolean {
+  /** Asks the gate about whole predictors, and then the rule for jumps. */
+  #mayAdopt(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
+    const { predictor, parent, attestation } = received
     const { id } = predictor
     if (this.#authenticity.isExcluded(id.origin) || this.#authenticity.isExcluded(attestation?.signer ?? ''))
       return false
-    if (parent !== undefined || this.#gate.accepts(predictor, this.predictor)) return true
-    this.#effects.push({ kind: 'rejected', predictor, from })
+    if (parent !== undefined) return true
+    if (!this.#gate.accepts(predictor, this.predictor)) {
+      this.#effects.push({ kind: 'rejected', predictor, from })
+      return false
+    }
+    if (this.#jumps.accepts(received, headers)) return true
+    this.#quarantine(this.#jumps.wait(received, headers, from))
     return false
+  }
+
+  #quarantine(waiting: Quarantined | undefined): void {
+    if (waiting === undefined) return
+    const { predictor } = waiting.received
+    const { from } = waiting
+    const answers = this.#jumps.answers(waiting)
+    this.#effects.push({ kind: 'quarantined', id: predictor.id, from, answers, needed: this.#jumps.needed })
+    waiting.backoff.start(this.#period, 0)
+    this.#send(this.#vouchers.ask(predictor.id))
+  }
+
+  /** Repeats questions, which may be lost, and which others may be able to answer later. */
+  #askForVouchers(): void {
+    this.#vouchers.tick(this.#period)
+    for (const { received, backoff } of this.#jumps.waiting) {
+      if (!backoff.due(this.#period)) continue
+      backoff.advance(this.#period)
+      this.#send(this.#vouchers.ask(received.predictor.id))
+    }
+    this.#adoptVouched()
+  }
+
+  /** Adopts predictors for which enough peers answer by now. */
+  #adoptVouched(): void {
+    for (const { received, headers, from } of this.#jumps.take(id => this.#current.compare(id) > 0)) {
+      if (this.#current.compare(received.predictor.id) <= 0 || !this.#mayAdopt(received, headers, from)) continue
+      this.#adopt(headers, received, from)
+      for (const edge of this.#edges.values()) {
+        if (edge.peer !== from) continue
+        this.#announcements?.delivered(edge)
+        edge.isDistrusted = false
+        edge.ackDue = true
+      }
+      this.#updateIfFull()
+    }
+  }
+
+  #send(messages: readonly OutgoingVoucher[]): void {
+    for (const message of messages) this.#effects.push({ kind: 'announced', ...message })
   }
 
   /** Removes contributors to which neither edges nor headers nor own segments refer. */
@@ -540,6 +615,7 @@ export class AdmbNode {
     const live = new Set([this.#selfIndex])
     this.#ledger.mark(live)
     this.#current.mark(live)
+    this.#jumps.mark(live)
     this.#sums.mark(live)
     this.#table.retain(live)
     this.#sums.contributorsRemoved()

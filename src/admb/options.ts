@@ -2,6 +2,7 @@
 import type { BatchRule, InfluenceRule, Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
+import type { JumpRule, QuarantinedPredictor } from './jumps.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
 import type { Signer } from './signatures.js'
@@ -62,6 +63,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly gate?: (candidate: Predictor, current: Predictor) => boolean
   /**
+   * How many peers must answer for a whole predictor that does not follow from one that this node holds or held. It waits until then.
+   * Requires a signer.
+   * @default no thresholds
+   */
+  readonly jumps?: JumpRule
+  /**
    * Whether inputs are numbered and own segments recorded, so that a later run uses each input exactly once (`takeJournal`).
    * @default false
    */
@@ -107,5 +114,7 @@ export type Effect =
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
+  /** A predictor waits, because fewer peers answer for it than are needed. Later it may be adopted. */
+  | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

@@ -19,6 +19,7 @@ import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
 import { InputLog, restored } from './input-log.js'
+import { describeQuarantined, jumpRule } from './jumps.js'
 import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
@@ -83,6 +84,7 @@ export class LearnerLoop {
     const options = {
       ...recipe,
       signer: init.signing && createHeaderSigner(init.signing),
+      jumps: init.jumps && jumpRule(init.jumps, self),
       self,
       incarnation,
       nonce,
@@ -323,7 +325,8 @@ export class LearnerLoop {
       ended: this.#hasEnded,
       traffic: this.#node.traffic,
       residualShare: this.#node.residualShare,
-      clippedShare: this.#node.clippedShare
+      clippedShare: this.#node.clippedShare,
+      quarantined: this.#node.quarantined
     }
   }
 
@@ -360,6 +363,9 @@ export class LearnerLoop {
         this.#warnings.warn(
           `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one and than an untrained one`
         )
+        break
+      case 'quarantined':
+        this.#warnings.warn(describeQuarantined(effect))
         break
       case 'excluded':
         this.#warnings.warn(

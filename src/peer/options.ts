@@ -61,6 +61,17 @@ export interface PeerOptions {
   readonly networkId?: string
   /** Ids of the peers that may connect. @default all */
   readonly allow?: ReadonlySet<string>
+  /**
+   * Number of allowed peers that must have signed a whole predictor that does not follow from the one that this peer holds or held: it
+   * waits until then. Requires `allow`.
+   * @default no threshold
+   */
+  readonly jumpSigners?: number
+  /**
+   * The same for a peer that holds only the starting predictor.
+   * @default no threshold
+   */
+  readonly wholeSigners?: number
   /** Identity for a peer without a state directory, or with a new one. @default a new identity */
   readonly identity?: IdentityKey
   /** Display name on the pages of the network, at most 40 characters. @default its id */

@@ -21,6 +21,7 @@ import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
 import { type JoinOffer, joinOffer } from './join-offer.js'
 import { JournalWriter } from './journal-writer.js'
+import { quarantineProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
@@ -235,8 +236,14 @@ export class Peer extends EventEmitter {
     return this.#publisher.subtree(path)
   }
 
+  get #quarantined(): string | undefined {
+    const { quarantined } = this.#status
+    return quarantined && quarantineProblem(quarantined)
+  }
+
   status(): PeerStatus {
-    const problem = this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#discards.warning
+    const problem =
+      this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#quarantined ?? this.#discards.warning
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
     const { traffic, residualShare, clippedShare } = this.#status

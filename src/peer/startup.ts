@@ -14,6 +14,7 @@ import {
 } from '../network/index.js'
 import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import { jumpThresholds } from './jumps.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
 import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
 
@@ -89,6 +90,7 @@ export async function learnerInit(
     execution,
     self,
     signing,
+    jumps: jumpThresholds(options, self),
     incarnation: run?.incarnation ?? 1,
     nonce: run?.nonce ?? drawNonce(),
     period,

@@ -2,7 +2,7 @@
  * The messages between the main thread and the learner thread. Byte arrays are transferred, not copied: the sender must not use
  * them afterwards.
  */
-import type { PredictorId, SavedSteps, TrafficBytes } from '../admb/index.js'
+import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, Drift, DriftTest, Metrics, MinuteFigures, PredictWith } from '../learner/index.js'
 import type { HeaderKey } from '../network/header-signer.js'
@@ -10,6 +10,7 @@ import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
+import type { JumpThresholds } from './jumps.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -85,6 +86,8 @@ export interface LearnerInit {
   readonly self: string
   /** With which headers are signed; undefined if they are not, for tests. */
   readonly signing?: HeaderKey
+  /** Undefined for no thresholds. */
+  readonly jumps?: JumpThresholds
   readonly incarnation: number
   readonly nonce: number
   /** T in milliseconds. */
@@ -132,6 +135,8 @@ export interface LearnerStatus {
   /** See `AdmbNode.residualShare`. */
   readonly residualShare: number | undefined
   /** See `AdmbNode.clippedShare`. */
+  /** A predictor of another peer that waits for signers; undefined if there is none. */
+  readonly quarantined?: QuarantinedPredictor
   readonly clippedShare: number | undefined
 }
 

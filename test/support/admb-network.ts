@@ -307,7 +307,8 @@ export class World {
       return
     }
     assert.notEqual(effect.kind, 'excluded')
-    if (effect.kind === 'excluded') return
+    assert.notEqual(effect.kind, 'quarantined')
+    if (effect.kind === 'excluded' || effect.kind === 'quarantined') return
     const { predictor } = effect
     const key = formatId(predictor.id)
     const known = this.predictors.get(key)

@@ -32,7 +32,7 @@ import { withReadableWeights } from '../training/stored-weights.js'
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
   ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith'] as const),
-  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId'] as const)
+  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'jumpSigners', 'wholeSigners'] as const)
 ]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
@@ -57,6 +57,8 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkKey?: string
   readonly networkId?: string
   readonly allow?: string
+  readonly jumpSigners?: number
+  readonly wholeSigners?: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly json?: boolean
 }
@@ -103,6 +105,8 @@ export function peerCommand(program: Command): Command {
     .option('--network-key <file>', 'only peers with this key (admb keygen network)')
     .option('--network-id <id>', 'only peers of this network (default: id in the key file, or of --dir)')
     .option('--allow <file>', 'only peers with an id in this file, one per line')
+    .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
+    .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(
       new Option('--log-level <level>', 'on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])

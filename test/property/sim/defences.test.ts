@@ -3,6 +3,9 @@
  */
 import { describeMutants, hostile } from '../../support/mutants.js'
 
+/** One hostile node and one other do not suffice. */
+const JUMPS = { signed: true, jumpSigners: 3, gate: false }
+
 describeMutants('defences', [
   {
     without: 'a limit of the gradients of a segment',
@@ -69,6 +72,46 @@ describeMutants('defences', [
     ],
     breaks: ['attribution'],
     scenario: { signed: true, adversaries: hostile('slander') }
+  },
+  {
+    without: 'a threshold for jumps',
+    changes: [
+      {
+        file: 'src/admb/jumps.js',
+        from: 'return this.#answering(id, headers, attestation?.signer).size >= needed',
+        to: 'return true'
+      }
+    ],
+    breaks: ['jumps'],
+    scenario: { ...JUMPS, adversaries: hostile('forged-predictor') }
+  },
+  {
+    without: 'distinct makers (each header of a lineage counts)',
+    changes: [{ file: 'src/admb/jumps.js', from: 'headers.map(header => header.id.origin)', to: 'headers' }],
+    breaks: ['jumps'],
+    scenario: { ...JUMPS, adversaries: hostile('forged-lineage') }
+  },
+  {
+    without: 'a chain of headers that begins at a predictor that the node has held',
+    changes: [{ file: 'src/admb/jumps.js', from: 'holds(parent)', to: 'parent.updates > 0' }],
+    breaks: ['jumps'],
+    scenario: { ...JUMPS, adversaries: hostile('forged-lineage') }
+  },
+  {
+    without: 'verification of vouchers',
+    changes: [{ file: 'src/admb/vouchers.js', from: 'if (!signer.verify(', to: 'if (false && !signer.verify(' }],
+    breaks: ['jumps'],
+    scenario: {
+      ...JUMPS,
+      ...{ topology: 'star', nodes: 6, inputs: 400, batch: 4, loss: 0, delay: 'constant', latency: 0.5, period: 1 },
+      adversaries: hostile('forged-vouchers')
+    }
+  },
+  {
+    without: 'a threshold for newcomers (a chain from the starting predictor suffices)',
+    changes: [{ file: 'src/admb/jumps.js', from: 'current().updates > 0 &&', to: '' }],
+    breaks: ['jumps'],
+    scenario: { ...JUMPS, wholeSigners: 3, adversaries: hostile('forged-update') }
   },
   {
     without: 'an end of learning at the maximum number of updates',

@@ -11,6 +11,7 @@ const WITHOUT_ERRORS = new Set([
     'isAnnouncement',
     'isFragment',
     'isProof',
+    'isVoucher',
     'maximumFrameBytes',
     'encodeHead',
     'encodeSaved',

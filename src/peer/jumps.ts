@@ -1,0 +1,51 @@
+/** The threshold for jumps of a peer, and its messages about predictors that wait for signers. */
+import type { JumpRule, QuarantinedPredictor } from '../admb/index.js'
+import { OptionError } from '../learner/index.js'
+import type { PeerOptions } from './options.js'
+
+/** Peers pass on as many vouchers for a predictor. */
+const MAX_SIGNERS = 64
+
+/** As a thread receives it. */
+export interface JumpThresholds {
+  readonly signers: number
+  readonly wholeSigners: number
+  /** Ids of the peers that count, beside this one. */
+  readonly listed: readonly string[]
+}
+
+/**
+ * @returns undefined for no thresholds
+ * @throws OptionError if there is no allow-list, or it has too few peers
+ */
+export function jumpThresholds(options: PeerOptions, self: string): JumpThresholds | undefined {
+  const { jumpSigners: signers = 0, wholeSigners = 0, allow } = options
+  const [name, most] = signers >= wholeSigners ? ['jumpSigners', signers] : ['wholeSigners', wholeSigners]
+  for (const [option, value] of Object.entries({ jumpSigners: signers, wholeSigners }))
+    if (!Number.isSafeInteger(value) || value < 0 || value > MAX_SIGNERS)
+      throw new OptionError(`${option} must be an integer from 0 to ${MAX_SIGNERS}, not ${value}`)
+  if (most === 0) return undefined
+  if (allow === undefined)
+    throw new OptionError(`${name} counts peers of an allow-list: give allow (--allow FILE), or leave ${name} out`)
+  const others = [...allow].filter(peer => peer !== self)
+  if (most > others.length + 1)
+    throw new OptionError(
+      `${name} is ${most}, but there are only ${others.length + 1} peers with the allow-list: reduce it to less than that`
+    )
+  return { signers, wholeSigners, listed: others }
+}
+
+export function jumpRule({ signers, wholeSigners, listed }: JumpThresholds, self: string): JumpRule {
+  const peers = new Set([...listed, self])
+  return { signers, wholeSigners, isListed: peer => peers.has(peer) }
+}
+
+/** For the status, which has room for 200 characters, and not for the text that an unknown maker has for a name. */
+export function quarantineProblem({ id, from, answers, needed }: QuarantinedPredictor): string {
+  return `a predictor from ${from} (update ${id.updates}) waits: ${answers} of ${needed} peers have signed it`
+}
+
+export function describeQuarantined({ id, from, answers, needed }: QuarantinedPredictor): string {
+  const what = `a predictor from ${from} (update ${id.updates}, computed by ${id.origin})`
+  return `${what} waits: it does not follow from the current one, and ${answers} of ${needed} peers have signed it`
+}
