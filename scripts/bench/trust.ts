@@ -1,6 +1,6 @@
 /**
  * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
- * influence, the loss gate and signed headers, and without them. Losses are deterministic.
+ * influence, the loss gate, signed headers and thresholds for jumps, and without them. Losses are deterministic.
  */
 import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
 import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js'
@@ -28,13 +28,30 @@ interface Problem {
 
 const NODES = 16
 const MNIST = { data: 'mnist/train-images-idx3-ubyte.gz' }
-const POISONERS = ['label-flip', 'sign-flip', 'large', 'large-flip', 'unbounded', 'random', 'drift'] as const
+/** Those against which thresholds for jumps are made. */
+const FORGERS: readonly AdversaryName[] = ['forged-predictor', 'forged-lineage', 'forged-vouchers', 'forged-update']
+const POISONERS: readonly AdversaryName[] = [
+  'label-flip',
+  'sign-flip',
+  'large',
+  'large-flip',
+  'unbounded',
+  'random',
+  'drift'
+]
 
 const problems: readonly Problem[] = [
   { name: 'logistic, d = 20', inputs: 60_000, batch: 256, scenario: { dimension: 20, labelNoise: 0.1 } },
   { name: 'a9a', inputs: 32_000, batch: 128, data: { data: 'a9a.libsvm.gz' } },
   { name: 'MNIST softmax', inputs: 9000, batch: 128, data: MNIST },
-  { name: 'MNIST, 16 hidden units', inputs: 6000, batch: 64, data: MNIST, hidden: 16, kinds: POISONERS }
+  {
+    name: 'MNIST, 16 hidden units',
+    inputs: 6000,
+    batch: 64,
+    data: MNIST,
+    hidden: 16,
+    kinds: [...POISONERS, ...FORGERS]
+  }
 ]
 
 /** Data on which honest gradients vary, where nothing is hostile. */
@@ -63,7 +80,10 @@ const EPOCH = 8
 const PERIOD = 16
 
 interface Run {
+  /** Whether all defences are used. */
   readonly bounded?: boolean
+  /** Whether jumps need one signer more than there are hostile nodes, if defences are used. @default true */
+  readonly hasThresholds?: boolean
   readonly kind?: AdversaryName
   readonly nodes?: number
 }
@@ -85,7 +105,12 @@ export async function* bench(): AsyncGenerator<Row> {
           value: run({ bounded: true, kind, nodes }).loss / alone.loss,
           unit: '×',
           target: { most: nodes === 1 ? 1.05 : 1.2 },
-          details: { undefended: run({ kind, nodes }).loss / alone.loss }
+          details: {
+            undefended: run({ kind, nodes }).loss / alone.loss,
+            ...(FORGERS.includes(kind) && {
+              withoutThresholds: run({ bounded: true, hasThresholds: false, kind, nodes }).loss / alone.loss
+            })
+          }
         }
       }
     }
@@ -133,7 +158,7 @@ async function simulator({ name, inputs, batch, data, scenario, hidden }: Proble
     batch
   }
   const from = ((inputs / NODES) * values.interval) / 4
-  return ({ bounded = false, kind = 'drift', nodes = 0 }: Run): Result => {
+  return ({ bounded = false, hasThresholds = bounded, kind = 'drift', nodes = 0 }: Run): Result => {
     const adversaries = { nodes, kind, place: 'leaf', from }
     // Peers do not judge predictors of networks.
     const gate = bounded && hidden === undefined
@@ -141,7 +166,8 @@ async function simulator({ name, inputs, batch, data, scenario, hidden }: Proble
     // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
-    const result = simulate(parseScenario({ ...values, bounded, gate, signed: bounded, adversaries }, name), options)
+    const defences = { bounded, gate, signed: bounded, jumpSigners: hasThresholds ? nodes + 1 : 0 }
+    const result = simulate(parseScenario({ ...values, ...defences, adversaries }, name), options)
     return { loss: result.averageLoss, bytes: result.bytes, seconds: result.seconds }
   }
 }

@@ -1,10 +1,15 @@
 /** The threshold for jumps of a peer, and its messages about predictors that wait for signers. */
 import type { JumpRule, QuarantinedPredictor } from '../admb/index.js'
 import { OptionError } from '../learner/index.js'
-import type { PeerOptions } from './options.js'
 
 /** Peers pass on as many vouchers for a predictor. */
 const MAX_SIGNERS = 64
+
+interface JumpOptions {
+  readonly jumpSigners?: number
+  readonly wholeSigners?: number
+  readonly allow?: ReadonlySet<string>
+}
 
 /** As a thread receives it. */
 export interface JumpThresholds {
@@ -18,7 +23,7 @@ export interface JumpThresholds {
  * @returns undefined for no thresholds
  * @throws OptionError if there is no allow-list, or it has too few peers
  */
-export function jumpThresholds(options: PeerOptions, self: string): JumpThresholds | undefined {
+export function jumpThresholds(options: JumpOptions, self: string): JumpThresholds | undefined {
   const { jumpSigners: signers = 0, wholeSigners = 0, allow } = options
   const [name, most] = signers >= wholeSigners ? ['jumpSigners', signers] : ['wholeSigners', wholeSigners]
   for (const [option, value] of Object.entries({ jumpSigners: signers, wholeSigners }))
@@ -28,9 +33,9 @@ export function jumpThresholds(options: PeerOptions, self: string): JumpThreshol
   if (allow === undefined)
     throw new OptionError(`${name} counts peers of an allow-list: give allow (--allow FILE), or leave ${name} out`)
   const others = [...allow].filter(peer => peer !== self)
-  if (most > others.length + 1)
+  if (most > others.length)
     throw new OptionError(
-      `${name} is ${most}, but there are only ${others.length + 1} peers with the allow-list: reduce it to less than that`
+      `${name} is ${most}, but the allow-list names only ${others.length} beside this peer: reduce it, or add peers to the list`
     )
   return { signers, wholeSigners, listed: others }
 }
