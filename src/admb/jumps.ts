@@ -8,6 +8,7 @@ import type { ReceivedPredictor } from './current-predictor.js'
 import { Backoff } from './edge.js'
 import type { Header } from './predictor.js'
 import { idKey, type PredictorId, sameId } from './predictor-id.js'
+import type { Attestation } from './signatures.js'
 
 /** How many peers must answer for a whole predictor that does not follow from a held one. */
 export interface JumpRule {
@@ -40,6 +41,11 @@ export interface Quarantined {
   /** The neighbour, or the peer from which it was fetched. */
   readonly from: string
   readonly backoff: Backoff
+  /** Of its id, and of the parents in its headers. */
+  readonly key: string
+  readonly parents: ReadonlySet<string>
+  /** Makers of its headers, and who has attested it. */
+  readonly makers: ReadonlySet<string>
 }
 
 export interface JumpsOptions {
@@ -78,23 +84,21 @@ export class Jumps {
     const { current, holds } = this.#options
     // Anyone can sign headers from the starting predictor, which is all that a newcomer holds.
     if (current().updates > 0 && headers.some(({ parent }) => holds(parent))) return true
-    return this.#answering(id, headers, attestation?.signer).size >= needed
+    return this.#answers(id, makersOf(headers, attestation)) >= needed
   }
 
-  /** Peers that answer for a predictor. */
-  #answering(id: PredictorId, headers: readonly Header[], attested?: string): Set<string> {
+  /** Number of peers that answer for a predictor. */
+  #answers(id: PredictorId, makers: Iterable<string>): number {
     const { self, rule, vouchers, isExcluded } = this.#options
-    const peers = new Set(headers.map(header => header.id.origin))
-    for (const peer of vouchers(id)) peers.add(peer)
-    if (attested !== undefined) peers.add(attested)
+    const peers = new Set([...makers, ...vouchers(id)])
     for (const peer of peers)
       if (isExcluded(peer) || (peer !== self && rule?.isListed?.(peer) === false)) peers.delete(peer)
-    return peers
+    return peers.size
   }
 
   /** Number of peers that answer for a predictor that waits. */
-  answers({ received: { predictor, attestation }, headers }: Quarantined): number {
-    return this.#answering(predictor.id, headers, attestation?.signer).size
+  answers({ received, makers }: Quarantined): number {
+    return this.#answers(received.predictor.id, makers)
   }
 
   /**
@@ -105,7 +109,10 @@ export class Jumps {
   wait(received: ReceivedPredictor, headers: readonly Header[], from: string): Quarantined | undefined {
     const earlier = this.#waiting.get(from)?.received.predictor.id
     if (earlier && headers.some(({ id, parent }) => sameId(id, earlier) || sameId(parent, earlier))) return undefined
-    const waiting = { received, headers, from, backoff: new Backoff() }
+    const key = idKey(received.predictor.id)
+    const parents = new Set(headers.map(({ parent }) => idKey(parent)))
+    const makers = makersOf(headers, received.attestation)
+    const waiting = { received, headers, from, backoff: new Backoff(), key, parents, makers }
     this.#waiting.delete(from)
     this.#waiting.set(from, waiting)
     const [oldest] = this.#waiting.keys()
@@ -121,17 +128,22 @@ export class Jumps {
   isWaiting(id: PredictorId): boolean {
     if (this.#waiting.size === 0) return false
     const key = idKey(id)
-    return [...this.#waiting.values()].some(({ received }) => idKey(received.predictor.id) === key)
+    return [...this.#waiting.values()].some(waiting => waiting.key === key)
   }
 
   /** Removes those that are no longer better, and returns those for which enough peers answer now, which wait no longer. */
   take(isBetter: (id: PredictorId) => boolean): readonly Quarantined[] {
+    if (this.#waiting.size === 0) return []
+    const { needed } = this
+    const current = this.#options.current()
+    const key = idKey(current)
     const ready: Quarantined[] = []
     for (const [from, waiting] of this.#waiting) {
-      const { received, headers } = waiting
-      const isReady = this.accepts(received, headers)
+      // The node may have adopted an ancestor since.
+      const follows = current.updates > 0 && waiting.parents.has(key)
+      const isReady = follows || this.answers(waiting) >= needed
       if (isReady) ready.push(waiting)
-      if (isReady || !isBetter(received.predictor.id)) this.#waiting.delete(from)
+      if (isReady || !isBetter(waiting.received.predictor.id)) this.#waiting.delete(from)
     }
     return ready
   }
@@ -141,4 +153,9 @@ export class Jumps {
     for (const { headers } of this.#waiting.values())
       for (const { coverage } of headers) for (const contributor of coverage.contributors) live.add(contributor)
   }
+}
+
+function makersOf(headers: readonly Header[], attestation: Attestation | undefined): Set<string> {
+  const makers = new Set(headers.map(header => header.id.origin))
+  return attestation === undefined ? makers : makers.add(attestation.signer)
 }

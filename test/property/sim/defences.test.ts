@@ -78,7 +78,7 @@ describeMutants('defences', [
     changes: [
       {
         file: 'src/admb/jumps.js',
-        from: 'return this.#answering(id, headers, attestation?.signer).size >= needed',
+        from: 'return this.#answers(id, makersOf(headers, attestation)) >= needed',
         to: 'return true'
       }
     ],
