@@ -1,5 +1,5 @@
 /** Options of a run beside its scenario, and the observer interface for reports, checkers and replays. */
-import type { PredictorId, Recipe } from '../src/admb/index.js'
+import type { AdmbOptions, PredictorId, Recipe } from '../src/admb/index.js'
 import type { Learner } from '../src/learner/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
@@ -21,6 +21,8 @@ export interface SimulateOptions {
   readonly learner?: Learner
   /** @default the scenario's rule and average */
   readonly recipe?: Recipe
+  /** Noise of the own sums of nodes. @default that of the scenario */
+  readonly noise?: AdmbOptions['noise']
   /** @default drawn from the scenario's `faults` */
   readonly faults?: readonly Fault[]
   /** Observes the run. @default none */

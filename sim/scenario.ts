@@ -5,7 +5,7 @@
 
 import { z } from 'zod'
 import { CodedError } from '../src/base/errors.js'
-import { averagingNames, isDual, modelNames, ruleNames } from '../src/learner/index.js'
+import { averagingNames, isDual, modelNames, Privacy, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
@@ -116,6 +116,10 @@ const schema = z.strictObject({
   localSteps: z.int().min(2).optional(),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
+  /** ε, δ and the largest norm of an input's gradient, for differential privacy of the inputs of ADMB nodes. Without them, none. */
+  epsilon: z.number().positive().optional(),
+  delta: z.number().min(1e-12).lt(1).optional(),
+  clip: z.number().positive().optional(),
   rule: z.enum(ruleNames).default('dual-averaging'),
   average: z.enum(averagingNames).default('uniform'),
   seed: z.int().min(0).default(1),
@@ -192,6 +196,16 @@ function conflict(scenario: Scenario): string | undefined {
   if (!signed && jumpSigners + wholeSigners > 0) {
     return `${jumpSigners > 0 ? 'jumpSigners' : 'wholeSigners'}: requires signed headers; set signed=true`
   }
+  const { epsilon, delta, clip, journal } = scenario
+  const isPrivate = epsilon !== undefined || delta !== undefined
+  if (isPrivate && (epsilon === undefined || delta === undefined || clip === undefined)) {
+    return 'epsilon: differential privacy needs epsilon, delta and clip; set all of them, or remove epsilon and delta'
+  }
+  if (clip !== undefined && !algorithm.startsWith('admb')) {
+    return `clip: only valid for algorithm admb, not for ${algorithm}; remove it`
+  }
+  if (clip !== undefined && localSteps !== undefined) return 'clip: excludes localSteps; remove one of them'
+  if (isPrivate && journal) return 'epsilon: nodes would release inputs again after a restart; set journal=false'
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
   }
@@ -218,6 +232,12 @@ function conflict(scenario: Scenario): string | undefined {
     return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`
   }
   return undefined
+}
+
+/** The protection of each input of a node, which is released once; undefined without it. */
+export function privacyOf({ epsilon, delta, clip }: Scenario): Privacy | undefined {
+  if (epsilon === undefined || delta === undefined || clip === undefined) return undefined
+  return new Privacy({ epsilon, delta, clip })
 }
 
 const FILE_KEYS = ['data', 'format', 'label', 'model', 'classes', 'scale', 'hashBits'] as const

@@ -12,6 +12,7 @@ import {
 } from '../src/admb/index.js'
 import {
   AdaptiveBatch,
+  addNoise,
   averagingRule,
   createAveraging,
   createLearner,
@@ -41,7 +42,7 @@ import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
 import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
-import { type Scenario, ScenarioError } from './scenario.js'
+import { privacyOf, type Scenario, ScenarioError } from './scenario.js'
 import { Statuses } from './statuses.js'
 import { createInputs } from './streams/create.js'
 import type { Inputs } from './streams/inputs.js'
@@ -75,6 +76,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   readonly adaptiveBatch: AdaptiveBatch | undefined
   readonly localSteps: (() => LocalSteps) | undefined
   readonly influence: InfluenceBound | undefined
+  readonly noise: AdmbOptions['noise']
   readonly period: number
   readonly latency: number
   readonly isOrdered: boolean
@@ -133,7 +135,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, dimension, classes } = this.#inputs
     this.#classes = model === 'linear' ? 0 : (classes ?? 2)
-    const learner = options.learner ?? createLearner({ model, dimension, classes })
+    const privacy = privacyOf(scenario)
+    const learner = options.learner ?? createLearner({ model, dimension, classes, clip: scenario.clip })
+    const drawn = random.fork('noise')
+    this.noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => drawn.normal())))
     const stepRule = createRule({ name: rule })
     const local = localSteps === undefined ? undefined : { batch, steps: localSteps }
     this.localSteps = local && (() => new LocalSteps(stepRule, local))

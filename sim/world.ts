@@ -52,6 +52,8 @@ export interface World {
   readonly localSteps: (() => LocalSteps) | undefined
   /** Bound of the sum of each node; undefined without one. */
   readonly influence: AdmbOptions['influence']
+  /** Noise of the sums of all nodes; undefined without it. */
+  readonly noise: AdmbOptions['noise']
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */

@@ -84,7 +84,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
 }
 
 function create(world: World, precedence: Precedence): Algorithm {
-  const { topology, recipe, start, batch, adaptiveBatch, influence, labels, scenario } = world
+  const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const { jumpSigners, wholeSigners } = scenario
@@ -103,6 +103,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
       batch: adaptiveBatch ?? batch,
       influence,
+      noise,
       carry,
       precedence,
       journal: scenario.journal,

@@ -14,7 +14,7 @@ import {
 } from '../../src/admb/index.js'
 import { valuesOf } from '../../src/base/lattice.js'
 import type { Blocks, UpdateRule } from '../../src/learner/index.js'
-import { type CountingInputs, totalOf } from '../fuzz/counting.js'
+import { type CountingInputs, inputsIn, segmentsIn, totalOf } from '../fuzz/counting.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
@@ -112,9 +112,9 @@ export class ExactlyOnce implements Invariant {
   /** The inputs in a sum at a predictor, and how often each is used. */
   *#usesIn(sum: Blocks, at: Predictor): Iterable<readonly [input: number, uses: number]> {
     const grid = this.#rule.grid?.(at, at.id.updates)
-    const [block] = grid ? valuesOf(sum as Float32Array[], grid) : sum
-    // The last feature belongs to all inputs.
-    for (let input = 0; input < block.length - 1; input++) if (block[input] !== 0) yield [input, block[input]]
+    const blocks = grid ? valuesOf(sum as Float32Array[], grid) : sum
+    const [block] = blocks
+    for (let input = 0; input < inputsIn(blocks); input++) if (block[input] !== 0) yield [input, block[input]]
   }
 
   /** One of the gradients of the input is recent enough. */
@@ -184,11 +184,45 @@ export class Completeness implements Invariant {
 
   checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
     let used = 0
-    for (const uses of nodes[0]?.node.predictor.parameters[0] ?? []) used += uses
+    const parameters = nodes[0]?.node.predictor.parameters
+    if (parameters) for (const uses of parameters[0].subarray(0, inputsIn(parameters))) used += uses
     let held = 0
     for (const { node } of nodes) held += node.ownGradients + node.waiting
     if (used + held === this.#received) return undefined
     return new Violation('completeness', `of ${this.#received} inputs ${used} were used, and nodes hold ${held}`)
+  }
+}
+
+/** Every segment of own gradients has noise in a batch, once. Other nodes hold no sum of a node without it. */
+export class Noised implements Invariant {
+  readonly #rule: UpdateRule
+
+  constructor({ rule }: Recipe) {
+    this.#rule = rule
+  }
+
+  frameReceived(checked: CheckedNode, edge: number): void {
+    const held = checked.neighbourSum(edge)
+    if (held === undefined) return
+    const found = this.#segmentsIn(held.sum, checked.node.predictor)
+    if (found >= held.contributors.length) return
+    const from = checked.edges.get(edge)?.peer
+    const detail = `the sum that ${checked.origin} holds from ${from} has the noise of ${found} segments`
+    throw new Violation('noise', `${detail}, of ${held.contributors.length} contributors`)
+  }
+
+  predictorChanged(_checked: CheckedNode, change: PredictorChange): void {
+    if (change.cause !== 'updated') return
+    const { header, batch, parent } = change
+    const found = this.#segmentsIn(batch.sum, parent)
+    const segments = header.coverage.segments.reduce((sum, covered) => sum + covered, 0)
+    if (found === segments) return
+    throw new Violation('noise', `${formatId(header.id)} has the noise of ${found} segments, and covers ${segments}`)
+  }
+
+  #segmentsIn(sum: Blocks, at: Predictor): number {
+    const grid = this.#rule.grid?.(at, at.id.updates)
+    return segmentsIn(grid ? valuesOf(sum as Float32Array[], grid) : sum)
   }
 }
 

@@ -5,7 +5,7 @@ import { Attribution, Authentic } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
-import { Books, Completeness, ExactlyOnce, UNLIMITED_CARRY } from './exact.js'
+import { Books, Completeness, ExactlyOnce, Noised, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
 import { BoundedInfluence } from './influence.js'
 import type { CheckedRun, Invariants } from './invariant.js'
@@ -77,6 +77,7 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
     return [
       ...invariants(run),
       new ExactlyOnce(inputs, carry, run.recipe),
+      new Noised(run.recipe),
       ...(isCalm && carry >= UNLIMITED_CARRY && run.scenario.algorithm === 'admb' ? [new Books()] : []),
       ...(isLossless && run.scenario.algorithm === 'admb' ? [new Completeness(inputs)] : [])
     ]

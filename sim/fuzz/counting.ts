@@ -2,10 +2,11 @@
  * The exact learner for fuzzing. Input i has the feature i, the last feature, which all inputs share, and the label −1. The rule adds
  * gradient sums to the parameters, but the last parameter remains 0. The gradient of the squared loss of an input at any predictor
  * that has not used it therefore has 1 at both features, and parameters count, exactly in float32, how often each input was used on
- * a predictor's lineage. The state contains the total of the last feature.
+ * a predictor's lineage. The state contains the total of the last feature. The feature before the last counts the segments: the noise of
+ * each is 1 there.
  */
 import type { Predictor, Recipe } from '../../src/admb/index.js'
-import { createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
+import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
 import type { Inputs } from '../streams/inputs.js'
 
 const countingRule: UpdateRule = {
@@ -26,6 +27,21 @@ const countingRule: UpdateRule = {
   squares: ([, unused], _count, updates) => [
     unused.map((_, i) => (i < unused.length - 1 ? 4 ** -((i + updates) % 3) : 4 ** (2 + (updates % 3))))
   ]
+}
+
+/** Number of inputs of the exact learner that blocks of its weights have elements for. */
+export function inputsIn([{ length }]: Blocks): number {
+  return length - 2
+}
+
+/** The noise of a segment. */
+export function countSegment([sum]: Blocks): void {
+  sum[sum.length - 2] += 1
+}
+
+/** Number of segments in a sum of gradients. */
+export function segmentsIn([sum]: Blocks): number {
+  return sum[sum.length - 2]
 }
 
 /** Total of the gradients of the last feature on the lineage of a predictor of the exact learner. */
@@ -49,9 +65,9 @@ export class CountingInputs implements Inputs {
 
   /** @param limit maximum number of inputs */
   constructor(limit: number) {
-    this.dimension = limit + 1
+    this.dimension = limit + 2
     this.optimum = [new Float32Array(this.dimension)]
-    this.#row.indices[1] = limit
+    this.#row.indices[1] = limit + 1
   }
 
   /** Index of the last input. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { exactInvariants, invariants } from '../checkers/index.js'
 import type { Fault } from '../faults/schedule.js'
-import { CountingInputs, countingRecipe } from '../fuzz/counting.js'
+import { CountingInputs, countingRecipe, countSegment } from '../fuzz/counting.js'
 import type { SimulateOptions } from '../options.js'
 import type { Scenario } from '../scenario.js'
 import { simulate } from '../simulate.js'
@@ -73,7 +73,7 @@ export function checkExactly(
   // Sums that are scaled down to a bound do not count uses.
   const exact = scenario.bounded
     ? { invariants }
-    : { inputs, recipe: countingRecipe, invariants: exactInvariants(inputs) }
+    : { inputs, recipe: countingRecipe, noise: countSegment, invariants: exactInvariants(inputs) }
   try {
     return simulate(scenario, { ...options, ...exact, quiesce: true, faults }).violations[0]
   } catch (error) {

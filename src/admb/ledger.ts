@@ -51,6 +51,8 @@ export interface LedgerOptions {
   readonly run?: Contributor
   /** Bounds the sums. */
   readonly influence?: OwnInfluence
+  /** See `AdmbOptions.noise`. */
+  readonly noise?: (sum: Blocks) => void
 }
 
 /** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
@@ -92,12 +94,14 @@ export class Ledger {
   readonly #retained: Segment[] = []
   #discarded = 0
   readonly #influence: OwnInfluence | undefined
+  readonly #noise: ((sum: Blocks) => void) | undefined
   #period = 0
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
-  constructor({ buffers, carry, contributor, id, grid, run, influence, marksElements = false }: LedgerOptions) {
+  constructor({ buffers, carry, contributor, id, grid, run, influence, noise, marksElements = false }: LedgerOptions) {
     this.#influence = influence
+    this.#noise = noise
     this.#marksElements = marksElements
     this.#carry = carry
     this.#past = new PastEpochs(carry)
@@ -235,6 +239,8 @@ export class Ledger {
   /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
+      // A segment that is carried over or rounded again keeps its noise, so that it never reveals more.
+      this.#noise?.(this.#openSum)
       for (const block of this.#openSum) findSupport(block)
       if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
       else addInto(this.#sum, this.#openSum)

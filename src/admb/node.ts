@@ -139,7 +139,8 @@ export class AdmbNode {
       grid: gridOf(initial, options.rule),
       marksElements: options.marksElements,
       run: journal ? contributor : undefined,
-      influence: this.#influence
+      influence: this.#influence,
+      noise: options.noise
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
@@ -335,7 +336,7 @@ export class AdmbNode {
    * @param isPeriodOver whether a period ends before all blocks are added, so that sums are due
    */
   startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
-    if (this.expected) this.cancelStreaming()
+    if (this.expected || this.#options.noise) this.cancelStreaming()
     else this.#streaming.start(count, edges, this.gradients + count >= this.needed, isPeriodOver)
   }
 
@@ -351,7 +352,7 @@ export class AdmbNode {
 
   /**
    * Look-ahead: the running average that an update with the available gradients (fewer than b) would yield. Does not change
-   * any state. Returns that of the predictor if there are no gradients.
+   * any state. Returns that of the predictor if there are no gradients. It contains own gradients without noise.
    */
   lookAhead(): Blocks {
     return this.#updater.lookAhead()

@@ -1,5 +1,5 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
-import type { BatchRule, InfluenceRule, Layout } from '../learner/types.js'
+import type { BatchRule, Blocks, InfluenceRule, Layout } from '../learner/types.js'
 import type { Allocate } from './bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
 import type { JumpRule, QuarantinedPredictor } from './jumps.js'
@@ -34,6 +34,12 @@ export interface AdmbOptions extends Recipe {
    * @default none
    */
   readonly influence?: InfluenceRule
+  /**
+   * Adds noise to the sum of a segment of own gradients, once, when it is closed and before it is rounded: nothing that leaves the node
+   * contains the gradients without it. Sums are then not streamed.
+   * @default no noise
+   */
+  readonly noise?: (sum: Blocks) => void
   /**
    * S: number of periods for which unused gradients are carried over; 0 is the published algorithm.
    * @default 0

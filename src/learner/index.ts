@@ -74,6 +74,7 @@ export {
   widthOf
 } from './metrics/index.js'
 export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
+export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
 export {
   type BitsOption,
   createReactingRule,

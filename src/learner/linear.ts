@@ -44,13 +44,13 @@ import {
  * @throws OptionError if model, classes, dimension or l2 do not go together
  */
 export function createLearner(options: ModelOptions): Learner {
-  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, named, reacts = false } = options
+  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named, reacts = false } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
   const loss = scalarLossOf(model, targetScale)
   checkClassWeights(classWeights, classesOf(model, outputs))
-  const common = { l2, reacts, classWeights }
+  const common = { l2, reacts, classWeights, clip }
   return loss === undefined
     ? new SoftmaxLearner(dimension, outputs, common, named)
     : new ScalarLearner(loss, dimension, common)
@@ -66,6 +66,8 @@ export interface CustomLossOptions {
   readonly reacts?: boolean
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]
+  /** As in `ModelOptions`. */
+  readonly clip?: number
 }
 
 /**
@@ -77,13 +79,14 @@ export function createCustomLearner({
   dimension,
   l2,
   classWeights,
+  clip,
   reacts = false
 }: CustomLossOptions): Learner {
   checkDimension(dimension)
   const loss = customLoss(model)
   checkClassWeights(classWeights, loss.classifies ? 2 : 0)
   const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
-  return new ScalarLearner(loss, dimension, { l2: resolved.l2, reacts, classWeights }, model)
+  return new ScalarLearner(loss, dimension, { l2: resolved.l2, reacts, classWeights, clip }, model)
 }
 
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
@@ -98,23 +101,29 @@ interface Common {
   readonly l2: number
   readonly reacts: boolean
   readonly classWeights: readonly number[] | undefined
+  readonly clip: number | undefined
 }
+
+/** Leaves room for the rounding of a clipped gradient to float32. */
+const CLIP_MARGIN = 1 - 2 ** -20
 
 /** What all linear learners share: layout, bounds checks and initial weights. */
 abstract class LinearLearner {
   readonly layout: Layout
   protected readonly l2: number
   protected readonly classWeights: readonly number[] | undefined
+  readonly #clip: number | undefined
 
   /** @param slots number of classes that can be added */
   constructor(
     protected readonly dimension: number,
     readonly outputs: number,
-    { l2, reacts, classWeights }: Common,
+    { l2, reacts, classWeights, clip }: Common,
     slots = 0
   ) {
     this.l2 = l2
     this.classWeights = classWeights
+    this.#clip = clip
     const blocks = [{ name: 'weights', length: dimension * outputs }]
     if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
     this.layout = { blocks: reacts ? [...blocks, driftBlock] : blocks }
@@ -130,8 +139,40 @@ abstract class LinearLearner {
 
   protected abstract predictRow(parameters: Blocks, examples: Examples, row: number): Prediction
 
+  /**
+   * Factor by which the gradient of a row is scaled down to the norm `clip`; 1 without it.
+   * @param slopes sum of the squares of the derivatives by the scores
+   * @throws ExampleError for a feature out of range, or a gradient that is too large
+   */
+  protected factorOf(slopes: number, examples: Examples, row: number): number {
+    if (this.#clip === undefined) {
+      checkGradient(slopes * this.#squareOf(examples, row), row)
+      return 1
+    }
+    const square = slopes * this.#largestSquareOf(examples, row)
+    const factor = Math.min(1, (CLIP_MARGIN * this.#clip) / Math.sqrt(square))
+    checkGradient(factor * factor * square, row)
+    return factor
+  }
+
+  /** At least Σx² of a row, in which a feature may occur several times, such as by hashing. */
+  #largestSquareOf(examples: Examples, row: number): number {
+    const { indices, values, offsets } = examples
+    const square = this.#squareOf(examples, row)
+    let p = offsets[row] + 1
+    while (p < offsets[row + 1] && indices[p] > indices[p - 1]) p++
+    if (p >= offsets[row + 1]) return square
+    const magnitudes = new Map<number, number>()
+    for (p = offsets[row]; p < offsets[row + 1]; p++) {
+      magnitudes.set(indices[p], (magnitudes.get(indices[p]) ?? 0) + Math.abs(values[p]))
+    }
+    let largest = 0
+    for (const magnitude of magnitudes.values()) largest += magnitude * magnitude
+    return largest
+  }
+
   /** Σx² of a row. @throws ExampleError for a feature out of range */
-  protected squareOf({ indices, values, offsets }: Examples, row: number): number {
+  #squareOf({ indices, values, offsets }: Examples, row: number): number {
     let square = 0
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
       if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
@@ -186,8 +227,8 @@ class ScalarLearner extends LinearLearner implements Learner {
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
       const weight = gradientWeight(examples, row, this.classWeights)
-      const slope = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
-      checkGradient(slope * slope * this.squareOf(examples, row), row)
+      const raw = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
+      const slope = raw * this.factorOf(raw * raw, examples, row)
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         sum[indices[p]] += slope * values[p]
         support?.add(indices[p])
@@ -285,7 +326,8 @@ class SoftmaxLearner extends LinearLearner implements Learner {
       const slopes = this.#scoresOf(weights, active, examples, row)
       const weight = gradientWeight(examples, row, this.classWeights)
       const square = slopesInPlace(slopes, labels[row], weight)
-      checkGradient(square * this.squareOf(examples, row), row)
+      const factor = this.factorOf(square, examples, row)
+      if (factor < 1) for (let c = 0; c < active; c++) slopes[c] *= factor
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         const first = indices[p] * this.classes
         for (let c = 0; c < active; c++) {

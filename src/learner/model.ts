@@ -30,6 +30,11 @@ export interface ModelOptions {
   /** Factor of the gradients of each class's inputs. Losses are not weighted by it. @default 1 for all classes */
   readonly classWeights?: readonly number[]
   /**
+   * Largest Euclidean norm of the gradient of an input, its weight included: larger ones are scaled down to it. The penalty does not
+   * count, because it does not depend on the input. @default no limit
+   */
+  readonly clip?: number
+  /**
    * Softmax: number of classes that have names. The others are added while the model learns, and are in a second block of the
    * parameters. @default all classes
    */

@@ -25,6 +25,11 @@ describeMutants('extensions of ADMB', [
     scenario: { bounded: true, adversaries: hostile('unbounded') }
   },
   {
+    without: 'the noise of own sums',
+    changes: [{ file: 'src/admb/ledger.js', from: 'this.#noise?.(this.#openSum);', to: '' }],
+    breaks: ['noise']
+  },
+  {
     without: 'precedence by origin (the sender decides instead)',
     changes: [
       {

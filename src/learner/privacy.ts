@@ -1,0 +1,87 @@
+/**
+ * Differential privacy of the inputs of one peer: clipped gradients, and Gaussian noise on its own sums. The unit is a release: a
+ * noisy sum that contains a given input. docs/privacy.md defines what is protected.
+ */
+import { dropSupport } from '../base/support.js'
+import { epsilonOf, rhoFor, rhoOf } from './accountant.js'
+import { OptionError } from './errors.js'
+import { rangeOf } from './options.js'
+import type { Blocks } from './types.js'
+
+/** The protection of each input of a peer. */
+export interface PrivacyOptions {
+  /** ε, above 0: how much the releases of an input may reveal of it. */
+  readonly epsilon: number
+  /** δ, at least 1e-12 and below 1: probability with which they may reveal more. Below 1 / inputs. */
+  readonly delta: number
+  /** Largest Euclidean norm of an input's gradient, above 0. */
+  readonly clip: number
+  /** N: how often an input may be released, such as in N passes. @default 1 */
+  readonly releases?: number
+}
+
+const RANGES = {
+  epsilon: { min: 0, isMinExcluded: true },
+  // Box–Muller's numbers of 53 bits leave out tails of 1e-17.
+  delta: { min: 1e-12, below: 1 },
+  clip: { min: 0, isMinExcluded: true },
+  releases: { min: 1 }
+} as const
+
+/** The accounted mechanism. */
+export class Privacy {
+  readonly options: Required<PrivacyOptions>
+  /** Standard deviation of the noise of each weight of a sum. */
+  readonly deviation: number
+  /** ρ of a release (`accountant.ts`). */
+  readonly rho: number
+  /** ρ that (ε, δ) allows. */
+  readonly budget: number
+
+  /** @throws OptionError for a value that is missing, unknown or out of range */
+  constructor({ epsilon, delta, clip, releases = 1, ...others }: PrivacyOptions) {
+    this.options = { epsilon, delta, clip, releases }
+    const [unknown] = Object.keys(others)
+    if (unknown !== undefined) throw new OptionError(`dp: unknown option ${unknown}; expected one of ${NAMES}`)
+    for (const [key, range] of Object.entries(RANGES)) {
+      const value: unknown = this.options[key as keyof PrivacyOptions]
+      const { min, isMinExcluded = false, below = Number.POSITIVE_INFINITY } = range as Range
+      if (typeof value === 'number' && (isMinExcluded ? value > min : value >= min) && value < below) continue
+      const given = value === undefined ? 'which is missing' : `not ${String(value)}`
+      const help = rangeOf({ default: undefined, help: '', ...range })
+      throw new OptionError(`dp: ${key} must be a number ${help}, ${given}`)
+    }
+    if (!Number.isInteger(releases)) throw new OptionError(`dp: releases must be a whole number, not ${releases}`)
+    this.budget = rhoFor(epsilon, delta)
+    const multiplier = Math.sqrt(releases / (2 * this.budget))
+    this.deviation = multiplier * clip
+    this.rho = rhoOf(multiplier)
+  }
+
+  /** ε that releases with a total of ρ cost. */
+  epsilonOf(rho: number): number {
+    return epsilonOf(rho, this.options.delta)
+  }
+
+  /** Whether releases with a total of ρ are within the budget, up to rounding. */
+  allows(rho: number): boolean {
+    return rho <= this.budget * (1 + 1e-9)
+  }
+}
+
+interface Range {
+  readonly min: number
+  readonly isMinExcluded?: boolean
+  readonly below?: number
+}
+
+const NAMES = Object.keys(RANGES).join(', ')
+
+/**
+ * Adds noise to the weights of a gradient sum, its first block, those without a gradient included. Other blocks contain counts.
+ * @param normal draws from the standard normal distribution
+ */
+export function addNoise([weights]: Blocks, deviation: number, normal: () => number): void {
+  dropSupport(weights)
+  for (let i = 0; i < weights.length; i++) weights[i] += deviation * normal()
+}
