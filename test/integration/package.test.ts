@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 /** Limit of the tarball's size, in bytes. */
-const MOST_BYTES = 5_000_000
+const MOST_BYTES = 5_500_000
 
 interface Packed {
   readonly filename: string
