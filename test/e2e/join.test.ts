@@ -70,7 +70,7 @@ describe('the join page', function () {
     await shown('a prediction', async () =>
       /^The network sees a \d\.$/.test((await page.locator('#guess').textContent()) ?? '')
     )
-    assert.equal(await page.locator('#tree .edge').count(), 1)
+    await shown('its link', async () => (await page.locator('#tree .edge').count()) === 1)
     assert.deepEqual(await seriousProblems(page), [])
     await page.screenshot({ path: `${ARTIFACTS}/join.png`, fullPage: true })
     await press(page, buttons[1])
