@@ -28,11 +28,6 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toPrecision(3)} ${UNITS[unit]}`
 }
 
-/** Bytes, beside what they would be with float32 sums if that is much more. */
-export function formatSavings(bytes: number, float32: number): string {
-  return float32 > 1.5 * bytes ? `${formatBytes(bytes)} (float32: ${formatBytes(float32)})` : formatBytes(bytes)
-}
-
 /** An age in milliseconds, such as `5 s ago`. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))

@@ -1,7 +1,7 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
 import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
-import type { NetworkSnapshot, NetworkUpdate, PeerRow } from '../../view/types.js'
-import { formatCount, formatLoss, formatRate, formatSavings, formatShare, peerName } from '../format.js'
+import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow } from '../../view/types.js'
+import { formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
 import { NetworkState } from '../network-state.js'
 import { describeNetwork, describePeer, describeSchema, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
@@ -123,7 +123,8 @@ function drawTotals(): void {
     ['Recent loss', formatLoss(totals.recentLoss)],
     ...shareFigure('Accuracy', totals.accuracy),
     ...shareFigure('Recent accuracy', totals.recentAccuracy),
-    ['Sent per second', formatSavings(totals.bytesPerSecond, totals.float32BytesPerSecond)]
+    ['Sent per second', formatBytes(totals.bytesPerSecond)],
+    ...float32Figure(totals)
   ]
   keyed(
     byId('totals'),
@@ -132,6 +133,14 @@ function drawTotals(): void {
     ([name]) => html('div', {}, html('dt', {}, name), html('dd')),
     (element, [, value]) => setText(element.children[1], value)
   )
+}
+
+/** What frames would take with float32 sums, if that is much more. */
+function float32Figure({
+  bytesPerSecond,
+  float32BytesPerSecond
+}: NetworkTotals): readonly (readonly [string, string])[] {
+  return float32BytesPerSecond > 1.5 * bytesPerSecond ? [['With float32 sums', formatBytes(float32BytesPerSecond)]] : []
 }
 
 /** Nothing for an unknown share. */
