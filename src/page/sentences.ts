@@ -82,7 +82,7 @@ export function describeSchema({ label, columns }: LearnedSchema, data: string |
     ?.filter(({ kind, role }) => kind !== 'ignored' && role === undefined)
     .map(column => column.name)
   const from = features === undefined ? '' : ` from ${shortList(features)}`
-  return `This peer learns to predict ${target}${from}${data === undefined ? '' : ` (data: ${data === '-' ? 'standard input' : data})`}.`
+  return `This peer learns to predict ${target}${from}.${data === undefined ? '' : ` Data: ${data === '-' ? 'standard input' : data}.`}`
 }
 
 /** The first names, and how many follow. */

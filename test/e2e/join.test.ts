@@ -1,6 +1,7 @@
 /** A peer in a tab: the commands and buttons of `docs/join.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -20,6 +21,7 @@ describe('the join page', function () {
   const processes = new PeerProcesses()
   let browser: Browser
   let peer: PeerProcess
+  let site: Server | undefined
 
   before(async function () {
     browser = (await launchIfFound()) ?? this.skip()
@@ -27,6 +29,7 @@ describe('the join page', function () {
     peer = await start('--passes', '100', '--batch', '32')
   })
   after(async () => {
+    site?.close()
     await browser?.close()
     await processes.stop()
   })
@@ -109,7 +112,7 @@ describe('the join page', function () {
 
   it('can be another page, with the library for browsers', async () => {
     const [code] = blocks('join library', 'docs/join.md', 'js')
-    const site = await host('dist/browser', '/', () => {
+    site = await host('dist/browser', '/', () => {
       const imports = JSON.stringify({ imports: { 'admb/browser': '/index.js' } })
       const program = code.replace('http://127.0.0.1:7280', peer.latest.http as string)
       return `<link rel="icon" href="data:," /><script type="importmap">${imports}</script><script type="module">${program}</script>`
@@ -129,7 +132,18 @@ describe('the join page', function () {
     })
     assert.deepEqual(errors, [])
     await page.context().close()
-    site.close()
+  })
+
+  it('does not keep its peer from stopping', async () => {
+    const { page } = await visit('tab 4')
+    await press(page, 'Join and learn')
+    await joined(page)
+    const asked = performance.now()
+    await peer.stop()
+    const ms = performance.now() - asked
+    assert.ok(ms < 30_000, `stopped after ${ms} ms`)
+    peer = await start('--passes', '100', '--batch', '32')
+    await page.context().close()
   })
 
   it('learns rows of a file and typed rows, and says which it refuses', async () => {

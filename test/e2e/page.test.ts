@@ -83,7 +83,7 @@ describe('the page', function () {
     await shown('the page’s peer is marked', async () => (await own.page.locator('.node.own').count()) === 1)
     const learned = own.page.locator('#learned')
     await shown('what is learned', async () =>
-      /learns to predict the label \(10 classes\) \(data: digits\)/.test((await learned.textContent()) ?? '')
+      /learns to predict the label \(10 classes\)\. Data: digits/.test((await learned.textContent()) ?? '')
     )
     assert.equal(await own.page.locator('#links a').count(), 5)
     assert.equal(await all.page.locator('#links').isHidden(), true)

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { type AddressInfo, isIPv6 } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
@@ -31,9 +32,19 @@ export async function joinRoutes(app: FastifyInstance, { peer, host }: JoinRoute
   })
   const { upgrades } = peer
   if (upgrades === undefined) return
+  const sockets = new Set<Duplex>()
   app.server.on('upgrade', (request, socket, head) => {
-    if (isLoopback(host) && !isLocal(request.headers)) socket.destroy()
-    else upgrades.accept(request, socket, head)
+    if (isLoopback(host) && !isLocal(request.headers)) {
+      socket.destroy()
+      return
+    }
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    upgrades.accept(request, socket, head)
+  })
+  // The HTTP server waits for these connections, but closes only its own.
+  app.addHook('preClose', async () => {
+    for (const socket of sockets) socket.destroy()
   })
   app.addHook('onListen', async () => {
     const isSecure = 'setSecureContext' in app.server

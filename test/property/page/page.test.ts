@@ -91,7 +91,7 @@ describe('the page formats', () => {
     const columns = ['age', 'city', 'income', 'region', 'size'].map(name => ({ name, kind: 'number' }))
     assert.equal(
       describeSchema({ label: { name: 'bought', kind: 'class', names: ['no', 'yes'] }, columns }, 'a.csv'),
-      'This peer learns to predict “bought” (no and yes) from age, city, income and 2 more (data: a.csv).'
+      'This peer learns to predict “bought” (no and yes) from age, city, income and 2 more. Data: a.csv.'
     )
     assert.equal(
       describeSchema({ label: { name: 'price', kind: 'number' } }, undefined),
@@ -99,7 +99,7 @@ describe('the page formats', () => {
     )
     assert.match(
       describeSchema({ label: { kind: 'class', classes: 10 } }, '-'),
-      /the label \(10 classes\) \(data: standard input\)\.$/
+      /the label \(10 classes\)\. Data: standard input\.$/
     )
   })
 
