@@ -29,6 +29,12 @@ const schema = z.strictObject({
   degree: z.int().min(2).max(1000).default(3),
   /** On `overlay`: number of other nodes that a node has links to at the start. */
   linkDegree: z.int().min(2).max(1000).default(6),
+  /**
+   * On `overlay`: number of nodes that no node can dial, as tabs of browsers, and that dial only the first `tabHosts` nodes. They are
+   * the last nodes.
+   */
+  tabs: z.int().min(0).max(1000).default(0),
+  tabHosts: count.max(1_000_000).default(1),
   /** On `overlay`: virtual ms between heartbeats. All other timers are scaled with it. @default 10 × latency */
   heartbeat: duration.optional(),
   /** Order of the nodes' identities, which decides precedence between predictors. */
@@ -164,7 +170,8 @@ export function parseScenario(value: unknown, source: string): Scenario {
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
-  const { algorithm, batch, batchMax, localSteps, topology, nodes, latency, heartbeat } = scenario
+  const { algorithm, batch, batchMax, localSteps, topology, nodes, degree, tabs, tabHosts, latency, heartbeat } =
+    scenario
   const {
     rule,
     bounded,
@@ -227,6 +234,14 @@ function conflict(scenario: Scenario): string | undefined {
   }
   if (watchers !== undefined && topology !== 'overlay' && (delay !== 'constant' || loss + duplicate + reorder > 0)) {
     return 'watchers: statuses need sessions that keep the order; set topology=overlay, or delay=constant without losses'
+  }
+  if (tabs > 0 && topology !== 'overlay')
+    return 'tabs: only valid for topology overlay; set topology=overlay, or tabs=0'
+  if (tabs > 0 && tabs >= degree) {
+    return `tabs: one node has room for ${degree - 1} of them; set tabs to at most ${degree - 1}, or increase degree`
+  }
+  if (tabs > 0 && tabs + tabHosts > nodes) {
+    return `tabs: ${tabs} tabs and ${tabHosts} nodes that they dial exceed the ${nodes} nodes; increase nodes`
   }
   if (topology === 'overlay' && loss > 0.9) {
     return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`

@@ -3,13 +3,18 @@
  * starts with the keys of its links and can dial any node whose key it has received.
  */
 import {
+  ALL_TRANSPORTS,
   decodeBeacon,
   decodeMessage,
   type Effect,
   encodeBeacon,
   encodeMessage,
   OverlayNode,
-  type SessionId
+  type SessionId,
+  TRANSPORT_TCP,
+  TRANSPORT_WEBSOCKET,
+  type Transports,
+  type TransportsOf
 } from '../../src/overlay/index.js'
 import { OverlayChecker, type OverlayEndpoint } from '../checkers/overlay.js'
 import type { Random } from '../engine/random.js'
@@ -24,12 +29,17 @@ import { type SessionMessage, Sessions } from './sessions.js'
 
 /** Heartbeat interval of the overlay's default timers. */
 const HEARTBEAT_MS = 1000
+const TRANSPORTS: Readonly<Record<string, Transports>> = { tcp: TRANSPORT_TCP, ws: TRANSPORT_WEBSOCKET }
+const transportsOf: TransportsOf = addresses => addresses.reduce((all, address) => all | TRANSPORTS[address], 0)
 /** Silence after which a neighbour counts as dead, by these timers. */
 const DEAD_MS = 4000
 
 export interface OverlayWiringOptions {
   /** Maximum number of tree neighbours. */
   readonly degree: number
+  /** Number of nodes that cannot be dialled, the last ones, and of those that they can dial, the first ones. */
+  readonly tabs: number
+  readonly tabHosts: number
   /** Virtual milliseconds between heartbeats. All timers of the overlay are scaled with it. */
   readonly heartbeat: number
   /** The nodes that each node has links to at the start. */
@@ -78,7 +88,10 @@ export class OverlayWiring implements Wiring {
     this.#checker = options.isChecked ? new OverlayChecker(this.#hosts, options.degree) : undefined
     this.#gossip = new Gossip(options.links, run.transport)
     this.#sessions = new Sessions(run.population, run.transport, options.keys, {
-      inbound: (node, dialler) => this.#event(node, (core, now) => core.inbound(now, dialler)),
+      inbound: (node, dialler) =>
+        this.#canDial(this.#nodeOf.get(dialler) as number, node)
+          ? this.#event(node, (core, now) => core.inbound(now, dialler))
+          : undefined,
       opened: (node, number) => this.#event(node, (core, now) => core.opened(now, number)),
       closed: (node, number) => this.#event(node, (core, now) => core.closed(now, number)),
       overlay: (node, number, bytes) => {
@@ -102,15 +115,43 @@ export class OverlayWiring implements Wiring {
   }
 
   started(node: number): void {
-    const { degree, keys, links, random } = this.#options
+    const { degree, keys, links, random, tabs, tabHosts } = this.#options
     const host = this.#hosts[node]
     const nodeRandom = random.fork(`${node} ${this.#run.population.lifetime(node)}`)
     this.#nodeOf.set(keys[node], node)
     this.#sessions.start(node)
-    host.core = new OverlayNode({ self: keys[node], degree, random: () => nodeRandom.next(), now: this.#clock })
+    host.core = new OverlayNode({
+      self: keys[node],
+      addresses: this.#addresses(node),
+      dials: this.#isTab(node) ? TRANSPORT_WEBSOCKET : ALL_TRANSPORTS,
+      ...(tabs > 0 && { transportsOf }),
+      degree,
+      random: () => nodeRandom.next(),
+      now: this.#clock
+    })
     if (this.#checker) host.view = host.core.view()
-    for (const link of links[node]) this.#event(node, (core, now) => core.candidate(now, keys[link]))
+    for (const link of links[node]) this.#introduce(node, link)
+    // Tabs know the addresses of the nodes that they can dial, whichever keys these have.
+    if (this.#isTab(node)) for (let to = 0; to < tabHosts; to++) this.#introduce(node, to)
+    else if (node < tabHosts) for (let tab = keys.length - tabs; tab < keys.length; tab++) this.#introduce(tab, node)
     this.#event(node, (core, now) => core.tick(now))
+  }
+
+  #introduce(node: number, peer: number): void {
+    this.#event(node, (core, now) => core.candidate(now, this.#options.keys[peer], this.#addresses(peer)))
+  }
+
+  #isTab(node: number): boolean {
+    return node >= this.#hosts.length - this.#options.tabs
+  }
+
+  #canDial(from: number, to: number): boolean {
+    return !this.#isTab(to) && (!this.#isTab(from) || to < this.#options.tabHosts)
+  }
+
+  #addresses(node: number): readonly string[] {
+    if (this.#options.tabs === 0 || this.#isTab(node)) return []
+    return node < this.#options.tabHosts ? ['tcp', 'ws'] : ['tcp']
   }
 
   stopped(node: number, cause: StopCause): void {

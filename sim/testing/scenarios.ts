@@ -74,6 +74,9 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
     const signed = scenario.seed % 3 > 0
-    return parseScenario({ batchMax, bounded, signed, ...scenario }, 'a drawn scenario')
+    const mostTabs = scenario.topology === 'overlay' ? Math.min(scenario.degree, scenario.nodes) - 1 : 0
+    const tabs = scenario.seed % 2 > 0 ? Math.min(1 + (scenario.seed % 5), mostTabs) : 0
+    const tabHosts = Math.min(1 + (scenario.seed % 3), scenario.nodes - tabs)
+    return parseScenario({ batchMax, bounded, signed, tabs, tabHosts, ...scenario }, 'a drawn scenario')
   })
 }

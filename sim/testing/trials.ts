@@ -36,9 +36,15 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   const faultFree = scenarios({ ...FAULT_FREE, ...fixed }).map((scenario): Trial => ({ scenario, faults: [] }))
   const faulty = fc.tuple(scenarios(fixed), looseSchedules).map(([scenario, schedule]): Trial => {
     const { nodes, inputs, interval, warmup } = scenario
-    return { scenario, faults: schedule({ nodes, until: warmup + (inputs / nodes) * interval }) }
+    const faults = schedule({ nodes, until: warmup + (inputs / nodes) * interval })
+    return { scenario, faults: faults.filter(fault => !isLossOfHost(fault, scenario)) }
   })
   return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
+}
+
+/** Whether a node that tabs can dial may stay away: then they cannot join. */
+function isLossOfHost(fault: Fault, { tabs, tabHosts }: Scenario): boolean {
+  return tabs > 0 && (fault.kind === 'leave' || fault.kind === 'join') && fault.node < tabHosts
 }
 
 /** Arbitrary of trials with up to three hostile nodes, which do different things. */
@@ -51,7 +57,15 @@ export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial
     const signers = scenario.signed ? scenario.seed % 4 : 0
     const thresholds = { jumpSigners: signers, wholeSigners: scenario.seed % 8 < 4 ? signers : 0 }
     const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where, from: 0 } as const
-    const all = { ...scenario, gate, ...thresholds, ...fixed, adversaries: { ...adversaries, ...fixed.adversaries } }
+    // A tab bans a hostile node, which may be the only one that it can dial.
+    const all = {
+      ...scenario,
+      gate,
+      tabs: 0,
+      ...thresholds,
+      ...fixed,
+      adversaries: { ...adversaries, ...fixed.adversaries }
+    }
     return { scenario: all, faults }
   })
 }

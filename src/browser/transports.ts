@@ -2,6 +2,8 @@
 import { webSockets } from '@libp2p/websockets'
 import type { DirectOptions, HostServices, ServiceOptions } from '../network/transports.js'
 
+export const dialsTcp: boolean = false
+
 export async function directTransports(_options: DirectOptions) {
   return [webSockets()]
 }

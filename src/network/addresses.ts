@@ -42,6 +42,15 @@ export function isWebSocket(address: Multiaddr): boolean {
   return address.getComponents().some(({ code }) => code === CODE_WS || code === CODE_WSS)
 }
 
+/** Whether an address needs WebSockets (`ws`) or TCP alone (`tcp`) to dial it; undefined if it is malformed. */
+export function transportOf(address: string): 'tcp' | 'ws' | undefined {
+  try {
+    return isWebSocket(parseAddress(address)) ? 'ws' : 'tcp'
+  } catch {
+    return undefined
+  }
+}
+
 /** The address with `/p2p/<peer>` appended unless it contains a peer id. */
 export function withPeer(address: Multiaddr, peer: string): string {
   return peerOf(address) === undefined ? address.encapsulate(`/p2p/${peer}`).toString() : address.toString()

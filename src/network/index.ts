@@ -1,4 +1,6 @@
 /** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
+export { dialsTcp } from '#transports'
+export { transportOf } from './addresses.js'
 export { diagnose } from './diagnosis.js'
 export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
 export { inNetworkWithId } from './hello.js'

@@ -9,6 +9,9 @@ import type { Libp2pOptions } from 'libp2p'
 import type { Limits } from './limits.js'
 import type { WebSocketUpgrades } from './upgrades.js'
 
+/** Whether this platform dials TCP; otherwise only WebSockets. */
+export const dialsTcp: boolean = true
+
 /** mDNS service name. */
 const mdnsService = '_admb._udp.local'
 

@@ -2,26 +2,30 @@
  * The accepting side of a join: a JOIN is accepted, redirected or refused. Labels are compared again here, because the
  * joining peer may have dialled with outdated information.
  */
+import type { Child } from './children.js'
 import type { SessionId } from './effects.js'
 import { type Contact, isOlder, type Label, type PeerKey } from './label.js'
 import type { Join, RefuseReason } from './messages.js'
-import { becomeRoot, ownPath } from './relabelling.js'
+import { ALL_TRANSPORTS, type Transports } from './reachability.js'
+import { becomeRoot, becomeYounger, ownPath } from './relabelling.js'
 import type { State } from './state.js'
 import { MAX_PATH } from './wire.js'
 
 /** Handles a JOIN; returns false if it violates the protocol. */
 export function onJoin(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): boolean {
-  const { label, addresses } = message
+  const { label } = message
   if (label.root !== peer) return false
   dropStale(state, now, peer, label)
   state.inbound.delete(session)
   // The joining peer may be the root of an older tree fragment that this node can join.
-  state.book.recordLabel(now, label, addresses)
+  const isReachable = state.settings.transportsOf(message.addresses) !== 0
+  if (isReachable) state.book.recordLabel(now, label, message.addresses)
   if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
-  else if (state.isOverloaded(now)) shed(state, session)
-  else if (state.children.full) redirect(state, session, state.children.redirectTarget())
-  else accept(state, now, session, peer, addresses)
+  else if (state.isOverloaded(now)) passOn(state, session, state.children.redirectSlot(dialsOf(message)))
+  else if (!state.children.full) accept(state, now, session, peer, message)
+  else if (message.dials === undefined) onFull(state, now, session, peer, message)
+  else onFullForLimited(state, now, session, peer, message)
   return true
 }
 
@@ -42,28 +46,72 @@ function dropStale(state: State, now: number, peer: PeerKey, label: Label): void
   }
 }
 
-function accept(state: State, now: number, session: SessionId, peer: PeerKey, addresses: readonly string[]): void {
+function accept(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): void {
   if (state.attempt?.peer === peer) {
     // Both dialled at once. Labels are ordered, so only this direction is legal. There is one session per pair.
     state.closeWithBye(state.attempt.session, 'unneeded')
     state.attempt = undefined
   }
   const times = { since: now, lastReceived: now, roundTrip: 0 }
-  state.children.add({ session, peer, addresses, ...times, summary: undefined, redirected: 0 })
+  const { addresses } = message
+  state.children.add({ session, peer, addresses, dials: dialsOf(message), ...times, summary: undefined, redirected: 0 })
   state.send(session, { kind: 'accept', label: state.label, path: ownPath(state) })
   state.push({ kind: 'edge-up', session, peer })
   state.summaryChanged(now)
 }
 
-/** An overloaded node passes the peer on to a free slot below it, if there is one. */
-function shed(state: State, session: SessionId): void {
-  const slot = state.children.redirectSlot()
-  if (slot === undefined) refuse(state, session, 'busy')
-  else redirect(state, session, slot)
+/**
+ * A full node passes a peer that can dial everything to a child. A root below which no slot is left, as its leaves are peers that
+ * nobody can dial, yields instead: it joins the peer, by the edge that is reserved for a parent. If it has just done so in vain, the
+ * peer takes the place of a child that nobody can dial.
+ */
+function onFull(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): void {
+  const dials = dialsOf(message)
+  const slot = state.children.redirectSlot(dials)
+  const mayYield = state.isRoot && !state.freeze && !state.attempt && !state.isLate
+  if (slot === undefined && mayYield && state.settings.transportsOf(message.addresses) !== 0) {
+    if (now - state.movedAt >= state.settings.timers.moveHold && becomeYounger(state, now, message.label)) {
+      state.movedAt = now
+      refuse(state, session, 'younger')
+      return
+    }
+    const child = state.children.unreachable()
+    if (child !== undefined) {
+      replace(state, now, child, session, peer, message)
+      return
+    }
+  }
+  passOn(state, session, slot ?? state.children.redirectTarget(dials))
 }
 
-function redirect(state: State, session: SessionId, target: Contact | undefined): void {
-  if (target === undefined) return
+/**
+ * A full node passes a peer that can dial only some transports to a slot that it can dial, or else makes room for it: a child that
+ * can dial everything moves elsewhere.
+ */
+function onFullForLimited(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): void {
+  const slot = state.children.redirectSlot(dialsOf(message))
+  const child = slot === undefined ? state.children.movable() : undefined
+  if (child !== undefined) replace(state, now, child, session, peer, message)
+  else passOn(state, session, slot ?? state.children.redirectTarget(dialsOf(message)))
+}
+
+/** The peer takes the place of a child, which becomes a root and joins another peer. */
+function replace(state: State, now: number, child: Child, session: SessionId, peer: PeerKey, message: Join): void {
+  state.closeWithBye(child.session, 'moving')
+  state.dropChild(now, child.session, 'moving')
+  accept(state, now, session, peer, message)
+}
+
+function dialsOf({ dials = ALL_TRANSPORTS }: Join): Transports {
+  return dials
+}
+
+/** Redirects the peer; without a target it is refused and asks again later. */
+function passOn(state: State, session: SessionId, target: Contact | undefined): void {
+  if (target === undefined) {
+    refuse(state, session, 'busy')
+    return
+  }
   const { peer, addresses } = target
   state.send(session, { kind: 'redirect', contact: { peer, addresses } })
   state.push({ kind: 'close', session, reason: 'redirected' })

@@ -5,12 +5,15 @@
 import type { SessionId } from './effects.js'
 import type { Contact, PeerKey } from './label.js'
 import type { Slot, Summary } from './messages.js'
+import { ALL_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
 import { MAX_PATH, MAX_SUBTREE } from './wire.js'
 
 export interface Child {
   readonly session: SessionId
   readonly peer: PeerKey
   readonly addresses: readonly string[]
+  /** Transports that it can dial. */
+  readonly dials: Transports
   /** When the edge was created, and when the last message arrived. */
   readonly since: number
   lastReceived: number
@@ -32,10 +35,12 @@ export interface Imbalance {
 export class ChildTable {
   readonly #children = new Map<SessionId, Child>()
   readonly #capacity: number
+  readonly #transportsOf: TransportsOf
 
   /** @param capacity degree − 1: one edge is reserved for the parent. */
-  constructor(capacity: number) {
+  constructor(capacity: number, transportsOf: TransportsOf) {
     this.#capacity = capacity
+    this.#transportsOf = transportsOf
   }
 
   get size(): number {
@@ -70,27 +75,70 @@ export class ChildTable {
   /**
    * Target of the redirection of a joining peer, which is then counted as redirected: the child with the nearest free slot, then
    * the one with the smallest subtree, including redirected peers. The first peer after an UP is redirected to the reported slot,
-   * which saves intermediate hops. Further peers are redirected to the child, whose information is newer.
+   * which saves intermediate hops. Further peers are redirected to the child, whose information is newer. Undefined if the
+   * joining peer cannot dial any of them.
+   * @param dials transports of the joining peer
    */
-  redirectTarget(): Contact | undefined {
-    const child = this.#redirectChild()
+  redirectTarget(dials: Transports): Contact | undefined {
+    const child = this.#redirectChild(dials)
     if (child === undefined) return undefined
     child.redirected += 1
-    return (child.redirected === 1 ? slotOf(child)?.contact : undefined) ?? child
+    const slot = this.#slotFor(child, dials)?.contact
+    return slot !== undefined && (child.redirected === 1 || !this.#isDialable(child, dials)) ? slot : child
   }
 
   /** The same, but undefined unless a child has reported a free slot, or has not reported yet. */
-  redirectSlot(): Contact | undefined {
-    const child = this.#redirectChild()
-    return child && slotOf(child) ? this.redirectTarget() : undefined
+  redirectSlot(dials: Transports): Contact | undefined {
+    const child = this.#redirectChild(dials)
+    return child && this.#slotFor(child, dials) ? this.redirectTarget(dials) : undefined
   }
 
-  #redirectChild(): Child | undefined {
+  /**
+   * The child that makes room for a peer that cannot be passed on: the one with the smallest subtree among those that can dial
+   * everything and for which a slot remains, below it or below another child.
+   */
+  movable(): Child | undefined {
+    const children = [...this.#children.values()]
+    if (children.every(child => this.#slotOf(child) === undefined)) return undefined
+    let best: Child | undefined
+    for (const child of children) {
+      if (child.dials !== ALL_TRANSPORTS) continue
+      if (best === undefined || (child.summary?.size ?? 1) < (best.summary?.size ?? 1)) best = child
+    }
+    return best
+  }
+
+  /** A child that no peer can dial. */
+  unreachable(): Child | undefined {
+    for (const child of this.#children.values()) if (this.#transportsOf(child.addresses) === 0) return child
+    return undefined
+  }
+
+  #isDialable({ addresses }: { readonly addresses: readonly string[] }, dials: Transports): boolean {
+    return (this.#transportsOf(addresses) & dials) !== 0
+  }
+
+  /** The reported slot of a child if it can be dialled. */
+  #slotFor(child: Child, dials: Transports): Slot | undefined {
+    const slot = this.#slotOf(child)
+    return slot && this.#isDialable(slot.contact, dials) ? slot : undefined
+  }
+
+  /** A child that has not reported yet has most likely just joined and has free slots. */
+  #slotOf(child: Child): Slot | undefined {
+    if (child.summary !== undefined) return child.summary.slot
+    const { peer, addresses } = child
+    return this.#transportsOf(addresses) === 0 ? undefined : { distance: 0, contact: { peer, addresses } }
+  }
+
+  #redirectChild(dials: Transports): Child | undefined {
     let best: Child | undefined
     let bestDistance = 0
     let bestSize = 0
     for (const child of this.#children.values()) {
-      const distance = (slotOf(child)?.distance ?? MAX_PATH) + Math.floor(child.redirected / this.#capacity)
+      const slot = this.#slotFor(child, dials)
+      if (slot === undefined && !this.#isDialable(child, dials)) continue
+      const distance = (slot?.distance ?? MAX_PATH) + Math.floor(child.redirected / this.#capacity)
       const size = (child.summary?.size ?? 1) + child.redirected
       if (best === undefined || distance < bestDistance || (distance === bestDistance && size < bestSize)) {
         best = child
@@ -105,11 +153,11 @@ export class ChildTable {
   summary(self: Contact, accepts = true): Summary {
     let size = 1
     let height = 0
-    let slot: Slot | undefined = this.full || !accepts ? undefined : { distance: 0, contact: self }
+    let slot = accepts ? this.#ownSlot(self) : undefined
     for (const child of this.#children.values()) {
       size += child.summary?.size ?? 1
       height = Math.max(height, 1 + (child.summary?.height ?? 0))
-      const below = slotOf(child)
+      const below = this.#slotOf(child)
       if (
         below !== undefined &&
         below.distance < MAX_PATH &&
@@ -139,24 +187,23 @@ export class ChildTable {
     return worst
   }
 
+  /** A free place of this node, unless no peer can dial it. */
+  #ownSlot(self: Contact): Slot | undefined {
+    return this.full || this.#transportsOf(self.addresses) === 0 ? undefined : { distance: 0, contact: self }
+  }
+
   #slotOutside(branch: Child, self: Contact): Slot | undefined {
-    if (!this.full) return { distance: 0, contact: self }
+    const own = this.#ownSlot(self)
+    if (own !== undefined) return own
     let best: Slot | undefined
     for (const child of this.#children.values()) {
-      const slot = child === branch ? undefined : slotOf(child)
+      const slot = child === branch ? undefined : this.#slotOf(child)
       if (slot !== undefined && (best === undefined || slot.distance + 1 < best.distance)) {
         best = { distance: slot.distance + 1, contact: slot.contact }
       }
     }
     return best
   }
-}
-
-/** A child that has not reported yet has most likely just joined and has free slots. */
-function slotOf(child: Child): Slot | undefined {
-  return child.summary === undefined
-    ? { distance: 0, contact: { peer: child.peer, addresses: child.addresses } }
-    : child.summary.slot
 }
 
 export function sameSummary(a: Summary | undefined, b: Summary): boolean {

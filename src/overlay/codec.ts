@@ -2,7 +2,8 @@
  * Encoding of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that does not depend on
  * state; the node checks which messages a peer may send.
  */
-import { type Beacon, BYE_REASONS, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
+import { type Beacon, BYE_REASONS, type Join, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
+import { ALL_TRANSPORTS } from './reachability.js'
 import { MAX_PATH, MAX_SUBTREE, OverlayMessageError, Reader, Writer } from './wire.js'
 
 /** First byte of every message and beacon. */
@@ -34,6 +35,7 @@ export function encodeMessage(message: OverlayMessage): Uint8Array {
     case 'join':
       out.label(message.label)
       out.addresses(message.addresses)
+      if (message.dials !== undefined) out.byte(message.dials)
       break
     case 'accept':
     case 'label':
@@ -111,7 +113,7 @@ function open(bytes: Uint8Array): Reader {
 function readMessage(input: Reader, kind: OverlayMessage['kind']): OverlayMessage {
   switch (kind) {
     case 'join':
-      return { kind, label: input.label(), addresses: input.addresses() }
+      return readJoin(input)
     case 'accept':
     case 'label':
     case 'freeze':
@@ -137,6 +139,15 @@ function readMessage(input: Reader, kind: OverlayMessage['kind']): OverlayMessag
     default:
       return kind satisfies never
   }
+}
+
+/** Peers that can dial everything leave the last byte out. */
+function readJoin(input: Reader): Join {
+  const join: Join = { kind: 'join', label: input.label(), addresses: input.addresses() }
+  if (input.isAtEnd) return join
+  const dials = input.byte('transports')
+  if (dials === ALL_TRANSPORTS) throw new OverlayMessageError('transports are not in their shortest form')
+  return { ...join, dials }
 }
 
 function writeSummary(out: Writer, { size, height, slot }: Summary): void {

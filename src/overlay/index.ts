@@ -14,5 +14,12 @@ export { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './la
 export type { Beacon, OverlayMessage } from './messages.js'
 export { OverlayNode, type OverlayView } from './node.js'
 export { DEFAULT_LIMITS, DEFAULT_TIMERS, OverlayOptionError, type OverlayOptions } from './options.js'
+export {
+  ALL_TRANSPORTS,
+  TRANSPORT_TCP,
+  TRANSPORT_WEBSOCKET,
+  type Transports,
+  type TransportsOf
+} from './reachability.js'
 export type { Neighbour } from './sessions.js'
 export { OverlayMessageError } from './wire.js'

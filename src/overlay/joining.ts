@@ -4,7 +4,8 @@
  */
 import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
 import type { Accept, Redirect, Refuse } from './messages.js'
-import { closesCycle, isPathFrom, relabel } from './relabelling.js'
+import { ALL_TRANSPORTS } from './reachability.js'
+import { becomeYounger, closesCycle, isPathFrom, relabel } from './relabelling.js'
 import type { Attempt, State } from './state.js'
 
 /** Starts an attempt if the node may join and there is a peer to ask. */
@@ -41,7 +42,9 @@ function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: num
 
 /** The session of the attempt is open: sends JOIN. */
 export function onOpened(state: State, attempt: Attempt): void {
-  state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses })
+  const { dials } = state.settings
+  const limit = dials === ALL_TRANSPORTS ? undefined : { dials }
+  state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses, ...limit })
 }
 
 /** The attempt failed; its session has ended or been closed. */
@@ -105,6 +108,8 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
     state.book.addCandidate(label.root, rootAddresses)
     state.book.recordLabel(now, label, rootAddresses)
   }
+  // The refuser cannot join a peer that it cannot dial.
+  if (!same && !state.isReachable && isOlder(state.label, label)) becomeYounger(state, now, label)
   if (isOlder(label, state.label)) {
     state.book.joinFailed(now, attempt.peer)
   } else {

@@ -3,6 +3,7 @@
  * byte layout.
  */
 import type { Contact, Label } from './label.js'
+import type { Transports } from './reachability.js'
 
 /** Why a JOIN was refused: the acceptor's label is not older, its tree is too deep, or its machine is overloaded. */
 export const REFUSE_REASONS = ['younger', 'depth', 'busy'] as const
@@ -39,6 +40,8 @@ export interface Join {
   readonly kind: 'join'
   readonly label: Label
   readonly addresses: readonly string[]
+  /** Transports that the sender can dial. @default all */
+  readonly dials?: Transports
 }
 
 /** The sender is now the receiver's parent. `path` runs from the root to the sender, both included. */

@@ -179,7 +179,7 @@ export class OverlayNode {
     } else if (now >= state.summaryAt) state.sendSummary(now)
     if (now >= state.beaconAt) {
       state.beaconAt = now + timers.beacon * (0.5 + random())
-      if (state.isRoot && !state.book.knowsOlder(now, state.label)) {
+      if (state.isRoot && state.isReachable && !state.book.knowsOlder(now, state.label)) {
         state.beaconSentAt = now
         state.push({ kind: 'beacon', beacon: { label: state.label, addresses: state.self.addresses } })
       }

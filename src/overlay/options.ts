@@ -3,6 +3,7 @@
  */
 import { CodedError } from '../base/errors.js'
 import type { PeerKey } from './label.js'
+import { ALL_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
 import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './wire.js'
 
 /** An option of `OverlayNode` is out of range. */
@@ -44,6 +45,10 @@ export interface OverlayOptions {
   readonly self: PeerKey
   /** Addresses of this peer: at most 8 of at most 255 characters. Default: none. See `setAddresses`. */
   readonly addresses?: readonly string[]
+  /** Transports that this peer can dial. @default all */
+  readonly dials?: Transports
+  /** The transports of a peer's addresses. Must not change. @default all, whatever the addresses are */
+  readonly transportsOf?: TransportsOf
   /**
    * Maximum number of tree neighbours, 2 to 255: one parent, the rest children. With 2 the tree is a path, so its depth limit
    * of 255 limits the number of peers.
@@ -75,6 +80,8 @@ export const DEFAULT_LIMITS: OverlayLimits = { knownPeers: 256, inbound: 32, hop
 export interface OverlaySettings {
   readonly self: PeerKey
   readonly degree: number
+  readonly dials: Transports
+  readonly transportsOf: TransportsOf
   readonly random: () => number
   readonly timers: OverlayTimers
   readonly limits: OverlayLimits
@@ -82,7 +89,7 @@ export interface OverlaySettings {
 
 /** @throws {OverlayOptionError} naming the first option that is out of range. */
 export function applyDefaults(options: OverlayOptions): OverlaySettings {
-  const { self, degree = 4, random } = options
+  const { self, degree = 4, random, dials = ALL_TRANSPORTS, transportsOf = () => ALL_TRANSPORTS } = options
   const timers = { ...DEFAULT_TIMERS, ...options.timers }
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   if (!isPlainText(self, MAX_KEY_LENGTH)) {
@@ -90,6 +97,9 @@ export function applyDefaults(options: OverlayOptions): OverlaySettings {
   }
   if (!Number.isInteger(degree) || degree < 2 || degree > 255) {
     throw new OverlayOptionError(`degree must be an integer from 2 to 255, not ${degree}`)
+  }
+  if (!Number.isInteger(dials) || dials < 0 || dials > ALL_TRANSPORTS) {
+    throw new OverlayOptionError(`dials must be an integer from 0 to ${ALL_TRANSPORTS}, not ${dials}`)
   }
   if (!Number.isFinite(options.now) || options.now < 0) {
     throw new OverlayOptionError(`now must be milliseconds since the Unix epoch, not ${options.now}`)
@@ -107,7 +117,7 @@ export function applyDefaults(options: OverlayOptions): OverlaySettings {
   if (timers.dead <= timers.heartbeat) {
     throw new OverlayOptionError(`timers.dead (${timers.dead}) must exceed timers.heartbeat (${timers.heartbeat})`)
   }
-  return { self, degree, random, timers, limits }
+  return { self, degree, dials, transportsOf, random, timers, limits }
 }
 
 /** The first eight addresses that fit the wire format. */

@@ -45,6 +45,18 @@ export function becomeRoot(state: State, now: number, reason: EdgeEnd, hints: re
   relabel(state, now, { createdAt: Math.max(Math.floor(now), state.label.createdAt + 1), root: self }, 'freeze')
 }
 
+/**
+ * A root without an attempt takes a label that is younger than `label`, so that it may join that fragment.
+ * @returns false if there is no such label
+ */
+export function becomeYounger(state: State, now: number, label: Label): boolean {
+  const createdAt = Math.max(Math.floor(now), state.label.createdAt + 1, label.createdAt + 1)
+  if (createdAt > MAX_CREATED_AT) return false
+  state.book.resetRefusals()
+  relabel(state, now, { createdAt, root: state.settings.self }, 'freeze')
+  return true
+}
+
 /** Adopts a label and forwards it to all children as LABEL or FREEZE. */
 export function relabel(state: State, now: number, label: Label, kind: 'label' | 'freeze'): void {
   state.label = label

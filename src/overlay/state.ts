@@ -76,8 +76,8 @@ export class State {
 
   constructor(options: OverlayOptions) {
     this.settings = applyDefaults(options)
-    const { self, degree, timers, limits, random } = this.settings
-    this.children = new ChildTable(degree - 1)
+    const { self, degree, transportsOf, timers, limits, random } = this.settings
+    this.children = new ChildTable(degree - 1, transportsOf)
     this.book = new PeerBook(timers, limits.knownPeers, random)
     this.self = { peer: self, addresses: encodableAddresses(options.addresses ?? []) }
     this.begin(options.now)
@@ -104,6 +104,11 @@ export class State {
 
   get isRoot(): boolean {
     return this.parent === undefined
+  }
+
+  /** Whether any peer can dial this node. */
+  get isReachable(): boolean {
+    return this.settings.transportsOf(this.self.addresses) !== 0
   }
 
   /** When a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */

@@ -2,17 +2,27 @@
  * Runs the overlay state machine on a network: its effects become dials, control messages and beacons, and reports of the network
  * become its events. The peer receives the tree edges that open and close, and their frames.
  */
-import { type Log, type Network, type PeerTarget, type Session, UnreachablePeerError } from '../network/index.js'
 import {
+  dialsTcp,
+  type Log,
+  type Network,
+  type PeerTarget,
+  type Session,
+  UnreachablePeerError
+} from '../network/index.js'
+import {
+  ALL_TRANSPORTS,
   decodeBeacon,
   decodeMessage,
   type Effect,
   encodeBeacon,
   encodeMessage,
   OverlayNode,
-  type OverlayView
+  type OverlayView,
+  TRANSPORT_WEBSOCKET
 } from '../overlay/index.js'
 import { OverlayClock } from './overlay-clock.js'
+import { oneOfEachFirst, transportsOf } from './reachability.js'
 
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
@@ -50,6 +60,8 @@ export class Edges {
   /** The last error of each peer, so that the same error is logged once. */
   readonly #lastErrors = new Map<string, string>()
   readonly #clock = new OverlayClock()
+  /** Those that the overlay knows. */
+  #addresses: readonly string[] | undefined
   #timer: NodeJS.Timeout | undefined
   /** When it runs. */
   #due = Number.POSITIVE_INFINITY
@@ -58,8 +70,15 @@ export class Edges {
   constructor(options: EdgesOptions) {
     this.#options = options
     const { network, degree } = options
-    const addresses = network.addresses
-    this.#overlay = new OverlayNode({ self: network.id, addresses, degree, random: Math.random, now: this.#clock.now })
+    this.#overlay = new OverlayNode({
+      self: network.id,
+      addresses: oneOfEachFirst(network.addresses),
+      dials: dialsTcp ? ALL_TRANSPORTS : TRANSPORT_WEBSOCKET,
+      transportsOf,
+      degree,
+      random: Math.random,
+      now: this.#clock.now
+    })
     network.onSession(session => this.#inbound(session))
     this.#flushEffects()
   }
@@ -75,7 +94,7 @@ export class Edges {
 
   /** Adds a peer that this one may join. */
   candidate({ id, addresses }: { readonly id: string; readonly addresses: readonly string[] }): void {
-    this.#overlay.setAddresses(this.#options.network.addresses)
+    this.#refreshAddresses()
     this.#overlay.candidate(this.#now(), id, addresses)
     this.#flushEffects()
   }
@@ -168,6 +187,14 @@ export class Edges {
     return now
   }
 
+  /** Addresses appear when HTTP listens, or a relay accepts this peer. */
+  #refreshAddresses(): void {
+    const { addresses } = this.#options.network
+    if (addresses === this.#addresses) return
+    this.#addresses = addresses
+    this.#overlay.setAddresses(oneOfEachFirst(addresses))
+  }
+
   #inbound(session: Session): void {
     const number = this.#stopped ? undefined : this.#overlay.inbound(this.#now(), session.peer)
     if (number === undefined) session.close('no further sessions are accepted now')
@@ -252,6 +279,7 @@ export class Edges {
 
   #run(): void {
     this.#clock.ran(this.#due)
+    this.#refreshAddresses()
     this.#overlay.tick(this.#now())
     this.#flushEffects()
   }

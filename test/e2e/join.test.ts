@@ -146,6 +146,32 @@ describe('the join page', function () {
     await page.context().close()
   })
 
+  it('joins a peer whose places are taken by peers that listen on TCP only', async () => {
+    await peer.stop()
+    peer = await start('--degree', '2', '--passes', '100', '--batch', '32')
+    const [address] = peer.latest.addresses.filter(one => !one.includes('/ws'))
+    const others = await Promise.all(
+      ['second', 'third'].map(name =>
+        processes.start('--data', 'digits', '--batch', '32', '--degree', '2', '--name', name, '--peer', address).ready()
+      )
+    )
+    const links = async () => {
+      const statuses = await Promise.all([peer, ...others].map(one => one.fetchStatus()))
+      return statuses.flatMap(({ neighbours }) => neighbours)
+    }
+    await shown('a path of three', async () => (await links()).length === 4)
+    const { page } = await visit('tab 5')
+    await press(page, 'Join and learn')
+    await joined(page)
+    await shown('a path of four with the tab', async () => {
+      const tab = (await row('tab 5'))?.id
+      const all = await links()
+      return tab !== undefined && all.length === 5 && all.filter(id => id === tab).length === 1
+    })
+    await page.context().close()
+    await Promise.all(others.map(one => one.stop()))
+  })
+
   it('learns rows of a file and typed rows, and says which it refuses', async () => {
     await peer.stop()
     peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1')

@@ -28,6 +28,7 @@ const summary = record({
 const kind = <const K extends string>(name: K) => fc.constant(name)
 const message: fc.Arbitrary<OverlayMessage> = fc.oneof(
   record({ kind: kind('join'), label, addresses }),
+  record({ kind: kind('join'), label, addresses, dials: fc.nat(254) }),
   record({ kind: fc.constantFrom('accept' as const, 'label' as const, 'freeze' as const), label, path }),
   record({ kind: kind('redirect'), contact }),
   record({
@@ -54,6 +55,9 @@ describe('overlay codec', () => {
     const root = { createdAt: 300, root: 'ab' }
     const join = encodeMessage({ kind: 'join', label: root, addresses: ['/x'] })
     assert.deepEqual([...join], [1, 0, 0xac, 2, 2, 97, 98, 1, 2, 47, 120])
+    const limited = encodeMessage({ kind: 'join', label: root, addresses: [], dials: 2 })
+    assert.deepEqual([...limited], [1, 0, 0xac, 2, 2, 97, 98, 0, 2])
+    assert.throws(() => decodeMessage(limited.with(-1, 255)), /transports/)
     assert.deepEqual([...encodeMessage({ kind: 'heartbeat' })], [1, 8])
     assert.deepEqual([...encodeMessage({ kind: 'bye', reason: 'moving' })], [1, 10, 2])
   })

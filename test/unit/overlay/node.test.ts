@@ -1,6 +1,14 @@
 /** The rules of the tree protocol, on single nodes. */
 import assert from 'node:assert/strict'
-import { type Contact, type Effect, type Label, type OverlayMessage, OverlayNode } from '../../../src/overlay/index.js'
+import {
+  type Contact,
+  type Effect,
+  type Label,
+  type OverlayMessage,
+  OverlayNode,
+  TRANSPORT_TCP,
+  TRANSPORT_WEBSOCKET
+} from '../../../src/overlay/index.js'
 
 const T0 = 1_000_000
 const make = (self = 'me', more: Partial<ConstructorParameters<typeof OverlayNode>[0]> = {}): OverlayNode =>
@@ -379,6 +387,7 @@ describe('overlay node: moving, leaving, options', () => {
     const wrong = (more: object, what: RegExp): void => {
       assert.throws(() => make('me', more), { name: 'OverlayOptionError', message: what })
     }
+    wrong({ dials: 256 }, /dials must be an integer from 0 to 255, not 256/)
     wrong({ degree: 1 }, /degree must be an integer from 2 to 255, not 1/)
     wrong({ self: 'a b' }, /self must be/)
     wrong({ now: Number.NaN }, /now must be/)
@@ -463,5 +472,82 @@ describe('overlay node: leaving and returning', () => {
     node.opened(T0 + 20_000, open.session)
     node.receive(T0 + 20_000, open.session, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
     assert.equal(node.view().parent?.peer, 'dad')
+  })
+})
+
+describe('overlay node: peers that can dial or be dialled by some transports only', () => {
+  const transportsOf = (addresses: readonly string[]) =>
+    addresses.reduce((all, address) => all | (address.startsWith('/ws') ? TRANSPORT_WEBSOCKET : TRANSPORT_TCP), 0)
+  const full = (degree: number) => make('me', { degree, transportsOf })
+  /** `peer` sends JOIN with its addresses; a tab has none and dials WebSockets only. */
+  const ask = (node: OverlayNode, now: number, peer: string, ...addresses: string[]): Effect[] => {
+    const session = node.inbound(now, peer) as number
+    const dials = addresses.length === 0 ? { dials: TRANSPORT_WEBSOCKET } : undefined
+    node.receive(now, session, { kind: 'join', label: label(T0 + 1, peer), addresses, ...dials })
+    return node.takeEffects()
+  }
+  const childrenOf = (node: OverlayNode) => node.view().children.map(({ peer }) => peer)
+
+  it('redirects a tab to a child that listens on WebSockets', () => {
+    const node = full(3)
+    ask(node, T0, 'a', '/tcp/a')
+    ask(node, T0, 'b', '/tcp/b', '/ws/b')
+    for (const tab of ['tab', 'next']) {
+      const redirect = { kind: 'redirect', contact: { peer: 'b', addresses: ['/tcp/b', '/ws/b'] } }
+      assert.deepEqual(sent(ask(node, T0, tab)), [redirect])
+    }
+  })
+
+  it('makes room for a tab that can dial no child', () => {
+    const node = full(3)
+    ask(node, T0, 'a', '/tcp/a')
+    ask(node, T0, 'b', '/tcp/b')
+    assert.deepEqual(kinds(ask(node, T0, 'tab')), ['bye', 'close', 'edge-down', 'accept', 'edge-up'])
+    assert.deepEqual(childrenOf(node), ['b', 'tab'])
+    assert.deepEqual(sent(ask(node, T0, 'a', '/tcp/a')), [
+      { kind: 'redirect', contact: { peer: 'b', addresses: ['/tcp/b'] } }
+    ])
+  })
+
+  it('yields as a root whose children cannot be dialled, and drops one of them if that was in vain', () => {
+    const node = full(3)
+    ask(node, T0, 'tab')
+    ask(node, T0, 'tab2')
+    const now = T0 + 20_000
+    for (const kid of node.view().children) node.bytesReceived(now, kid.session, 0)
+    const [, , refusal] = sent(ask(node, now, 'a', '/tcp/a'))
+    assert.deepEqual(refusal, { kind: 'refuse', reason: 'younger', label: label(now, 'me'), rootAddresses: ['/me'] })
+    for (const { session } of node.view().children)
+      node.receive(now, session, { kind: 'frozen', label: label(now, 'me') })
+    const [open] = node.takeEffects()
+    assert.equal(open?.kind === 'open' && open.peer, 'a')
+    node.closed(now, open?.kind === 'open' ? open.session : 0)
+    node.takeEffects()
+    const session = node.inbound(now, 'b') as number
+    node.receive(now, session, { kind: 'join', label: label(now + 1, 'b'), addresses: ['/tcp/b'] })
+    assert.deepEqual(childrenOf(node), ['tab2', 'b'])
+  })
+
+  it('refuses a tab without a place for it or for the child that would move', () => {
+    const node = full(2)
+    ask(node, T0, 'tab')
+    const [refusal] = sent(ask(node, T0, 'tab2'))
+    assert.equal(refusal.kind === 'refuse' && refusal.reason, 'busy')
+  })
+
+  it('as a tab, takes a label younger than that of the peer that refuses it', () => {
+    const tab = make('tab', { addresses: [], dials: TRANSPORT_WEBSOCKET, transportsOf })
+    tab.candidate(T0, 'dad', ['/ws/dad'])
+    tab.opened(T0, 1)
+    const joined = sent(tab.takeEffects())
+    assert.deepEqual(joined, [{ kind: 'join', label: label(T0, 'tab'), addresses: [], dials: TRANSPORT_WEBSOCKET }])
+    tab.receive(T0, 1, { kind: 'refuse', reason: 'younger', label: label(T0 + 50, 'dad'), rootAddresses: ['/ws/dad'] })
+    assert.deepEqual(tab.view().label, label(T0 + 51, 'tab'))
+    assert.deepEqual(tab.view().subtree.slot, undefined)
+    tab.tick(T0 + 8000)
+    assert.deepEqual(
+      kinds(tab.takeEffects()).filter(kind => kind === 'open' || kind === 'beacon'),
+      ['open']
+    )
   })
 })
