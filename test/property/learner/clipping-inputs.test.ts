@@ -7,23 +7,25 @@ import { examplesOf } from '../../support/learner/rows.js'
 const dimension = 6
 const value = fc.oneof(fc.double({ min: -2, max: 2, noNaN: true }), fc.double({ min: -1e6, max: 1e6, noNaN: true }))
 const float = value.map(Math.fround)
+/** Gradients of such numbers are not refused as too large. */
+const moderate = fc.double({ min: -1e3, max: 1e3, noNaN: true }).map(Math.fround)
 
 for (const model of ['logistic', 'hinge', 'linear', 'softmax'] as const) {
   const classes = model === 'softmax' ? 3 : undefined
   const length = dimension * (classes ?? 1)
-  const input = fc.record({
-    label: model === 'linear' ? float : fc.nat({ max: (classes ?? 2) - 1 }),
-    // Features may repeat.
-    features: fc.array(fc.tuple(fc.nat({ max: dimension - 1 }), float), { maxLength: 9 }),
-    weight: fc.float({ min: 0, max: 100, noNaN: true })
-  })
-  const weights = fc.array(float, { minLength: length, maxLength: length }).map(numbers => [Float32Array.from(numbers)])
+  const feature = fc.nat({ max: dimension - 1 })
+  const label = model === 'linear' ? float : fc.nat({ max: (classes ?? 2) - 1 })
+  const weight = fc.float({ min: 0, max: 100, noNaN: true })
+  const weights = (number: fc.Arbitrary<number>) =>
+    fc.array(number, { minLength: length, maxLength: length }).map(numbers => [Float32Array.from(numbers)])
   const limit = fc.double({ min: 1e-3, max: 10, noNaN: true })
 
   describe(`clipping of inputs, model ${model}`, () => {
     it('bounds the gradient of each input', () => {
+      const features = fc.array(fc.tuple(feature, float), { maxLength: 9 })
+      const repeating = fc.record({ label, features, weight })
       fc.assert(
-        fc.property(input, weights, limit, (row, parameters, clip) => {
+        fc.property(repeating, weights(float), limit, (row, parameters, clip) => {
           const sum = [new Float32Array(length)]
           const learner = createLearner({ model, dimension, classes, clip })
           learner.addGradient(parameters, examplesOf([row]), 0, 1, sum)
@@ -34,25 +36,18 @@ for (const model of ['logistic', 'hinge', 'linear', 'softmax'] as const) {
     })
 
     it('changes the length of a gradient only, and only if it is too large', () => {
+      const features = fc.uniqueArray(fc.tuple(feature, moderate), { selector: ([index]) => index })
+      const input = fc.record({ label, features, weight })
       fc.assert(
-        fc.property(input, weights, limit, (row, parameters, clip) => {
+        fc.property(input, weights(moderate), limit, (row, parameters, clip) => {
           const [clipped, plain] = [clip, undefined].map(limit => {
             const sum = [new Float32Array(length)]
-            createLearner({ model, dimension, classes, clip: limit }).addGradient(
-              parameters,
-              examplesOf([row]),
-              0,
-              1,
-              sum
-            )
+            const learner = createLearner({ model, dimension, classes, clip: limit })
+            learner.addGradient(parameters, examplesOf([row]), 0, 1, sum)
             return sum[0]
           })
           const norm = Math.hypot(...plain)
-          const isRepeated = new Set(row.features.map(([feature]) => feature)).size < row.features.length
-          const factor = isRepeated && norm > 0 ? Math.hypot(...clipped) / norm : Math.min(1, clip / norm)
-          assert.ok(factor <= 1 + 1e-6)
-          const largest = row.features.reduce((most, [, x]) => Math.max(most, Math.abs(x)), 0)
-          if (isRepeated || norm === 0 || largest > 1e3) return
+          const factor = norm > clip ? clip / norm : 1
           for (const [i, element] of plain.entries()) {
             assert.ok(Math.abs(clipped[i] - factor * element) <= 1e-5 * clip, `element ${i}`)
           }
