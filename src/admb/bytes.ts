@@ -164,7 +164,7 @@ export class Writer extends ByteWriter {
   compact(block: Float32Array, nonZero: number): Uint8Array {
     this.uint(block.length)
     this.#sparse(block, nonZero)
-    return this.bytes.slice(0, this.size)
+    return this.copy()
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
@@ -172,7 +172,7 @@ export class Writer extends ByteWriter {
     this.uint(values.length)
     this.byte(INTEGERS)
     this.raw(encodeIntegers(values))
-    return this.bytes.slice(0, this.size)
+    return this.copy()
   }
 
   #sparse(block: Float32Array, nonZero: number): void {
@@ -212,7 +212,7 @@ export class Writer extends ByteWriter {
 
   /** The bytes written, without a checksum, in a buffer of their own. */
   unchecked(): Uint8Array {
-    return this.bytes.slice(0, this.size)
+    return this.copy()
   }
 
   /** Appends the checksum and returns the frame, in a new buffer unless `allocate` provides one. */
@@ -223,7 +223,7 @@ export class Writer extends ByteWriter {
     const copy = allocate(this.size)
     if (this.size > SHORT_FRAME) copy.set(this.bytes.subarray(0, this.size))
     else for (let i = 0; i < this.size; i++) copy[i] = this.bytes[i]
-    return copy
+    return this.release(copy)
   }
 }
 

@@ -3,22 +3,29 @@
  * (`src/overlay/wire.ts`) extend them with their own types.
  */
 
-/** Frames are assembled here and copied out, unless they are large: allocating a buffer for each one costs more. */
-let scratch = new Uint8Array(1 << 14)
+/** Frames are assembled in one buffer and copied out, unless they are large: allocating a buffer for each one costs more. */
+const SCRATCH_BYTES = 1 << 14
+/** The buffer, unless a writer is using it. */
+let spare: Uint8Array | undefined
 
 export class ByteWriter {
-  protected bytes: Uint8Array<ArrayBuffer>
-  protected readonly isShared: boolean
+  protected bytes: Uint8Array
+  /** Whether the buffer becomes the spare one. */
+  #isScratch: boolean
   protected size = 0
 
   /**
-   * Writers share a scratch buffer: finish one before creating the next.
    * @param capacity approximate number of bytes that will be written
    * @default 256
    */
   constructor(capacity = 256) {
-    this.isShared = capacity <= scratch.length
-    this.bytes = this.isShared ? scratch : new Uint8Array(capacity)
+    this.#isScratch = capacity <= (spare?.length ?? SCRATCH_BYTES)
+    if (this.#isScratch) {
+      this.bytes = spare ?? new Uint8Array(SCRATCH_BYTES)
+      spare = undefined
+    } else {
+      this.bytes = new Uint8Array(capacity)
+    }
   }
 
   /** Number of bytes written so far. */
@@ -38,7 +45,6 @@ export class ByteWriter {
     const grown = new Uint8Array(Math.max(this.size, this.bytes.length * 2))
     grown.set(this.bytes.subarray(0, used))
     this.bytes = grown
-    if (this.isShared) scratch = grown
   }
 
   byte(value: number): void {
@@ -67,9 +73,22 @@ export class ByteWriter {
     for (let i = 0; i < value.length; i++) this.bytes[at + i] = value.charCodeAt(i)
   }
 
-  /** The bytes written, in a buffer that no other writer uses. */
+  /** The bytes written, in a buffer that no other writer uses, but which may be longer. */
   protected result(): Uint8Array {
-    return this.isShared ? this.bytes.slice(0, this.size) : this.bytes.subarray(0, this.size)
+    return this.#isScratch ? this.release(this.bytes.slice(0, this.size)) : this.bytes.subarray(0, this.size)
+  }
+
+  /** The bytes written, in a buffer of exactly that length. */
+  protected copy(): Uint8Array {
+    return this.release(this.bytes.slice(0, this.size))
+  }
+
+  /** Lets the next writer use the buffer. @param copy what was written, which this writer keeps instead */
+  protected release(copy: Uint8Array): Uint8Array {
+    if (this.#isScratch) spare = this.bytes
+    this.#isScratch = false
+    this.bytes = copy
+    return copy
   }
 }
 
