@@ -1,7 +1,8 @@
 /**
  * The general training engine, for any learner, rule, average and batch size. Each update is exactly the update that a peer
- * computes from the same gradients. Its cost is proportional to the number of parameters; `sparse-engine.ts` is faster for b = 1.
+ * computes from the same gradients. `sparse-engine.ts` is faster for b = 1.
  */
+import { clearBlock } from '../base/support.js'
 import { grown, zeros } from './blocks.js'
 import { countAdded, withClass } from './class-table.js'
 import { featureOutOfRange } from './model.js'
@@ -24,6 +25,7 @@ import {
   learnerAfter,
   type UpdateRule
 } from './types.js'
+import { WorkingContent } from './working-content.js'
 
 export interface BatchEngineOptions {
   /** Creates the learner for a number of features. */
@@ -49,9 +51,7 @@ export class BatchEngine implements Engine {
   #learner: Learner
   #capacity: number
   #dimension: number
-  #parameters: Blocks
-  #average: Blocks
-  #state: Blocks
+  #content: WorkingContent
   #sum: Float32Array[]
   #count = 0
 
@@ -61,10 +61,11 @@ export class BatchEngine implements Engine {
     this.#capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
     this.#learner = options.learnerFor(this.#capacity)
     this.progress = newProgress(this.#learner.outcomeKind)
-    this.#parameters = this.#learner.initial()
-    this.#average = this.#parameters
-    this.#state = zeros(options.rule.stateLayout(this.#learner.layout))
+    const parameters = this.#learner.initial()
+    const state = zeros(options.rule.stateLayout(this.#learner.layout))
+    this.#content = new WorkingContent({ parameters, average: parameters, state }, options)
     this.#sum = zeros(this.#learner.layout)
+    this.#clearSum()
   }
 
   learn(examples: Examples): void {
@@ -76,10 +77,11 @@ export class BatchEngine implements Engine {
         from++
         continue
       }
-      const served = this.#options.predictWith === 'average' ? this.#average : this.#parameters
+      const { parameters, average } = this.#content
+      const served = this.#options.predictWith === 'average' ? average : parameters
       const learner = learnerAfter(this.#learner, this.updates)
       learner.score(served, examples, from, to, this.progress)
-      learner.addGradient(this.#parameters, examples, from, to, this.#sum)
+      learner.addGradient(parameters, examples, from, to, this.#sum)
       if (this.isDrifting) this.#sum[this.#sum.length - 1][0] += to - from
       this.progress.inputs += to - from
       this.#count += to - from
@@ -90,18 +92,15 @@ export class BatchEngine implements Engine {
   }
 
   addClass(name: string): number | undefined {
-    const [weights, table] = this.#parameters
+    const [, table] = this.#content.parameters
     const next = table && withClass(table, name)
     if (next === undefined) return undefined
-    this.#parameters = [weights, next]
-    this.#average = [this.#average[0], next]
+    this.#content.replaceBlock(1, next)
     return (this.#options.named ?? 0) + countAdded(table)
   }
 
-  resume({ parameters, average, state, updates }: Trained): void {
-    this.#parameters = parameters
-    this.#average = average
-    this.#state = state
+  resume({ updates, ...content }: Trained): void {
+    this.#content = new WorkingContent(content, this.#options)
     this.updates = updates
   }
 
@@ -116,9 +115,9 @@ export class BatchEngine implements Engine {
     const stateLayout = this.#options.rule.stateLayout(layout)
     return {
       dimension: Math.max(1, this.#dimension),
-      parameters: cut(this.#parameters, layout),
-      average: cut(this.#average, layout),
-      state: cut(this.#state, stateLayout),
+      parameters: cut(this.#content.parameters, layout),
+      average: cut(this.#content.average, layout),
+      state: cut(this.#content.state, stateLayout),
       updates: this.updates
     }
   }
@@ -132,14 +131,19 @@ export class BatchEngine implements Engine {
   }
 
   #update(): void {
-    const { rule, averaging } = this.#options
-    const next = rule.step({ parameters: this.#parameters, state: this.#state }, this.#sum, this.#count, this.updates)
-    this.#average = averaging.average(this.#average, next.parameters, this.updates, this.#parameters)
-    this.#parameters = next.parameters
-    this.#state = next.state
+    this.#content.update(this.#sum, this.#count, this.updates)
     this.updates++
     this.#count = 0
-    for (const block of this.#sum) block.fill(0)
+    this.#clearSum()
+  }
+
+  /** Learners with `outputs` keep the support of the first block. */
+  #clearSum(): void {
+    const marksFirst = this.#learner.outputs !== undefined
+    for (const [b, block] of this.#sum.entries()) {
+      if (b === 0 && marksFirst) clearBlock(block)
+      else block.fill(0)
+    }
   }
 
   #fit(examples: Examples): void {
@@ -156,17 +160,12 @@ export class BatchEngine implements Engine {
     if (this.#dimension <= this.#capacity) return
     this.#capacity = Math.min(this.#options.dimensionLimit, Math.max(this.#dimension, 2 * this.#capacity))
     this.#learner = this.#options.learnerFor(this.#capacity)
-    const layout = this.#learner.layout
-    this.#parameters = grown(this.#parameters, layout)
-    this.#average = grown(this.#average, layout)
-    this.#state = grown(this.#state, this.#options.rule.stateLayout(layout))
-    this.#sum = grown(this.#sum, layout)
+    this.#content.grow(this.#learner.layout)
+    this.#sum = grown(this.#sum, this.#learner.layout)
   }
 }
 
-/** Truncates the blocks to the features seen. */
+/** Copies of the blocks, truncated to the features seen. */
 function cut(blocks: Blocks, layout: Layout): Blocks {
-  return blocks.map((block, k) =>
-    block.length === layout.blocks[k].length ? block : block.slice(0, layout.blocks[k].length)
-  )
+  return blocks.map((block, k) => block.slice(0, layout.blocks[k].length))
 }

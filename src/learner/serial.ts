@@ -25,7 +25,7 @@ import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import type { TargetScale } from './target-scale.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
-import type { Averaging, Examples } from './types.js'
+import { type Averaging, type Examples, rowsOf } from './types.js'
 
 /** Options for training a linear model in one process. */
 export interface SerialOptions {
@@ -132,8 +132,7 @@ export class SerialTrainer {
         this.#engine.isDrifting = this.#vote.isVoting(drift, inputs)
       }
       const size = Math.min(examples.size - row, VOTE_INPUTS - (inputs % VOTE_INPUTS))
-      const { labels, offsets, indices, values } = examples
-      this.#engine.learn({ size, labels: labels.subarray(row), offsets: offsets.subarray(row), indices, values })
+      this.#engine.learn(rowsOf(examples, row, row + size))
       row += size
     }
   }

@@ -43,6 +43,20 @@ export interface Examples {
   readonly weights?: Float32Array
 }
 
+/** Rows [from, to), in the same arrays. */
+export function rowsOf(examples: Examples, from: number, to: number): Examples {
+  if (from === 0 && to === examples.size) return examples
+  const { labels, offsets, indices, values, weights } = examples
+  return {
+    size: to - from,
+    labels: labels.subarray(from),
+    offsets: offsets.subarray(from),
+    indices,
+    values,
+    ...(weights && { weights: weights.subarray(from) })
+  }
+}
+
 /** Importance of a row. */
 export function weightOf({ weights }: Pick<Examples, 'weights'>, row: number): number {
   return weights === undefined ? 1 : weights[row]

@@ -1,6 +1,6 @@
 /** Trains on a stream until its end, an error in the data or of the device, or a signal. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import type { Examples, SerialTrainer } from '../../learner/index.js'
+import { type Examples, rowsOf, type SerialTrainer } from '../../learner/index.js'
 import type { Rows } from '../../streams/index.js'
 import { InterruptedError } from '../errors.js'
 
@@ -53,7 +53,7 @@ async function learn(run: LearningRun, signal: AbortSignal): Promise<void> {
 
 async function learnRows(
   rows: AsyncIterator<Rows>,
-  { trainer, slice, prepare = viewOf, rowsLeft, onLearned }: LearningRun,
+  { trainer, slice, prepare = rowsOf, rowsLeft, onLearned }: LearningRun,
   signal: AbortSignal
 ): Promise<void> {
   let until = performance.now() + SLICE_MS
@@ -80,19 +80,4 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', abort, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
-}
-
-/** Rows [from, to), without a copy. */
-function viewOf(rows: Rows, from: number, to: number): Examples {
-  const { size, labels, offsets, indices, values, weights } = rows
-  if (to - from === size) return rows
-  const weighed = weights && { weights: weights.subarray(from) }
-  return {
-    size: to - from,
-    labels: labels.subarray(from),
-    offsets: offsets.subarray(from),
-    indices,
-    values,
-    ...weighed
-  }
 }

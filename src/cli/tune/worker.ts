@@ -1,6 +1,13 @@
 /** A worker thread of `admb tune`: learns a prefix of the rows with one candidate at a time and posts its progressive figures. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { DivergenceError, ExampleError, type Figures, type SerialOptions, SerialTrainer } from '../../learner/index.js'
+import {
+  DivergenceError,
+  ExampleError,
+  type Figures,
+  rowsOf,
+  type SerialOptions,
+  SerialTrainer
+} from '../../learner/index.js'
 import type { Candidate } from './candidates.js'
 import type { SharedRows } from './rows.js'
 
@@ -37,15 +44,7 @@ function tryCandidate(options: SerialOptions, rows: SharedRows, count: number): 
   const trainer = new SerialTrainer(options)
   try {
     for (let from = 0; from < count; from += SLICE) {
-      const { labels, offsets, weights } = rows
-      const size = Math.min(SLICE, count - from)
-      trainer.learn({
-        ...rows,
-        size,
-        labels: labels.subarray(from),
-        offsets: offsets.subarray(from),
-        weights: weights?.subarray(from)
-      })
+      trainer.learn(rowsOf(rows, from, Math.min(from + SLICE, count)))
     }
   } catch (error) {
     if (!(error instanceof DivergenceError || error instanceof ExampleError)) throw error
