@@ -1,8 +1,8 @@
 /**
  * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the power
  * of two nearest to c·√(V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number of
- * contributors of a batch, and c is 1, or 1/8 for small models. Rounding at m contributors then adds c²/12 to the variance of a
- * batch's sum.
+ * contributors of a batch, and c is 1, or 1/8 if batches have few elements. Rounding at m contributors then adds c²/12 to the variance
+ * of a batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
 import type { Blocks, Digest, Layout, RuleState, UpdateRule } from './types.js'
@@ -19,11 +19,17 @@ export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 const FIRST_CONTRIBUTORS = 16
 /** Mean square of the gradient of an input, before the first update. */
 const FIRST_SQUARE = 1e-4
-/** Models with at most this many parameters have finer grids: their frames consist mostly of headers, so precision costs little. */
+/** Batches with at most this many elements have finer grids: their frames consist mostly of headers, so precision costs little. */
 const SMALL = 512
 const FINE = 1 / 8
 /** Minimum weight of a batch in the estimates. */
 const LEAST_WEIGHT = 0.25
+
+/** Elements of the statistics before the mean squares: contributors, gradients and elements of recent batches. */
+const CONTRIBUTORS = 0
+const GRADIENTS = 1
+const ELEMENTS = 2
+const SQUARES = 3
 
 /** The recipe for integer sums. */
 export function latticeRecipe<R extends { readonly rule: UpdateRule; readonly digest: Digest }>(
@@ -63,8 +69,9 @@ export function withEstimates(state: Blocks, { blocks }: Layout): Float32Array[]
 }
 
 /**
- * The rule for integer sums. State: that of the rule, then a block with the number of contributors and of gradients of recent
- * batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums. 0: not known yet.
+ * The rule for integer sums. State: that of the rule, then a block with the number of contributors, of gradients and of elements
+ * other than 0 of recent batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums.
+ * 0: not known yet.
  */
 function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   const grids = new WeakMap<Float32Array, Grid>()
@@ -76,15 +83,15 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
     const [statistics, inner] = split(state)
     const known = grids.get(statistics)
     if (known !== undefined) return known
-    const contributors = statistics[0] || FIRST_CONTRIBUTORS
-    const count = statistics[1] || batch
-    const isSmall = parameters.reduce((sum, { length }) => sum + length, 0) <= SMALL
-    const factor = (isSmall ? FINE * FINE : 1) / contributors
+    const contributors = statistics[CONTRIBUTORS] || FIRST_CONTRIBUTORS
+    const count = statistics[GRADIENTS] || batch
+    const elements = statistics[ELEMENTS] || parameters.reduce((sum, { length }) => sum + length, 0)
+    const factor = (elements <= SMALL ? FINE * FINE : 1) / contributors
     const squares = rule.squares?.(inner, count, updates)
     const created = parameters.map((_, k) => {
       const square = squares?.[k]
       return square === undefined
-        ? Int8Array.of(exponentOfRoot(factor * (statistics[2 + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
+        ? Int8Array.of(exponentOfRoot(factor * (statistics[SQUARES + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
         : exponentsOf(square, factor)
     })
     grids.set(statistics, created)
@@ -94,7 +101,7 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
     name: rule.name,
     description: `${rule.description} lattice`,
     stateLayout(layout) {
-      const length = 2 + (rule.squares === undefined ? layout.blocks.length : 0)
+      const length = SQUARES + (rule.squares === undefined ? layout.blocks.length : 0)
       return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }
     },
     isLocal: rule.isLocal === true && rule.squares !== undefined,
@@ -130,10 +137,12 @@ function exponentsOf(squares: Float32Array, factor: number): Int8Array {
 /** The statistics after a batch. */
 function advanced(before: Float32Array, sum: Blocks, count: number, updates: number, contributors: number) {
   const next = before.slice()
-  next[0] = smoothed(before[0], contributors)
-  next[1] = smoothed(before[1], count)
+  next[CONTRIBUTORS] = smoothed(before[CONTRIBUTORS], contributors)
+  next[GRADIENTS] = smoothed(before[GRADIENTS], count)
+  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, countNonZero(sum)))
   const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
-  for (let k = 0; k < next.length - 2; k++) next[2 + k] += weight * (meanSquare(sum[k]) - next[2 + k])
+  for (let k = 0; k < next.length - SQUARES; k++)
+    next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
   return next
 }
 
@@ -141,6 +150,12 @@ function advanced(before: Float32Array, sum: Blocks, count: number, updates: num
 function smoothed(before: number, now: number): number {
   if (before === 0) return now
   return before + LEAST_WEIGHT * (Math.max(before / 2, Math.min(2 * before, now)) - before)
+}
+
+function countNonZero(blocks: Blocks): number {
+  let count = 0
+  for (const block of blocks) for (let i = 0; i < block.length; i++) if (block[i] !== 0) count++
+  return count
 }
 
 function meanSquare(block: Float32Array): number {
