@@ -39,7 +39,7 @@ async function evaluate(given: Flags): Promise<void> {
   const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, true)
   const spec = readableSpec(stored, predictor.parameters)
-  const skipped = new SkippedInputs()
+  const skipped = new SkippedInputs(flags.shard)
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), true))
   const stream = await openStream({
     ...streamFor(spec, readOptions(flags)),

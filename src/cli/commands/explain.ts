@@ -83,7 +83,7 @@ async function explain(flags: Flags): Promise<void> {
 /** Labelled rows of the data, whose values name the hashed features. */
 async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureNames) {
   const options = streamFor(spec, readOptions(flags))
-  const skipped = new SkippedInputs()
+  const skipped = new SkippedInputs(flags.shard)
   const maxRows = flags.limit ?? (spec.network ? NETWORK_ROWS : LINEAR_ROWS)
   const onHashed = spec.features.columns && names.note
   const stream = await openStream({ ...options, scaling, maxRows, onHashed, onMalformed: skipped.add, onNotice: warn })

@@ -42,7 +42,7 @@ async function predict(given: Flags): Promise<void> {
   const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, false)
   const spec = readableSpec(stored, predictor.parameters)
-  const skipped = new SkippedInputs()
+  const skipped = new SkippedInputs(flags.shard)
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), false))
   const options = streamFor(spec, readOptions(flags))
   const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined

@@ -99,7 +99,7 @@ async function train(given: TrainFlags): Promise<void> {
       history: LagHistory.restore(history),
       frozen: false
     }
-    const skipped = new SkippedInputs()
+    const skipped = new SkippedInputs(flags.shard)
     // A run that scores rows after each pass cannot be continued within one.
     const isContinuable = store !== undefined && flags.holdout === undefined && flags.validation === undefined
     const { unfinished } = earlier?.progress ?? {}

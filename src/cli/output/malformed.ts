@@ -28,6 +28,12 @@ interface Reason {
 export class SkippedInputs {
   #skipped = 0
   readonly #reasons = new Map<string, Reason>()
+  readonly #shards: number
+
+  /** @param shard the part of the data that is used. Malformed inputs belong to no shard: all of them are reported. */
+  constructor(shard?: { readonly count: number }) {
+    this.#shards = shard?.count ?? 1
+  }
 
   /** The handler for a stream's `onMalformed`. */
   readonly add = (malformed: Malformed): void => {
@@ -61,10 +67,13 @@ export class SkippedInputs {
    * @throws SkippedInputsError
    */
   checkLimit(data: string, inputs: number, unlabelled: number, limit = DEFAULT_SKIP_LIMIT): void {
-    const skipped = this.#skipped + unlabelled
-    const share = skipped / (inputs + skipped)
+    // Of all shards, which are equally large.
+    const skipped = this.#skipped + unlabelled * this.#shards
+    const all = inputs * this.#shards + skipped
+    const share = skipped / all
     if (!(share > limit)) return
-    const counts = `${formatNumber(skipped)} of ${formatNumber(inputs + skipped)} inputs (${(100 * share).toFixed(1)} %)`
+    const about = this.#shards > 1 ? 'about ' : ''
+    const counts = `${about}${formatNumber(skipped)} of ${formatNumber(all)} inputs (${(100 * share).toFixed(1)} %)`
     const allowed = Math.min(1, Math.ceil(100 * share) / 100)
     throw new SkippedInputsError(
       `${data}: ${counts} were skipped${this.#advice(unlabelled)}, or allow it with --skip-limit ${allowed}`

@@ -36,7 +36,7 @@ export async function openLearning(flags: SerialFlags, why = HINDSIGHT): Promise
   }
   if (source === undefined) throw noData()
   const moments = new RunningMoments()
-  const skipped = new SkippedInputs()
+  const skipped = new SkippedInputs(flags.shard)
   // New classes need room, which these models do not have.
   const { classesMax: _classesMax, ...known } = source
   const stream = await openStream({ ...known, scaling: { moments, frozen: false }, onMalformed: skipped.add })

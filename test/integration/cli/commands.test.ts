@@ -146,6 +146,16 @@ describe('a command', function () {
     await refuses(['train', '--data', data, '--data', 'b.csv'], 2, /given twice/)
   })
 
+  it('compares skipped inputs to those of all shards, as they belong to none', async () => {
+    const rows = Array.from({ length: 1000 }, (_, i) => (i % 200 === 0 ? `${i % 2} 1:x` : `${i % 2} 1:${i % 2}`))
+    const data = await file('shards.svm', `${rows.join('\n')}\n`)
+    const { code, stderr } = await admb(['train', '--data', data, '--shard', '3/20'])
+    assert.equal(code, 0, stderr)
+    const limited = await admb(['train', '--data', data, '--shard', '3/20', '--skip-limit', '0.004'])
+    assert.equal(limited.code, 1)
+    assert.match(limited.stderr, /about 5 of 1,0\d\d inputs \(0\.5 %\) were skipped/)
+  })
+
   it('fails if nothing can be learned or scored', async () => {
     const empty = await file('empty.svm', '')
     await refuses(['train', '--data', empty], 1, /empty\.svm: there are no inputs.*ERR_NO_INPUTS/)
