@@ -141,8 +141,7 @@ function advanced(before: Float32Array, sum: Blocks, count: number, updates: num
   next[GRADIENTS] = smoothed(before[GRADIENTS], count)
   next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, countNonZero(sum)))
   const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
-  for (let k = 0; k < next.length - SQUARES; k++)
-    next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
+  for (let k = 0; k < next.length - SQUARES; k++) next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
   return next
 }
 
