@@ -3,6 +3,7 @@
  * dialling and as soon as the remote peer has proved its id.
  */
 import type { ConnectionGater } from '@libp2p/interface'
+import type { Membership } from './membership.js'
 
 /** Duration of the first ban of a peer, in ms. It doubles with each further one. */
 const firstBanMs = 1000
@@ -15,6 +16,7 @@ const maxBans = 10_000
 
 export class AccessControl {
   readonly #allowed: ReadonlySet<string> | undefined
+  readonly #membership: Membership | undefined
   readonly #now: () => number
   readonly #bans = new Map<string, { violations: number; until: number; reason: string }>()
   #blocked: ReadonlySet<string> = new Set()
@@ -22,23 +24,37 @@ export class AccessControl {
   /**
    * @param allowed allow-list of peer ids; undefined: all peers are allowed
    * @param now monotonic clock in ms
+   * @param membership decides instead of the allow-list, in a network that takes invitations
    */
-  constructor(allowed: ReadonlySet<string> | undefined, now: () => number = () => performance.now()) {
+  constructor(
+    allowed: ReadonlySet<string> | undefined,
+    now: () => number = () => performance.now(),
+    membership?: Membership
+  ) {
     this.#allowed = allowed
+    this.#membership = membership
     this.#now = now
   }
 
   /** Why a peer is denied, or undefined if it is not. */
   denialReason(peer: string): string | undefined {
-    if (this.#allowed !== undefined && !this.#allowed.has(peer)) return 'it is not on the allow-list'
+    if (!this.#isAllowed(peer)) return 'it is not on the allow-list'
     if (this.#blocked.has(peer)) return 'it is blocked'
     const ban = this.#bans.get(peer)
     if (ban === undefined || ban.until <= this.#now()) return undefined
     return `banned for ${Math.ceil((ban.until - this.#now()) / 1000)} s: ${ban.reason}`
   }
 
-  /** Whether gossip that originates from a peer is accepted. Blocks affect connections only. */
-  mayOriginate(peer: string): boolean {
+  /**
+   * Whether gossip that originates from a peer is accepted. Blocks affect connections only.
+   * @returns undefined if it is ignored: the peer that forwards it may know of an admission that this one does not know yet
+   */
+  mayOriginate(peer: string): boolean | undefined {
+    return this.#isAllowed(peer) || (this.#membership === undefined ? false : undefined)
+  }
+
+  #isAllowed(peer: string): boolean {
+    if (this.#membership !== undefined) return this.#membership.has(peer) || !this.#membership.isKnown
     return this.#allowed === undefined || this.#allowed.has(peer)
   }
 
@@ -65,7 +81,8 @@ export class AccessControl {
     return {
       denyDialPeer: denies,
       denyDialMultiaddr: () => false,
-      denyInboundEncryptedConnection: denies,
+      // An invited peer that knows nobody yet takes no connections.
+      denyInboundEncryptedConnection: peer => denies(peer) || this.#membership?.isKnown === false,
       denyOutboundEncryptedConnection: denies,
       denyInboundRelayReservation: denies,
       denyOutboundRelayedConnection: (source, destination) => denies(source) || denies(destination),

@@ -121,6 +121,27 @@ export class PeerRefusedError extends NetworkError {
   }
 }
 
+/** A text is not an invitation, or is damaged. */
+export class MalformedInvitationError extends NetworkError {
+  static override readonly code = 'ERR_MALFORMED_INVITATION'
+
+  constructor() {
+    super('this is not a whole invitation: copy all of the text that "admb invite" has printed')
+  }
+}
+
+/** The other end does not admit this peer with its invitation. `reason` comes from there. */
+export class InvitationRefusedError extends NetworkError {
+  static override readonly code = 'ERR_INVITATION_REFUSED'
+
+  constructor(
+    readonly target: string,
+    readonly reason: string
+  ) {
+    super(`${target} refused the invitation (${reason}): ask a member of the network for another one`)
+  }
+}
+
 /** This peer denies the other one: not on the allow-list, blocked, or banned. */
 export class PeerDeniedError extends NetworkError {
   static override readonly code = 'ERR_PEER_DENIED'
@@ -187,6 +208,9 @@ export class SessionClosedError extends NetworkError {
   }
 }
 
+/** Reason that a peer gives for a request without an answer. */
+export const nothingFound = 'nothing found'
+
 /** A fetch failed. */
 export class FetchError extends NetworkError {
   static override readonly code = 'ERR_FETCH'
@@ -196,5 +220,10 @@ export class FetchError extends NetworkError {
     readonly reason: string
   ) {
     super(`fetch from peer ${peer} failed: ${reason}`)
+  }
+
+  /** Whether the peer has no answer, for example because it does not know the request. */
+  get isUnanswered(): boolean {
+    return this.reason.endsWith(nothingFound)
   }
 }

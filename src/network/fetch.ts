@@ -5,7 +5,7 @@
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
 import { ChunkKind, decodeCount } from './chunks.js'
-import { FetchError, ProtocolViolationError } from './errors.js'
+import { FetchError, nothingFound, ProtocolViolationError } from './errors.js'
 import { FrameAssembler } from './frame-assembler.js'
 import type { Limits } from './limits.js'
 
@@ -73,7 +73,7 @@ export function serveRequest(
     const found = await handler(request, peer)
     const buffers = found instanceof Uint8Array ? [found] : found
     const bytes = buffers?.reduce((sum, buffer) => sum + buffer.length, 0) ?? 0
-    if (buffers === undefined) channel.close('nothing found')
+    if (buffers === undefined) channel.close(nothingFound)
     else if (bytes > maxBytes) channel.close(`the response has ${bytes} bytes; the maximum is ${maxBytes}`)
     else channel.sendFrame(ChunkKind.frame, buffers)
   }

@@ -109,7 +109,8 @@ export class Gossip {
   readonly #validate = (_via: PeerId, message: Message): TopicValidatorResult => {
     if (message.type !== 'signed' || message.data.length > maxGossipBytes) return TopicValidatorResult.Reject
     const origin = message.from.toString()
-    if (!this.#access.mayOriginate(origin)) return TopicValidatorResult.Reject
+    const isMember = this.#access.mayOriginate(origin)
+    if (isMember !== true) return isMember === false ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore
     // Ignore instead of reject: the forwarding peer is not responsible for the origin's rate.
     if (!this.#rate.take(`${origin} ${message.topic}`)) return TopicValidatorResult.Ignore
     return TopicValidatorResult.Accept

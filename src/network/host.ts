@@ -4,15 +4,16 @@ import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
 import { circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
 import type { Libp2p, Transport } from '@libp2p/interface'
-import { noise } from '@libp2p/noise'
 import { createLibp2p } from 'libp2p'
 import { directTransports, hostServices } from '#transports'
 import type { AccessControl } from './access.js'
 import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
+import { admittingNoise } from './admission.js'
 import { gossipService } from './gossip.js'
 import { limitHalfOpen } from './half-open.js'
 import { libp2pKey, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
+import type { Membership } from './membership.js'
 import { boundedYamux } from './muxer.js'
 import { forgetStrangers } from './peer-store.js'
 import { networkKeyProtector, openProtector } from './protector.js'
@@ -36,6 +37,7 @@ export interface HostOptions {
   readonly dials: readonly string[]
   readonly upgrades: WebSocketUpgrades | undefined
   readonly access: AccessControl
+  readonly membership: Membership | undefined
   readonly limits: Limits
   readonly log: Log
 }
@@ -68,7 +70,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
       },
       ...(await directTransports({ limits, hasWebSockets, upgrades: options.upgrades }))
     ],
-    connectionEncrypters: [noise()],
+    connectionEncrypters: [admittingNoise(options.membership)],
     streamMuxers: [boundedYamux(limits)],
     connectionProtector: () => protector,
     connectionGater: { ...options.access.gater, ...limitHalfOpen(limits.inboundPerSecond) },

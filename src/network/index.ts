@@ -2,8 +2,25 @@
 export { dialsTcp } from '#transports'
 export { transportOf } from './addresses.js'
 export { diagnose } from './diagnosis.js'
-export { DamagedKeyError, IncompatiblePeerError, NetworkError, UnreachablePeerError } from './errors.js'
+export {
+  DamagedKeyError,
+  FetchError,
+  IncompatiblePeerError,
+  InvitationRefusedError,
+  NetworkError,
+  UnreachablePeerError
+} from './errors.js'
 export { inNetworkWithId } from './hello.js'
+export {
+  decodeToken,
+  encodeToken,
+  type InvitationToken,
+  invitationIdOf,
+  type MembershipRecords,
+  recordsSchema,
+  signInvitation,
+  signRevocation
+} from './invitations.js'
 export {
   decodeIdentityKey,
   encodeIdentityKey,
@@ -14,9 +31,11 @@ export {
   parsePeerId,
   peerIdOf
 } from './keys.js'
+export { Membership, type MembershipChange, type MembershipState } from './membership.js'
 export { createNetwork, type Network } from './network.js'
 export { parseNetworkId } from './network-id.js'
 export type { NetworkOptions, PeerTarget } from './options.js'
+export type { PeerEvent } from './peer-table.js'
 export type { Topic } from './protocols.js'
 export type { Session } from './session.js'
 export { createSigner, isSignedBy } from './signatures.js'

@@ -1,6 +1,8 @@
 /** Maps errors of libp2p to errors whose messages say what to do. */
+import { invitationRefused } from './admission.js'
 import {
   AddressInUseError,
+  InvitationRefusedError,
   ListenError,
   type NetworkError,
   NetworkKeyMismatchError,
@@ -34,6 +36,8 @@ export function explainDial(error: Error, target: string, self: string): Network
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   // Of several addresses, report the attempt that got furthest.
   if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
+  const refusal = causes.map(({ message }) => message ?? '').find(message => message.startsWith(invitationRefused))
+  if (refusal !== undefined) return new InvitationRefusedError(target, refusal.slice(invitationRefused.length))
   const names = new Set(causes.map(cause => cause.name))
   if (names.has('MuxerUnavailableError') || names.has('ConnectionClosedError')) {
     return new PeerRefusedError(target, self)

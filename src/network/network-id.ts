@@ -11,8 +11,12 @@ export function drawNetworkId(): string {
   return bytesToHex(randomBytes(16))
 }
 
+export function isNetworkId(text: string): boolean {
+  return PATTERN.test(text)
+}
+
 /** @throws MalformedNetworkIdError */
 export function parseNetworkId(text: string): string {
-  if (!PATTERN.test(text)) throw new MalformedNetworkIdError(text)
+  if (!isNetworkId(text)) throw new MalformedNetworkIdError(text)
   return text
 }

@@ -42,7 +42,7 @@ const edgeTag = 'admb-edge'
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const limits = { ...defaultLimits, ...options.limits }
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
-  const access = new AccessControl(allow)
+  const access = new AccessControl(allow, undefined, options.membership)
   const { privateKey, listen, announce = [], networkKey, networkId, mdns = false, relay = false, dials = [] } = options
   const host = await createHost({
     privateKey,
@@ -55,6 +55,7 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
     dials,
     upgrades: options.upgrades,
     access,
+    membership: options.membership,
     limits,
     log: options.log
   })

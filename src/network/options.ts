@@ -1,6 +1,7 @@
 /** Options of a network, and targets for dialling. */
 import type { Hello } from './hello.js'
 import type { Limits } from './limits.js'
+import type { Membership } from './membership.js'
 import type { IdentityKey, Log } from './types.js'
 import type { WebSocketUpgrades } from './upgrades.js'
 
@@ -16,6 +17,8 @@ export interface NetworkOptions {
   readonly networkId?: string
   /** Allow-list of peer ids. Default: all peers. */
   readonly allow?: ReadonlySet<string>
+  /** Decides instead of the allow-list, in a network that takes invitations. @default none */
+  readonly membership?: Membership
   /** Fields that must be equal at both ends of a session. */
   readonly hello: Hello
   /** Maximum size of a received frame or response, in bytes. */

@@ -2,7 +2,7 @@
  * Dials the configured addresses until each peer answers, with exponential backoff, and again when its connection is lost. A peer
  * that has closed its connection with a referral is dialled less often.
  */
-import type { Log, Network } from '../network/index.js'
+import { InvitationRefusedError, type Log, type Network } from '../network/index.js'
 
 const INITIAL_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 15_000
@@ -66,7 +66,8 @@ export class Bootstrap {
       } catch (error) {
         if (signal.aborted) return
         const { message } = error as Error
-        if (message !== lastWarning) this.#log('warn', `${message}; trying again`, { address })
+        const level = error instanceof InvitationRefusedError ? 'error' : 'warn'
+        if (message !== lastWarning) this.#log(level, `${message}; trying again`, { address })
         lastWarning = message
         await this.#sleep(wait * (0.75 + Math.random() / 2))
         wait = Math.min(MAX_BACKOFF_MS, wait * 2)

@@ -20,11 +20,13 @@ export interface JoinOffer {
   readonly needsKey: boolean
   /** Whether only peers with certain ids may connect. */
   readonly isClosed: boolean
+  /** Whether invitations admit others. */
+  readonly takesInvitations: boolean
 }
 
 /** @param self id, addresses, and the name of the data of the serving peer */
 export function joinOffer(
-  { spec, name, relay = false, networkKey, allow }: PeerOptions,
+  { spec, name, relay = false, networkKey, allow, acceptInvitations = false }: PeerOptions,
   self: Pick<JoinOffer, 'id' | 'networkId' | 'addresses' | 'data'>
 ): JoinOffer {
   return {
@@ -33,7 +35,8 @@ export function joinOffer(
     spec: specText(spec),
     relay,
     needsKey: networkKey !== undefined,
-    isClosed: allow !== undefined
+    isClosed: allow !== undefined,
+    takesInvitations: acceptInvitations
   }
 }
 

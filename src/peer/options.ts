@@ -61,6 +61,14 @@ export interface PeerOptions {
   readonly networkId?: string
   /** Ids of the peers that may connect. @default all */
   readonly allow?: ReadonlySet<string>
+  /** Whether invitations of allowed peers admit further peers. Requires `allow`. @default false */
+  readonly acceptInvitations?: boolean
+  /**
+   * Invitation, as printed by `admb invite`, with which other peers admit this one. Without `allow`, this peer takes the list of the
+   * peer that has admitted it.
+   * @default none
+   */
+  readonly invitation?: string
   /**
    * Number of allowed peers that must have signed a whole predictor that does not follow from the one that this peer holds or held: it
    * waits until then. Requires `allow`.

@@ -5,7 +5,7 @@
 import { EventEmitter } from 'node:events'
 import { downloadOf, Generator, loadPlugins } from '#runtime'
 import { OptionError } from '../learner/index.js'
-import { createSigner, type IdentityKey, type Network, type Topic } from '../network/index.js'
+import { createSigner, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
@@ -24,6 +24,7 @@ import { JournalWriter } from './journal-writer.js'
 import { quarantineProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
+import { MemberExchange, openMembership } from './members.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
@@ -53,6 +54,7 @@ export class Peer extends EventEmitter {
   readonly #discards: DiscardWatch
   #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
+  readonly #members: MemberExchange | undefined
   readonly #generator: Generator
   #stopping: Promise<void> | undefined
 
@@ -91,7 +93,8 @@ export class Peer extends EventEmitter {
       const key = await identityOf(store, options.identity)
       // Listen before the run starts, so that a port in use does not consume an incarnation.
       const networkId = await networkIdOf(options, store)
-      network = await openNetwork(options, key, networkId)
+      const membership = await openMembership(options, key, networkId, store)
+      network = await openNetwork(options, key, networkId, membership)
       if (store && (await convertSums(store, options.dir as string, options.spec))) {
         const { sums = 'exact' } = options.spec
         options.log('info', `the state in ${options.dir} is converted to ${sums} sums`, {})
@@ -99,7 +102,7 @@ export class Peer extends EventEmitter {
       const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
       learner = new LearnerHandle(init)
-      return new Peer(options, networkId, key, store, network, learner, init, await learner.ready)
+      return new Peer(options, networkId, key, store, network, membership, learner, init, await learner.ready)
     } catch (error) {
       await learner?.stop()
       await network?.stop()
@@ -114,6 +117,7 @@ export class Peer extends EventEmitter {
     key: IdentityKey,
     store: Store | undefined,
     network: Network,
+    membership: Membership | undefined,
     learner: LearnerHandle,
     { incarnation, nonce }: LearnerInit,
     status: LearnerStatus
@@ -196,7 +200,11 @@ export class Peer extends EventEmitter {
       log,
       webhook: options.webhook
     })
+    this.#members =
+      membership && new MemberExchange({ membership, network, store, log, onFailure: error => this.#fail(error) })
+    network.onFetch(async (request, from) => this.#members?.answer(request, from) ?? this.#predictors.answer(request))
     network.onPeer(event => {
+      this.#members?.onPeer(event)
       if (event.kind === 'lost') this.#publisher.lost(event.id)
       else this.#edges.candidate(event)
     })
@@ -369,6 +377,7 @@ export class Peer extends EventEmitter {
     this.#bootstrap.stop()
     this.#learnerWatch.stop()
     this.#predictors.stop()
+    this.#members?.stop()
     await this.#generator.stop()
     await this.#learner.stop()
     this.#publisher.stop()

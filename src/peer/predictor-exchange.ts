@@ -25,7 +25,6 @@ export class PredictorExchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options
-    options.network.onFetch(request => this.#answer(request))
   }
 
   announce(id: PredictorId): void {
@@ -58,6 +57,13 @@ export class PredictorExchange {
     learner.post({ kind: 'fetch-ended' })
   }
 
+  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
+  async answer(request: Uint8Array): Promise<Uint8Array | undefined> {
+    const { current, save } = this.#options
+    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
+    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
+  }
+
   stop(): void {
     this.#fetching.abort(new Error('this peer stops'))
   }
@@ -76,13 +82,6 @@ export class PredictorExchange {
       log('debug', reason, { peer: from })
       return false
     }
-  }
-
-  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
-  async #answer(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const { current, save } = this.#options
-    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
   }
 }
 

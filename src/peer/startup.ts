@@ -8,6 +8,7 @@ import {
   encodeIdentityKey,
   generateIdentityKey,
   type IdentityKey,
+  type Membership,
   type Network,
   networkIdIn,
   parseNetworkId
@@ -39,7 +40,8 @@ export async function networkIdOf(
 export async function openNetwork(
   options: PeerOptions,
   privateKey: IdentityKey,
-  networkId: string | undefined
+  networkId: string | undefined,
+  membership: Membership | undefined
 ): Promise<Network> {
   const { learner, recipe } = await learningParts(options.spec)
   const shapes = shapesOf(learner.layout, recipe)
@@ -49,6 +51,7 @@ export async function openNetwork(
     networkKey: options.networkKey,
     networkId,
     allow: options.allow,
+    membership,
     hello: { protocol: PROTOCOL_VERSION, fields: learningSpecFields(options.spec) },
     maxFrameBytes: maximumFrameBytes(shapes),
     mdns: options.mdns,

@@ -192,6 +192,16 @@ export class Store {
     return given ?? stored
   }
 
+  /** What `saveMembers` has stored last, undefined if nothing. */
+  async members(): Promise<string | undefined> {
+    return text(await readOrDamaged(this.#directory, () => this.#database.get('members')))
+  }
+
+  /** Stores who belongs to the network, as text: durable when this resolves. */
+  async saveMembers(members: string): Promise<void> {
+    await this.#write([['members', encode(members)]])
+  }
+
   /**
    * Starts a run: the next incarnation is durable when this resolves.
    * @param model canonical JSON of everything that determines the meaning of the predictor; must equal the stored one

@@ -1,11 +1,12 @@
 /** A peer in a tab: the commands and buttons of `docs/join.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { NetworkSnapshot } from '../../src/view/index.js'
+import { admb, admbJson } from '../support/admb-command.js'
 import { launchIfFound, open, seriousProblems } from '../support/browser.js'
 import { blocks, prose } from '../support/documents.js'
 import { type PeerProcess, PeerProcesses, until } from '../support/peer-processes.js'
@@ -170,6 +171,37 @@ describe('the join page', function () {
     })
     await page.context().close()
     await Promise.all(others.map(one => one.stop()))
+  })
+
+  it('joins a network with an allow-list by a link with an invitation, once', async () => {
+    await peer.stop()
+    const dir = await processes.scratch()
+    const [inviter, member, allowed] = ['inviter', 'member', 'allowed.txt'].map(name => join(dir, name))
+    for (const identity of [inviter, member])
+      appendFileSync(allowed, (await admb(['keygen', 'identity', '--dir', identity])).stdout)
+    peer = await start('--passes', '100', '--dir', member, '--allow', allowed, '--accept-invitations')
+    const { page, errors } = await open(browser, url(), DESKTOP)
+    const problemOf = (page: Page) => page.locator('#problem').textContent()
+    await shown('that an invitation is missing', async () => /only invited peers/.test((await problemOf(page)) ?? ''))
+    const { link } = await admbJson(['invite', '--dir', inviter, '--url', peer.latest.http as string])
+    // A change of the fragment alone would not load the page again.
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.locator('#name').fill('guest')
+    await press(page, 'Join and learn')
+    await joined(page)
+    await shown('rows of the guest are learned', async () => ((await row('guest'))?.inputs ?? 0) > 0)
+    await page.reload()
+    await page.locator('#name').fill('guest')
+    await press(page, 'Join and learn')
+    await joined(page)
+    await shown('its second run', async () => (await row('guest'))?.incarnation === 2)
+    const second = await open(browser, link, DESKTOP)
+    await press(second.page, 'Join and learn')
+    await shown('the refusal of a second guest', async () => /it is used up/.test((await problemOf(second.page)) ?? ''))
+    assert.deepEqual(errors, [])
+    await second.page.context().close()
+    await page.context().close()
   })
 
   it('learns rows of a file and typed rows, and says which it refuses', async () => {

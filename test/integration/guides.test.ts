@@ -61,6 +61,7 @@ describe('the guides', function () {
     place.run(blocks('operating config', OPERATING)[0])
     place.run(blocks('operating keys', OPERATING)[0])
     assert.match(readFileSync(join(place.folder, 'allowed.txt'), 'utf8'), /^12D3KooW\w+\n$/)
+    assert.match(place.run(blocks('operating invitations', OPERATING)[0]), /^admb-invitation-1~\S+$/m)
     const port = httpPort(await place.start(`${blocks('operating peer', OPERATING)[0]} --http 0`))
     const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200
     while (!(await ready())) await sleep(100)

@@ -80,6 +80,10 @@ export const commands = {
     summary: 'generate network keys, HTTP tokens and identities',
     load: async () => (await import('./keygen.js')).keygenCommand
   },
+  invite: {
+    summary: 'invite peers to a network with an allow-list, or revoke an invitation',
+    load: async () => (await import('./invite.js')).inviteCommand
+  },
   doctor: {
     summary: 'check this machine, or the connection to a peer',
     load: async () => (await import('./doctor.js')).doctorCommand

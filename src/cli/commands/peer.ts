@@ -24,7 +24,7 @@ import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
-import { readAllowList, readKey } from '../peer/files.js'
+import { readAllowList, readInvitation, readKey } from '../peer/files.js'
 import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 import { withReadableWeights } from '../training/stored-weights.js'
@@ -32,7 +32,8 @@ import { withReadableWeights } from '../training/stored-weights.js'
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
   ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith'] as const),
-  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'jumpSigners', 'wholeSigners'] as const)
+  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
+  ...(['jumpSigners', 'wholeSigners'] as const)
 ]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
@@ -57,6 +58,8 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkKey?: string
   readonly networkId?: string
   readonly allow?: string
+  readonly acceptInvitations?: boolean
+  readonly invitation?: string
   readonly jumpSigners?: number
   readonly wholeSigners?: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -105,6 +108,8 @@ export function peerCommand(program: Command): Command {
     .option('--network-key <file>', 'only peers with this key (admb keygen network)')
     .option('--network-id <id>', 'only peers of this network (default: id in the key file, or of --dir)')
     .option('--allow <file>', 'only peers with an id in this file, one per line')
+    .option('--accept-invitations', 'also peers with invitations of listed ones (admb invite)')
+    .option('--invitation <text>', 'join with this invitation, or the one in this file (admb invite)')
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
     .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(
@@ -141,6 +146,7 @@ async function run(all: Flags): Promise<void> {
   const { spec, stream, coverage } = await createPeerTask(await withStored({ ...given, data }, flags.dir, log))
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
+  const invitation = flags.invitation === undefined ? undefined : await readInvitation(flags.invitation)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const options = {
     spec,
@@ -151,6 +157,7 @@ async function run(all: Flags): Promise<void> {
     upgrades: flags.joinPage ? new WebSocketUpgrades() : undefined,
     networkKey,
     allow,
+    invitation,
     log
   }
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))

@@ -1,4 +1,4 @@
-/** Reads the files of keys and allow-lists. */
+/** Reads the files of keys, allow-lists and invitations. */
 import { readFile } from 'node:fs/promises'
 import { UsageError } from '../errors.js'
 
@@ -18,6 +18,15 @@ export async function readAllowList(file: string): Promise<Set<string>> {
       .filter(Boolean)
       .map(parsePeerId)
   )
+}
+
+/** @param given an invitation, or a file with one @throws UsageError, MalformedInvitationError */
+export async function readInvitation(given: string): Promise<string> {
+  const { decodeToken } = await import('../../network/index.js')
+  const isText = given.includes('~')
+  const text = isText ? given : (await readText(given, '--invitation')).toString('utf8')
+  decodeToken(text)
+  return text.trim()
 }
 
 /** @param option the option that names the file, for the message @throws UsageError */

@@ -72,6 +72,11 @@ function keyFromLink(): Uint8Array | undefined {
   return key === null ? undefined : new TextEncoder().encode(`/key/swarm/psk/1.0.0/\n/base16/\n${key}\n`)
 }
 
+/** The invitation in the link. */
+function invitationFromLink(): string | undefined {
+  return new URLSearchParams(location.hash.slice(1)).get('invitation') ?? undefined
+}
+
 async function load(): Promise<void> {
   const response = await fetch('join.json', { cache: 'no-store' })
   if (!response.ok) throw new Error(`the peer has no offer to join its network (HTTP status ${response.status})`)
@@ -81,8 +86,10 @@ async function load(): Promise<void> {
   byId('key-fact').hidden = !offer.needsKey
   if (spec.network !== undefined)
     throw new Error('this network learns a model that browsers cannot: join it with npx admb peer')
-  if (offer.isClosed)
+  if (offer.isClosed && !offer.takesInvitations)
     throw new Error('this network admits only certain peers: ask its members for a place in their list')
+  if (offer.isClosed && invitationFromLink() === undefined)
+    throw new Error('this network admits only invited peers: ask a member for a link with an invitation')
   if (offer.needsKey && keyFromLink() === undefined)
     throw new Error('this network has a key: ask a member for the whole link')
   const hasDigits = takesDigits(spec)
@@ -147,6 +154,7 @@ async function join(offer: JoinOffer): Promise<Peer> {
     peers: [...new Set([originAddress(location, offer.id), ...dialable(offer)])].slice(0, 1),
     name: name === '' ? 'a tab' : name,
     networkKey: keyFromLink(),
+    invitation: offer.isClosed ? invitationFromLink() : undefined,
     dir: byId<HTMLInputElement>('keep').checked ? await stateOf(offer) : undefined,
     log: (level, message) => {
       if (level === 'error') showProblem(new Error(message))

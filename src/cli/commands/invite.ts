@@ -1,0 +1,155 @@
+/** `admb invite`: signs and revokes invitations to networks with an allow-list. */
+import { writeFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import type { IdentityKey, Network } from '../../network/index.js'
+import { UsageError } from '../errors.js'
+import { withCommon } from '../options/options.js'
+import { duration, whole } from '../options/values.js'
+import { print, printJson } from '../output/output.js'
+import { readKey } from '../peer/files.js'
+
+const WEEK_MS = 7 * 86_400_000
+/** Time in ms for a peer to take a revocation. */
+const REVOKE_MS = 30_000
+
+interface Flags {
+  readonly dir: string
+  /** In ms from now. */
+  readonly expires?: number
+  readonly uses?: number
+  readonly url?: string
+  readonly out?: string
+  readonly revoke?: string
+  readonly peer?: string
+  readonly networkKey?: string
+  readonly networkId?: string
+  readonly json?: boolean
+}
+
+interface Signer {
+  readonly key: IdentityKey
+  /** Content of the file of the network key. */
+  readonly networkKey: Uint8Array | undefined
+  readonly networkId: string | undefined
+}
+
+export function inviteCommand(program: Command): Command {
+  const command = program
+    .command('invite')
+    .requiredOption('--dir <dir>', 'directory of an identity on the allow-lists that no running peer uses')
+    .option('--expires <time>', 'it admits nobody after this time (default: 7d)', duration)
+    .option('--uses <n>', 'number of peers that it admits (default: 1)', whole(1, 1000))
+    .option('--url <url>', 'print a link to the join page of the peer with this HTTP address')
+    .option('--out <file>', 'write the invitation to this file; never overwritten')
+    .option('--revoke <text>', 'revoke this invitation, given by its text or its id')
+    .option('--peer <multiaddr>', 'with --revoke: a peer that passes the revocation on')
+    .option('--network-key <file>', 'the key of the network, if it has one; it becomes part of the link')
+    .option('--network-id <id>', 'the id of the network (default: id in the key file, or of --dir)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  admb keygen identity --dir inviter >> allowed.txt
+  admb peer --data digits --allow allowed.txt --accept-invitations --join-page
+  admb invite --dir inviter --url http://192.0.2.7:7280
+  admb invite --dir inviter --expires 2h --uses 3 --out guests.txt
+  admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280
+  admb invite --dir inviter --revoke ID --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…`
+    )
+  return withCommon(command).action(invite)
+}
+
+async function invite(flags: Flags): Promise<void> {
+  const signer = await readSigner(flags)
+  if (flags.revoke !== undefined) return revoke(flags.revoke, signer, flags)
+  if (flags.peer !== undefined) throw new UsageError('--peer is for --revoke: leave it out')
+  const { encodeToken, signInvitation } = await import('../../network/index.js')
+  const terms = {
+    network: signer.networkId ?? '',
+    expires: Math.ceil(Date.now() + (flags.expires ?? WEEK_MS)),
+    uses: flags.uses ?? 1
+  }
+  const token = await signInvitation(signer.key, terms)
+  const text = encodeToken(token)
+  const { id, issuer, uses } = token.invitation
+  const expires = new Date(terms.expires).toISOString()
+  const link = flags.url === undefined ? undefined : linkOf(flags.url, text, signer.networkKey)
+  if (flags.out !== undefined) await writeToken(flags.out, text)
+  if (flags.json) return printJson({ command: 'invite', id, issuer, expires, uses, invitation: text, link })
+  print(`id       ${id}`)
+  print(`issuer   ${issuer}`)
+  print(`expires  ${expires}`)
+  print(`uses     ${uses}`)
+  print('')
+  print(link ?? text)
+}
+
+/** The link to the join page. Browsers do not send the part after # to servers. @throws UsageError */
+function linkOf(url: string, text: string, networkKey: Uint8Array | undefined): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new UsageError(`${url} is not the address of a page: write it like https://host.example:7280`)
+  const key = networkKey && new TextDecoder().decode(networkKey).split('\n')[2]
+  const fragment = [...(key === undefined ? [] : [`key=${key}`]), `invitation=${text}`].join('&')
+  return `${new URL('/join', url)}#${fragment}`
+}
+
+/** @throws UsageError */
+async function writeToken(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, `${text}\n`, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    throw new UsageError(`cannot write ${file} (${(error as NodeJS.ErrnoException).code}): give another --out`)
+  }
+}
+
+/** @throws UsageError, DamagedKeyError; errors of the store */
+async function readSigner({ dir, networkKey: file, networkId: given }: Flags): Promise<Signer> {
+  const [{ Store }, { decodeIdentityKey, networkIdIn, parseNetworkId }] = await Promise.all([
+    import('../../storage/index.js'),
+    import('../../network/index.js')
+  ])
+  const networkKey = file === undefined ? undefined : await readKey(file)
+  const store = await Store.openExisting(dir)
+  try {
+    if (store.identity === undefined)
+      throw new UsageError(`${dir} holds no identity: make one with admb keygen identity`)
+    const id = given === undefined ? networkKey && networkIdIn(networkKey) : parseNetworkId(given)
+    return { key: decodeIdentityKey(store.identity), networkKey, networkId: await store.networkFor(id) }
+  } finally {
+    await store.close()
+  }
+}
+
+/** @throws UsageError, MalformedInvitationError; NetworkError if no peer takes it */
+async function revoke(text: string, { key, networkKey, networkId }: Signer, { peer, json }: Flags): Promise<void> {
+  const { createNetwork, FetchError, invitationIdOf, signRevocation } = await import('../../network/index.js')
+  const { exchangeMembers } = await import('../../peer/index.js')
+  const id = invitationIdOf(text)
+  if (peer === undefined) throw new UsageError('a revocation needs a running peer that passes it on: give --peer')
+  const network: Network = await createNetwork({
+    privateKey: key,
+    listen: [],
+    dials: [peer],
+    networkKey,
+    networkId,
+    hello: { protocol: 0, fields: [] },
+    maxFrameBytes: 1 << 24,
+    log: () => undefined
+  })
+  try {
+    const records = { admissions: [], revocations: [signRevocation(key, id, networkId ?? '')] }
+    const known = await exchangeMembers(network, { addresses: [peer] }, records, AbortSignal.timeout(REVOKE_MS)).catch(
+      error => {
+        if (!(error instanceof FetchError && error.isUnanswered)) throw error
+        throw new UsageError(`${peer} takes no invitations: start it with --accept-invitations`)
+      }
+    )
+    if (!known.revocations.some(one => one.id === id))
+      throw new UsageError(`the peer did not take the revocation: the identity in --dir must be on its allow-list`)
+    const admitted = known.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)
+    if (json) printJson({ command: 'invite', id, revoked: true, admitted })
+    else print(`revoked ${id}; it had admitted ${admitted.length === 0 ? 'nobody' : admitted.join(', ')}`)
+  } finally {
+    await network.stop()
+  }
+}

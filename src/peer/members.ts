@@ -1,0 +1,180 @@
+/**
+ * The members of a network that takes invitations: stored, and exchanged with each connected peer. A peer asks for all records when it
+ * connects, and sends those that are new to it to all others.
+ */
+import { sleep } from '#platform'
+import { OptionError } from '../learner/index.js'
+import {
+  decodeToken,
+  FetchError,
+  type IdentityKey,
+  type Log,
+  Membership,
+  type MembershipRecords,
+  type MembershipState,
+  type Network,
+  type PeerEvent,
+  recordsSchema
+} from '../network/index.js'
+import type { Store } from '../storage/index.js'
+import type { PeerOptions } from './options.js'
+
+/** What a request begins with: all records are wanted in return, or none. */
+const ALL = 'members '
+const NONE = 'new-members '
+/** Records in a request, of at most 800 bytes each: requests are limited to 64 KiB. */
+const RECORDS = 64
+/** Pause in ms after a request that failed. */
+const RETRY_MS = 2000
+
+/**
+ * @returns undefined for a peer that neither takes invitations nor has been invited
+ * @throws OptionError, MalformedInvitationError
+ */
+export async function openMembership(
+  { acceptInvitations = false, invitation, allow }: PeerOptions,
+  key: IdentityKey,
+  networkId: string | undefined,
+  store: Store | undefined
+): Promise<Membership | undefined> {
+  if (acceptInvitations && allow === undefined) {
+    throw new OptionError('invitations are for networks with an allow-list: give allow (--allow FILE) too')
+  }
+  const stored = await store?.members()
+  const state = stored === undefined ? undefined : (JSON.parse(stored) as MembershipState)
+  const isInvited = invitation !== undefined || (state?.listed !== undefined && allow === undefined)
+  if (!acceptInvitations && !isInvited) return undefined
+  const token = invitation === undefined ? undefined : decodeToken(invitation)
+  const now = () => Date.now()
+  return new Membership({ key, networkId, listed: allow, admits: acceptInvitations, invitation: token, state, now })
+}
+
+/**
+ * Sends records to a peer that takes invitations, and returns those that it knows then.
+ * @throws NetworkError
+ */
+export async function exchangeMembers(
+  network: Pick<Network, 'fetch'>,
+  target: Parameters<Network['fetch']>[0],
+  records: MembershipRecords,
+  signal: AbortSignal,
+  kind = ALL
+): Promise<MembershipRecords> {
+  const request = new TextEncoder().encode(`${kind}${JSON.stringify(records)}`)
+  return recordsSchema.parse(JSON.parse(new TextDecoder().decode(await network.fetch(target, request, signal))))
+}
+
+interface ExchangeOptions {
+  readonly membership: Membership
+  readonly network: Network
+  readonly store: Store | undefined
+  readonly log: Log
+  readonly onFailure: (error: Error) => void
+}
+
+/** What has not been sent to a connected peer. */
+interface Unsent {
+  admissions: MembershipRecords['admissions']
+  revocations: MembershipRecords['revocations']
+}
+
+export class MemberExchange {
+  readonly #options: ExchangeOptions
+  readonly #unsent = new Map<string, Unsent>()
+  readonly #stop = new AbortController()
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+    const { membership, network, store, log, onFailure } = options
+    membership.onSave(async state => {
+      try {
+        await store?.saveMembers(JSON.stringify(state))
+      } catch (error) {
+        onFailure(error as Error)
+        throw error
+      }
+    })
+    membership.onChange(({ added, removed }) => {
+      for (const { peer, witness } of added.admissions) log('info', `${peer} is admitted by ${witness}`, { peer })
+      for (const { id } of added.revocations) log('info', `invitation ${id} is revoked`, { invitation: id })
+      for (const peer of removed) network.disconnect(peer, 'its invitation is revoked or used up')
+      for (const [peer, unsent] of this.#unsent) {
+        const isIdle = unsent.admissions.length + unsent.revocations.length === 0
+        unsent.admissions.push(...added.admissions)
+        unsent.revocations.push(...added.revocations)
+        if (isIdle) void this.#send(peer, unsent)
+      }
+    })
+  }
+
+  onPeer({ kind, id }: PeerEvent): void {
+    if (kind === 'lost') this.#unsent.delete(id)
+    if (kind !== 'connected') return
+    const unsent: Unsent = { admissions: [], revocations: [] }
+    this.#unsent.set(id, unsent)
+    void this.#receiveAll(id, unsent)
+  }
+
+  /** Answers a request of another peer; undefined if it is not about members. */
+  answer(request: Uint8Array, from: string): Promise<Uint8Array> | undefined {
+    const text = new TextDecoder().decode(request)
+    const kind = [ALL, NONE].find(prefix => text.startsWith(prefix))
+    return kind === undefined ? undefined : this.#answer(text.slice(kind.length), kind === ALL, from)
+  }
+
+  stop(): void {
+    this.#stop.abort()
+    this.#unsent.clear()
+  }
+
+  async #answer(text: string, wantsAll: boolean, from: string): Promise<Uint8Array> {
+    const { membership } = this.#options
+    try {
+      this.#merge(recordsSchema.parse(JSON.parse(text)), from)
+    } catch {
+      this.#options.network.ban(from, 'malformed records of members')
+    }
+    const records = wantsAll ? membership.records : { admissions: [], revocations: [] }
+    return new TextEncoder().encode(JSON.stringify(records))
+  }
+
+  #merge(records: MembershipRecords, from: string): void {
+    const { membership, network } = this.#options
+    if (!membership.merge(records)) network.ban(from, 'a record of members with a wrong signature')
+  }
+
+  async #receiveAll(peer: string, unsent: Unsent): Promise<void> {
+    await this.#repeat(peer, unsent, async () => {
+      this.#merge(await this.#ask(peer, { admissions: [], revocations: [] }, ALL), peer)
+    })
+  }
+
+  async #send(peer: string, unsent: Unsent): Promise<void> {
+    while (unsent.admissions.length + unsent.revocations.length > 0) {
+      const { admissions, revocations } = unsent
+      const part = { revocations: revocations.slice(0, RECORDS / 2), admissions: admissions.slice(0, RECORDS / 2) }
+      await this.#repeat(peer, unsent, () => this.#ask(peer, part, NONE))
+      revocations.splice(0, part.revocations.length)
+      admissions.splice(0, part.admissions.length)
+    }
+  }
+
+  #ask(peer: string, records: MembershipRecords, kind: string): Promise<MembershipRecords> {
+    const { network } = this.#options
+    return exchangeMembers(network, { id: peer, addresses: [] }, records, this.#stop.signal, kind)
+  }
+
+  /** Repeats an action that fails until the connection to the peer ends. */
+  async #repeat(peer: string, unsent: Unsent, action: () => Promise<unknown>): Promise<void> {
+    while (this.#unsent.get(peer) === unsent) {
+      try {
+        await action()
+        return
+      } catch (error) {
+        if (this.#stop.signal.aborted || (error instanceof FetchError && error.isUnanswered)) return
+        this.#options.log('debug', `exchanging members failed: ${(error as Error).message}`, { peer })
+        await sleep(RETRY_MS, this.#stop.signal)
+      }
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import {
+  type Admission,
+  decodeToken,
+  encodeToken,
+  type InvitationToken,
+  isGenuineAdmission,
+  isGenuineRevocation,
+  type Revocation,
+  signAdmission,
+  signInvitation,
+  signProof,
+  signRevocation
+} from '../../../src/network/invitations.js'
+import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
+import { Membership } from '../../../src/network/membership.js'
+import type { IdentityKey } from '../../../src/network/types.js'
+
+const NOW = 1000
+const TERMS = { network: 'net', expires: 10_000, uses: 2 }
+
+describe('an invitation', () => {
+  let issuer: IdentityKey
+  let witness: IdentityKey
+  let guest: string
+  let other: string
+  let token: InvitationToken
+  let foreign: InvitationToken
+  before(async () => {
+    ;[issuer, witness] = [await generateIdentityKey(), await generateIdentityKey()]
+    ;[guest, other] = [peerIdOf(await generateIdentityKey()), peerIdOf(await generateIdentityKey())]
+    ;[token, foreign] = [await signInvitation(issuer, TERMS), await signInvitation(issuer, TERMS)]
+  })
+  const admission = (): Admission =>
+    signAdmission(witness, { invitation: token.invitation, peer: guest, proof: signProof(token, guest), at: NOW })
+  const membership = (key = witness) =>
+    new Membership({
+      key,
+      networkId: 'net',
+      listed: new Set([issuer, witness].map(peerIdOf)),
+      admits: true,
+      now: () => NOW
+    })
+
+  /** Another value of the same form for a field. */
+  const forged = (field: string): fc.Arbitrary<string | number> => {
+    if (field === 'network') return fc.constantFrom('', 'other')
+    if (field === 'expires') return fc.integer({ min: NOW + 1, max: 20_000 }).filter(value => value !== TERMS.expires)
+    if (field === 'uses') return fc.integer({ min: 1, max: 1000 }).filter(value => value !== TERMS.uses)
+    if (field === 'at') return fc.integer({ min: 0, max: 20_000 }).filter(value => value !== NOW)
+    if (['issuer', 'witness', 'peer'].includes(field))
+      return fc.constantFrom(other, peerIdOf(issuer), peerIdOf(witness))
+    if (field === 'id') return fc.constant(foreign.invitation.id)
+    return fc.uint8Array({ minLength: 64, maxLength: 64 }).map(bytes => Buffer.from(bytes).toString('base64url'))
+  }
+
+  it('survives encoding and decoding', () => {
+    assert.deepEqual(decodeToken(encodeToken(token)), token)
+    assert.match(encodeToken(token), /^[A-Za-z0-9._~-]{200,340}$/)
+  })
+
+  it('is refused if a character of its text is changed, or one is missing', () => {
+    const text = encodeToken(token)
+    fc.assert(
+      fc.property(fc.nat(text.length - 1), fc.constantFrom('', ...'~-_.019azAZ'), (at, replacement) => {
+        const changed = text.slice(0, at) + replacement + text.slice(at + 1)
+        if (changed === text) return
+        assert.throws(() => decodeToken(changed), { code: 'ERR_MALFORMED_INVITATION' })
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it('admits nobody if a field of the invitation, the proof or the admission is forged', async () => {
+    const genuine = admission()
+    assert.ok(isGenuineAdmission(genuine))
+    const places = [
+      ...Object.keys(genuine.invitation).map(field => ['invitation', field] as const),
+      ...['peer', 'proof', 'at', 'witness', 'signature'].map(field => ['admission', field] as const)
+    ]
+    const forgeries = fc.constantFrom(...places).chain(([part, field]) =>
+      forged(field).map(value => {
+        const whole = genuine as Record<string, unknown>
+        const changed =
+          part === 'admission'
+            ? { ...whole, [field]: value }
+            : { ...whole, invitation: { ...genuine.invitation, [field]: value } }
+        return changed as Admission
+      })
+    )
+    await fc.assert(
+      fc.asyncProperty(forgeries, async changed => {
+        fc.pre(JSON.stringify(changed) !== JSON.stringify(genuine))
+        assert.ok(!isGenuineAdmission(changed))
+        const members = membership()
+        members.merge({ admissions: [changed], revocations: [] })
+        assert.ok(!members.has(changed.peer) || [issuer, witness].map(peerIdOf).includes(changed.peer))
+        const { invitation, proof } = changed
+        // What only concerns the admission is not part of what a new peer shows.
+        if (
+          JSON.stringify({ invitation, proof }) ===
+          JSON.stringify({ invitation: genuine.invitation, proof: genuine.proof })
+        )
+          return
+        assert.ok('refused' in (await members.answer(guest, { invitation, proof })))
+        assert.ok(!members.has(guest))
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it('is of no use to a peer that has seen it on the way', async () => {
+    const members = membership()
+    const { invitation, proof } = admission()
+    assert.deepEqual(await members.answer(other, { invitation, proof }), { refused: 'a signature is wrong' })
+    assert.deepEqual(await members.answer(other, { admission: admission() }), { refused: 'it is for another peer' })
+    assert.ok('listed' in (await members.answer(guest, { invitation, proof })))
+  })
+
+  it('is revoked only by listed peers', () => {
+    const genuine = signRevocation(witness, token.invitation.id, 'net')
+    assert.ok(isGenuineRevocation(genuine))
+    fc.assert(
+      fc.property(
+        fc
+          .constantFrom('id', 'network', 'issuer', 'signature')
+          .chain(field => forged(field).map(value => [field, value])),
+        ([field, value]) => {
+          const changed = { ...genuine, [field as string]: value } as Revocation
+          fc.pre(JSON.stringify(changed) !== JSON.stringify(genuine))
+          const members = membership()
+          members.merge({ admissions: [admission()], revocations: [changed] })
+          members.merge({ admissions: [admission()], revocations: [] })
+          assert.ok(members.has(guest))
+        }
+      )
+    )
+  })
+
+  it('admits the same peers everywhere, in whatever order the admissions arrive, and never too many', async () => {
+    const [first, second] = [issuer, witness]
+    const guests = await Promise.all(Array.from({ length: 5 }, async () => peerIdOf(await generateIdentityKey())))
+    const all = guests.flatMap((peer, index) =>
+      [first, second].map(key =>
+        signAdmission(key, {
+          invitation: token.invitation,
+          peer,
+          proof: signProof(token, peer),
+          at: NOW + (index >> 1)
+        })
+      )
+    )
+    const revocation = signRevocation(first, token.invitation.id, 'net')
+    const order = fc.shuffledSubarray(all, { minLength: all.length })
+    fc.assert(
+      fc.property(order, order, fc.nat(all.length), fc.boolean(), (one, two, cut, isRevoked) => {
+        const [a, b] = [membership(), membership()]
+        for (const each of one) a.merge({ admissions: [each], revocations: [] })
+        b.merge({ admissions: two.slice(0, cut), revocations: isRevoked ? [revocation] : [] })
+        b.merge({ admissions: two.slice(cut), revocations: [] })
+        assert.ok(a.merge(b.records) && b.merge(a.records))
+        const admitted = (members: Membership) => guests.filter(peer => members.has(peer))
+        assert.deepEqual(admitted(a), admitted(b))
+        assert.equal(admitted(a).length, isRevoked ? 0 : TERMS.uses)
+        // The earliest.
+        if (!isRevoked) assert.deepEqual(admitted(a), guests.slice(0, 2))
+      }),
+      { numRuns: 30 }
+    )
+  })
+})
