@@ -17,7 +17,6 @@ export {
   type InvitationToken,
   invitationIdOf,
   type MembershipRecords,
-  recordsSchema,
   signInvitation,
   signRevocation
 } from './invitations.js'
@@ -31,6 +30,7 @@ export {
   parsePeerId,
   peerIdOf
 } from './keys.js'
+export { decodeMemberRequest, encodeMembers, exchangeMembers } from './member-requests.js'
 export { Membership, type MembershipChange, type MembershipState } from './membership.js'
 export { createNetwork, type Network } from './network.js'
 export { parseNetworkId } from './network-id.js'

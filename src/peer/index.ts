@@ -23,7 +23,6 @@ export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
-export { exchangeMembers } from './members.js'
 export {
   DEFAULT_CARRY,
   type NeighbourChange,

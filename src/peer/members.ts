@@ -5,7 +5,10 @@
 import { sleep } from '#platform'
 import { OptionError } from '../learner/index.js'
 import {
+  decodeMemberRequest,
   decodeToken,
+  encodeMembers,
+  exchangeMembers,
   FetchError,
   type IdentityKey,
   type Log,
@@ -13,15 +16,11 @@ import {
   type MembershipRecords,
   type MembershipState,
   type Network,
-  type PeerEvent,
-  recordsSchema
+  type PeerEvent
 } from '../network/index.js'
 import type { Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'
 
-/** What a request begins with: all records are wanted in return, or none. */
-const ALL = 'members '
-const NONE = 'new-members '
 /** Records in a request, of at most 800 bytes each: requests are limited to 64 KiB. */
 const RECORDS = 64
 /** Pause in ms after a request that failed. */
@@ -47,21 +46,6 @@ export async function openMembership(
   const token = invitation === undefined ? undefined : decodeToken(invitation)
   const now = () => Date.now()
   return new Membership({ key, networkId, listed: allow, admits: acceptInvitations, invitation: token, state, now })
-}
-
-/**
- * Sends records to a peer that takes invitations, and returns those that it knows then.
- * @throws NetworkError
- */
-export async function exchangeMembers(
-  network: Pick<Network, 'fetch'>,
-  target: Parameters<Network['fetch']>[0],
-  records: MembershipRecords,
-  signal: AbortSignal,
-  kind = ALL
-): Promise<MembershipRecords> {
-  const request = new TextEncoder().encode(`${kind}${JSON.stringify(records)}`)
-  return recordsSchema.parse(JSON.parse(new TextDecoder().decode(await network.fetch(target, request, signal))))
 }
 
 interface ExchangeOptions {
@@ -116,26 +100,22 @@ export class MemberExchange {
   }
 
   /** Answers a request of another peer; undefined if it is not about members. */
-  answer(request: Uint8Array, from: string): Promise<Uint8Array> | undefined {
-    const text = new TextDecoder().decode(request)
-    const kind = [ALL, NONE].find(prefix => text.startsWith(prefix))
-    return kind === undefined ? undefined : this.#answer(text.slice(kind.length), kind === ALL, from)
+  async answer(request: Uint8Array, from: string): Promise<Uint8Array | undefined> {
+    const { membership, network } = this.#options
+    try {
+      const asked = decodeMemberRequest(request)
+      if (asked === undefined) return undefined
+      this.#merge(asked.records, from)
+      return encodeMembers(asked.wantsAll ? membership.records : { admissions: [], revocations: [] })
+    } catch {
+      network.ban(from, 'malformed records of members')
+      return undefined
+    }
   }
 
   stop(): void {
     this.#stop.abort()
     this.#unsent.clear()
-  }
-
-  async #answer(text: string, wantsAll: boolean, from: string): Promise<Uint8Array> {
-    const { membership } = this.#options
-    try {
-      this.#merge(recordsSchema.parse(JSON.parse(text)), from)
-    } catch {
-      this.#options.network.ban(from, 'malformed records of members')
-    }
-    const records = wantsAll ? membership.records : { admissions: [], revocations: [] }
-    return new TextEncoder().encode(JSON.stringify(records))
   }
 
   #merge(records: MembershipRecords, from: string): void {
@@ -145,7 +125,7 @@ export class MemberExchange {
 
   async #receiveAll(peer: string, unsent: Unsent): Promise<void> {
     await this.#repeat(peer, unsent, async () => {
-      this.#merge(await this.#ask(peer, { admissions: [], revocations: [] }, ALL), peer)
+      this.#merge(await this.#ask(peer, { admissions: [], revocations: [] }, 'all'), peer)
     })
   }
 
@@ -153,15 +133,15 @@ export class MemberExchange {
     while (unsent.admissions.length + unsent.revocations.length > 0) {
       const { admissions, revocations } = unsent
       const part = { revocations: revocations.slice(0, RECORDS / 2), admissions: admissions.slice(0, RECORDS / 2) }
-      await this.#repeat(peer, unsent, () => this.#ask(peer, part, NONE))
+      await this.#repeat(peer, unsent, () => this.#ask(peer, part, 'nothing'))
       revocations.splice(0, part.revocations.length)
       admissions.splice(0, part.admissions.length)
     }
   }
 
-  #ask(peer: string, records: MembershipRecords, kind: string): Promise<MembershipRecords> {
+  #ask(peer: string, records: MembershipRecords, wanted: 'all' | 'nothing'): Promise<MembershipRecords> {
     const { network } = this.#options
-    return exchangeMembers(network, { id: peer, addresses: [] }, records, this.#stop.signal, kind)
+    return exchangeMembers(network, { id: peer, addresses: [] }, records, wanted, this.#stop.signal)
   }
 
   /** Repeats an action that fails until the connection to the peer ends. */

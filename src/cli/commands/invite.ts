@@ -122,8 +122,9 @@ async function readSigner({ dir, networkKey: file, networkId: given }: Flags): P
 
 /** @throws UsageError, MalformedInvitationError; NetworkError if no peer takes it */
 async function revoke(text: string, { key, networkKey, networkId }: Signer, { peer, json }: Flags): Promise<void> {
-  const { createNetwork, FetchError, invitationIdOf, signRevocation } = await import('../../network/index.js')
-  const { exchangeMembers } = await import('../../peer/index.js')
+  const { createNetwork, exchangeMembers, FetchError, invitationIdOf, signRevocation } = await import(
+    '../../network/index.js'
+  )
   const id = invitationIdOf(text)
   if (peer === undefined) throw new UsageError('a revocation needs a running peer that passes it on: give --peer')
   const network: Network = await createNetwork({
@@ -138,12 +139,16 @@ async function revoke(text: string, { key, networkKey, networkId }: Signer, { pe
   })
   try {
     const records = { admissions: [], revocations: [signRevocation(key, id, networkId ?? '')] }
-    const known = await exchangeMembers(network, { addresses: [peer] }, records, AbortSignal.timeout(REVOKE_MS)).catch(
-      error => {
-        if (!(error instanceof FetchError && error.isUnanswered)) throw error
-        throw new UsageError(`${peer} takes no invitations: start it with --accept-invitations`)
-      }
-    )
+    const known = await exchangeMembers(
+      network,
+      { addresses: [peer] },
+      records,
+      'all',
+      AbortSignal.timeout(REVOKE_MS)
+    ).catch(error => {
+      if (!(error instanceof FetchError && error.isUnanswered)) throw error
+      throw new UsageError(`${peer} takes no invitations: start it with --accept-invitations`)
+    })
     if (!known.revocations.some(one => one.id === id))
       throw new UsageError(`the peer did not take the revocation: the identity in --dir must be on its allow-list`)
     const admitted = known.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)

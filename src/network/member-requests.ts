@@ -1,0 +1,40 @@
+/** Requests with which peers exchange admissions and revocations; see docs/protocol-network.md. */
+import { type MembershipRecords, recordsSchema } from './invitations.js'
+import type { Network } from './network.js'
+import type { PeerTarget } from './options.js'
+
+/** What a request begins with, by the records that are wanted in return. */
+const KINDS = { all: 'members ', nothing: 'new-members ' } as const
+
+/**
+ * Sends records to a peer that takes invitations.
+ * @param wanted of the records that it knows then
+ * @throws NetworkError with the cause, or the signal's reason
+ */
+export async function exchangeMembers(
+  network: Network,
+  target: PeerTarget,
+  records: MembershipRecords,
+  wanted: keyof typeof KINDS,
+  signal: AbortSignal
+): Promise<MembershipRecords> {
+  const request = new TextEncoder().encode(KINDS[wanted] + JSON.stringify(records))
+  return decodeMembers(new TextDecoder().decode(await network.fetch(target, request, signal)))
+}
+
+/** @returns undefined for another request @throws SyntaxError, ZodError if it is malformed */
+export function decodeMemberRequest(
+  request: Uint8Array
+): { readonly records: MembershipRecords; readonly wantsAll: boolean } | undefined {
+  const text = new TextDecoder().decode(request)
+  const kind = Object.values(KINDS).find(prefix => text.startsWith(prefix))
+  return kind && { records: decodeMembers(text.slice(kind.length)), wantsAll: kind === KINDS.all }
+}
+
+export function encodeMembers(records: MembershipRecords): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(records))
+}
+
+function decodeMembers(text: string): MembershipRecords {
+  return recordsSchema.parse(JSON.parse(text))
+}
