@@ -30,8 +30,8 @@ export {
   parsePeerId,
   peerIdOf
 } from './keys.js'
-export { decodeMemberRequest, encodeMembers, exchangeMembers } from './member-requests.js'
-export { Membership, type MembershipChange, type MembershipState } from './membership.js'
+export { decodeMemberRequest, decodeMembershipState, encodeMembers, exchangeMembers } from './member-requests.js'
+export { Membership, type MembershipChange } from './membership.js'
 export { createNetwork, type Network } from './network.js'
 export { parseNetworkId } from './network-id.js'
 export type { NetworkOptions, PeerTarget } from './options.js'

@@ -1,7 +1,11 @@
 /** Requests with which peers exchange admissions and revocations; see docs/protocol-network.md. */
+import { z } from 'zod'
 import { type MembershipRecords, recordsSchema } from './invitations.js'
+import type { MembershipState } from './membership.js'
 import type { Network } from './network.js'
 import type { PeerTarget } from './options.js'
+
+const stateSchema = recordsSchema.extend({ listed: z.optional(z.array(z.string())) })
 
 /** What a request begins with, by the records that are wanted in return. */
 const KINDS = { all: 'members ', nothing: 'new-members ' } as const
@@ -33,6 +37,15 @@ export function decodeMemberRequest(
 
 export function encodeMembers(records: MembershipRecords): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(records))
+}
+
+/** @param text what `onSave` of a membership was given, as JSON @returns undefined if it is malformed */
+export function decodeMembershipState(text: string): MembershipState | undefined {
+  try {
+    return stateSchema.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
 }
 
 function decodeMembers(text: string): MembershipRecords {

@@ -65,6 +65,7 @@ export class Membership {
   #admitted: ReadonlyMap<string, Admission> = new Map()
   #save: (state: MembershipState) => Promise<void> = () => Promise.resolve()
   #onChange: (change: MembershipChange) => void = () => undefined
+  #onFailure: (error: Error) => void = () => undefined
   #saved: Promise<void> = Promise.resolve()
 
   constructor(options: MembershipOptions) {
@@ -80,6 +81,12 @@ export class Membership {
   /** Sets the handler that stores the state; an admission is not confirmed before. */
   onSave(save: (state: MembershipState) => Promise<void>): void {
     this.#save = save
+  }
+
+  /** Sets the handler for a state that cannot be stored. From then on, nobody is admitted. */
+  onFailure(handler: (error: Error) => void): void {
+    this.#onFailure = handler
+    this.#saved.catch(handler)
   }
 
   onChange(handler: (change: MembershipChange) => void): void {
@@ -227,8 +234,7 @@ export class Membership {
     const listed = this.#isOwnList ? {} : { listed: [...(this.#listed ?? [])] }
     const state = { ...this.records, ...listed }
     this.#saved = this.#saved.then(() => this.#save(state))
-    // Who awaits it handles the error.
-    this.#saved.catch(() => undefined)
+    this.#saved.catch((error: Error) => this.#onFailure(error))
     this.#onChange({ added, removed: [...before.keys()].filter(peer => !this.has(peer)) })
   }
 }

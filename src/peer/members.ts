@@ -6,32 +6,32 @@ import { sleep } from '#platform'
 import { OptionError } from '../learner/index.js'
 import {
   decodeMemberRequest,
+  decodeMembershipState,
   decodeToken,
   encodeMembers,
   exchangeMembers,
-  FetchError,
   type IdentityKey,
   type Log,
   Membership,
   type MembershipRecords,
-  type MembershipState,
   type Network,
   type PeerEvent
 } from '../network/index.js'
-import type { Store } from '../storage/index.js'
+import { DamagedStateError, type Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'
 
 /** Records in a request, of at most 800 bytes each: requests are limited to 64 KiB. */
 const RECORDS = 64
-/** Pause in ms after a request that failed. */
+/** Pauses in ms after a request that failed: the first one, and the longest, for peers that take no invitations. */
 const RETRY_MS = 2000
+const MOST_RETRY_MS = 60_000
 
 /**
  * @returns undefined for a peer that neither takes invitations nor has been invited
- * @throws OptionError, MalformedInvitationError
+ * @throws OptionError, MalformedInvitationError, DamagedStateError
  */
 export async function openMembership(
-  { acceptInvitations = false, invitation, allow }: PeerOptions,
+  { acceptInvitations = false, invitation, allow, dir = '' }: PeerOptions,
   key: IdentityKey,
   networkId: string | undefined,
   store: Store | undefined
@@ -40,18 +40,28 @@ export async function openMembership(
     throw new OptionError('invitations are for networks with an allow-list: give allow (--allow FILE) too')
   }
   const stored = await store?.members()
-  const state = stored === undefined ? undefined : (JSON.parse(stored) as MembershipState)
+  const state = stored === undefined ? undefined : decodeMembershipState(stored)
+  if (stored !== undefined && state === undefined) throw new DamagedStateError(dir, 'its members are malformed')
   const isInvited = invitation !== undefined || (state?.listed !== undefined && allow === undefined)
   if (!acceptInvitations && !isInvited) return undefined
   const token = invitation === undefined ? undefined : decodeToken(invitation)
   const now = () => Date.now()
-  return new Membership({ key, networkId, listed: allow, admits: acceptInvitations, invitation: token, state, now })
+  const membership = new Membership({
+    key,
+    networkId,
+    listed: allow,
+    admits: acceptInvitations,
+    invitation: token,
+    state,
+    now
+  })
+  if (store !== undefined) membership.onSave(state => store.saveMembers(JSON.stringify(state)))
+  return membership
 }
 
 interface ExchangeOptions {
   readonly membership: Membership
   readonly network: Network
-  readonly store: Store | undefined
   readonly log: Log
   readonly onFailure: (error: Error) => void
 }
@@ -69,15 +79,8 @@ export class MemberExchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options
-    const { membership, network, store, log, onFailure } = options
-    membership.onSave(async state => {
-      try {
-        await store?.saveMembers(JSON.stringify(state))
-      } catch (error) {
-        onFailure(error as Error)
-        throw error
-      }
-    })
+    const { membership, network, log, onFailure } = options
+    membership.onFailure(onFailure)
     membership.onChange(({ added, removed }) => {
       for (const { peer, witness } of added.admissions) log('info', `${peer} is admitted by ${witness}`, { peer })
       for (const { id } of added.revocations) log('info', `invitation ${id} is revoked`, { invitation: id })
@@ -89,9 +92,11 @@ export class MemberExchange {
         if (isIdle) void this.#send(peer, unsent)
       }
     })
+    for (const { id } of network.peers) this.onPeer({ kind: 'connected', id })
   }
 
-  onPeer({ kind, id }: PeerEvent): void {
+  /** Handles an event of the network. Peers that were connected before are known from the start. */
+  onPeer({ kind, id }: Pick<PeerEvent, 'kind' | 'id'>): void {
     if (kind === 'lost') this.#unsent.delete(id)
     if (kind !== 'connected') return
     const unsent: Unsent = { admissions: [], revocations: [] }
@@ -146,14 +151,14 @@ export class MemberExchange {
 
   /** Repeats an action that fails until the connection to the peer ends. */
   async #repeat(peer: string, unsent: Unsent, action: () => Promise<unknown>): Promise<void> {
-    while (this.#unsent.get(peer) === unsent) {
+    for (let pause = RETRY_MS; this.#unsent.get(peer) === unsent; pause = Math.min(2 * pause, MOST_RETRY_MS)) {
       try {
         await action()
         return
       } catch (error) {
-        if (this.#stop.signal.aborted || (error instanceof FetchError && error.isUnanswered)) return
+        if (this.#stop.signal.aborted) return
         this.#options.log('debug', `exchanging members failed: ${(error as Error).message}`, { peer })
-        await sleep(RETRY_MS, this.#stop.signal)
+        await sleep(pause, this.#stop.signal)
       }
     }
   }

@@ -201,7 +201,7 @@ export class Peer extends EventEmitter {
       webhook: options.webhook
     })
     this.#members =
-      membership && new MemberExchange({ membership, network, store, log, onFailure: error => this.#fail(error) })
+      membership && new MemberExchange({ membership, network, log, onFailure: error => this.#fail(error) })
     network.onFetch(async (request, from) => this.#members?.answer(request, from) ?? this.#predictors.answer(request))
     network.onPeer(event => {
       this.#members?.onPeer(event)

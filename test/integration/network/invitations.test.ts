@@ -102,6 +102,40 @@ describe('a network that takes invitations', () => {
     }
   })
 
+  it('disconnects the later one of two peers that parts of the network have admitted with one use', async () => {
+    const [one, two] = [await member(keys[0]), await member(keys[1])]
+    two.membership.onChange(({ removed }) => {
+      for (const peer of removed) two.network.disconnect(peer, 'used up')
+    })
+    const token = await invitation()
+    const [early, late] = [await invited(token), await invited(token)]
+    await early.network.connect(targetOf(one.network), timeout())
+    now++
+    await late.network.connect(targetOf(two.network), timeout())
+    await until(() => two.network.peers.length === 1)
+    assert.ok(two.membership.merge(one.membership.records) && one.membership.merge(two.membership.records))
+    await until(() => two.network.peers.length === 0)
+    for (const { membership } of [one, two]) {
+      assert.deepEqual(
+        [early, late].map(({ network }) => membership.has(network.id)),
+        [true, false]
+      )
+    }
+  })
+
+  it('admits nobody if the state cannot be stored', async () => {
+    const one = await member()
+    const failures: Error[] = []
+    one.membership.onSave(() => Promise.reject(new Error('the disk is full')))
+    one.membership.onFailure(error => failures.push(error))
+    const guest = await invited(await invitation())
+    await assert.rejects(guest.network.connect(targetOf(one.network), timeout()), errors.NetworkError)
+    assert.deepEqual(
+      failures.map(({ message }) => message),
+      ['the disk is full']
+    )
+  })
+
   it('disconnects the peers of a revoked invitation', async () => {
     const one = await member()
     one.membership.onChange(({ removed }) => {
