@@ -164,7 +164,7 @@ export class Membership {
     if (!isGenuineInvitation(invitation) || !isGenuineProof(invitation, peer, proof)) return 'a signature is wrong'
     const at = this.#options.now()
     if (at >= expires) return 'it has expired'
-    if (this.#admissionsOf(id).length >= uses) return 'it is used up'
+    if (this.#usesOf(id) >= uses) return 'it is used up'
     if (!this.#options.admits) return 'this peer admits nobody: connect to a peer that accepts invitations first'
     if (this.#admissions.size >= MOST_RECORDS) return `the network has had ${MOST_RECORDS} admissions`
     this.merge({ admissions: [signAdmission(this.#options.key, { invitation, peer, proof, at })], revocations: [] })
@@ -217,17 +217,20 @@ export class Membership {
   /** Of each invitation that is not revoked, the earliest admissions. */
   #count(): ReadonlyMap<string, Admission> {
     const admitted = new Map<string, Admission>()
-    for (const id of new Set([...this.#admissions.values()].map(({ invitation }) => invitation.id))) {
-      const all = this.#admissionsOf(id)
-      if (this.#revocations.has(id)) continue
-      for (const admission of all.slice(0, all[0].invitation.uses)) admitted.set(admission.peer, admission)
+    const left = new Map<string, number>()
+    for (const admission of [...this.#admissions.values()].sort((a, b) => (precedes(a, b) ? -1 : 1))) {
+      const { id, uses } = admission.invitation
+      const open = left.get(id) ?? uses
+      if (open === 0 || this.#revocations.has(id)) continue
+      left.set(id, open - 1)
+      admitted.set(admission.peer, admission)
     }
     return admitted
   }
 
-  #admissionsOf(id: string): Admission[] {
-    const all = [...this.#admissions.values()].filter(({ invitation }) => invitation.id === id)
-    return all.sort((a, b) => (precedes(a, b) ? -1 : 1))
+  /** Number of admissions of an invitation. */
+  #usesOf(id: string): number {
+    return [...this.#admissions.values()].filter(({ invitation }) => invitation.id === id).length
   }
 
   #changed(added: MembershipRecords, before: ReadonlyMap<string, Admission>): void {

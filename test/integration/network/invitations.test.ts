@@ -102,6 +102,46 @@ describe('a network that takes invitations', () => {
     }
   })
 
+  it('ends connections with malformed messages, and serves others', async () => {
+    const one = await member()
+    const token = await invitation()
+    const { invitation: terms } = token
+    const malformed: unknown[] = [
+      'text',
+      null,
+      {},
+      { invitation: terms },
+      { invitation: { ...terms, uses: 0 }, proof: terms.signature },
+      { invitation: { ...terms, network: 'a\nb' }, proof: terms.signature },
+      { invitation: terms, proof: 'x'.repeat(9000) },
+      { admission: { ...terms, admission: terms } }
+    ]
+    for (const message of malformed) {
+      const { network, membership } = await invited(token)
+      Object.defineProperty(membership, 'presented', { value: message })
+      await assert.rejects(network.connect(targetOf(one.network), timeout()), errors.NetworkError)
+    }
+    const honest = await invited(token)
+    await honest.network.connect(targetOf(one.network), timeout())
+  })
+
+  it('refuses a malformed answer to an invitation', async () => {
+    const one = await member()
+    const answers = [
+      'text',
+      {},
+      { listed: 7, admission: null },
+      { refused: 'x'.repeat(600) },
+      { listed: ['x'.repeat(70)] }
+    ]
+    for (const answer of answers) {
+      Object.defineProperty(one.membership, 'answer', { value: async () => answer, configurable: true })
+      const { network, membership } = await invited(await invitation())
+      await assert.rejects(network.connect(targetOf(one.network), timeout()), errors.NetworkError)
+      assert.ok(!membership.isKnown)
+    }
+  })
+
   it('disconnects the later one of two peers that parts of the network have admitted with one use', async () => {
     const [one, two] = [await member(keys[0]), await member(keys[1])]
     two.membership.onChange(({ removed }) => {

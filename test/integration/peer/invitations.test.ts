@@ -94,6 +94,12 @@ describe('invitations', function () {
     }
     const { invitation, link } = await admbJson(['invite', '--dir', inviter, '--url', 'https://host.example:7280/x'])
     assert.equal(link, `https://host.example:7280/join#invitation=${invitation}`)
+    const key = join(dir, 'net.key')
+    await admb(['keygen', 'network', '--out', key])
+    const keyed = await admbJson(['invite', '--dir', inviter, '--url', 'http://host.example', '--network-key', key])
+    const [, , digits, id] = (await readFile(key, 'utf8')).split('\n')
+    assert.equal(keyed.link, `http://host.example/join#key=${digits}&invitation=${keyed.invitation}`)
+    assert.ok(keyed.invitation.includes(`~${id.split('/').at(-1)}~`))
     const damaged = invitation.replace(/~1~/, '~2~')
     await fails(/not a whole invitation/, 'peer', ...TASK, '--invitation', damaged)
     await fails(/cannot read .*--invitation/, 'peer', ...TASK, '--invitation', join(dir, 'none'))
