@@ -41,5 +41,10 @@ export class JournalWriter {
 
 function merged(a: JournalAppend | undefined, b: JournalAppend): JournalAppend {
   if (a === undefined) return b
-  return { records: [...a.records, ...b.records], pending: [...a.pending, ...b.pending], tail: b.tail ?? a.tail }
+  return {
+    records: [...a.records, ...b.records],
+    pending: [...a.pending, ...b.pending],
+    tail: b.tail ?? a.tail,
+    budget: b.budget ?? a.budget
+  }
 }

@@ -11,18 +11,20 @@ import {
   type PredictorId,
   startingPredictor
 } from '../admb/index.js'
-import { extendsTable, LossGate } from '../learner/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
 import { createHeaderSigner } from '../network/header-signer.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
+import { gaussian } from './gaussian.js'
 import { InputLog, restored } from './input-log.js'
 import { describeQuarantined, jumpRule } from './jumps.js'
 import { LateLabels } from './late-labels.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
+import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
@@ -60,6 +62,9 @@ export class LearnerLoop {
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
   #lastStatus = 0
+  readonly #budget: PrivacyBudget | undefined
+  /** Announcements that wait until the journal is posted, with differential privacy. */
+  readonly #announcements: FromLearner[] = []
   #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
   /**
@@ -72,6 +77,9 @@ export class LearnerLoop {
     this.#post = post
     this.#now = now
     const { self, incarnation, nonce, carry } = init
+    const budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
+    this.#budget = budget
+    const normal = gaussian()
     const initial = startingPredictor(learner.initial(), recipe)
     const { layout } = learner
     const batch = adaptiveBatch(init.spec) ?? init.spec.batch
@@ -79,7 +87,9 @@ export class LearnerLoop {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
     }
     // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
-    const gate = init.spec.network || growingNames(init.spec) ? undefined : new LossGate(learner, recipe.averaging)
+    // The decisions of the gate would tell of private inputs.
+    const hasGate = !init.spec.network && !growingNames(init.spec) && budget === undefined
+    const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
     const fragmentBytes = FRAGMENT_BYTES
     const options = {
       ...recipe,
@@ -96,6 +106,7 @@ export class LearnerLoop {
       fragmentBytes,
       isOrdered: true,
       marksElements: learner.outputs !== undefined,
+      noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
       gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current))
     }
     this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
@@ -156,7 +167,12 @@ export class LearnerLoop {
     }
     const pace = new Pace(this.#init.rate ?? Number.POSITIVE_INFINITY, this.#now())
     let until = this.#now() + SLICE_MS
+    let pass: number | undefined
     for await (const rows of stream) {
+      if (rows.pass !== pass || pass === undefined) {
+        if (!this.#beginPass(rows, pass === undefined)) break
+        pass = rows.pass ?? 0
+      }
       let row = 0
       for (;;) {
         if (this.#isStopping) return
@@ -190,18 +206,27 @@ export class LearnerLoop {
     pause: (ms: number) => Promise<void>
   ): Promise<void> {
     if (this.#inputs === undefined) return
+    if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
     for (const piece of this.#inputs.pending) this.#training.learnPending(restored(piece))
     this.#flushEffects()
     const [node, inputs, training, now] = [this.#node, this.#inputs, this.#training, this.#now]
     const isStopping = () => this.#isStopping
     const { period } = this.#init
-    const lost = await new Recovery({ node, inputs, training, now, period, isStopping, open, pause }).run()
-    if (lost > 0) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)
+    const learnsAgain = this.#budget === undefined
+    const options = { node, inputs, training, now, period, isStopping, learnsAgain, open, pause }
+    const lost = await new Recovery(options).run()
+    if (lost === 0) return
+    if (learnsAgain) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)
+    else
+      this.notice(
+        `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
+      )
   }
 
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
     this.#node.tick()
+    this.#protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const now = this.#now()
     const { id } = this.#node.predictor
@@ -281,6 +306,7 @@ export class LearnerLoop {
 
   /** Predicts the rows of a request, or predicts and then learns them. */
   answer(rows: Rows, learn: boolean): InputAnswer {
+    if (learn) this.#beginRequest()
     const predictions = this.#training.answer(rows, learn)
     this.#flushEffects()
     if (learn) this.#acknowledge()
@@ -289,6 +315,7 @@ export class LearnerLoop {
 
   /** Learns an input that was predicted before. @throws LateLabelError, ExampleError */
   learnLate(id: string, label: number): Prediction {
+    this.#beginRequest()
     const answer = this.#training.learnLate(id, label)
     this.#flushEffects()
     this.#acknowledge()
@@ -326,7 +353,8 @@ export class LearnerLoop {
       traffic: this.#node.traffic,
       residualShare: this.#node.residualShare,
       clippedShare: this.#node.clippedShare,
-      quarantined: this.#node.quarantined
+      quarantined: this.#node.quarantined,
+      ...(this.#budget && { privacy: this.#budget.status })
     }
   }
 
@@ -354,7 +382,8 @@ export class LearnerLoop {
         this.#predictorChanged()
         break
       case 'announced':
-        this.#post({ kind: 'announcement', edge: effect.edge, bytes: effect.bytes })
+        this.#announcements.push({ kind: 'announcement', edge: effect.edge, bytes: effect.bytes })
+        if (this.#budget === undefined) this.#sendAnnouncements()
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
@@ -385,6 +414,8 @@ export class LearnerLoop {
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
   #flushEffects(): void {
     this.#takeEffects()
+    this.#protect()
+    this.#sendAnnouncements()
     this.#writers.fill(edge => {
       const frame = this.#node.frame(edge)
       this.#writeJournal()
@@ -399,7 +430,42 @@ export class LearnerLoop {
     if (records.length === 0 && !always) return
     this.#node.closeSegment()
     const entries = this.#inputs.take([...records, ...this.#node.takeJournal()], this.#progress.tail)
-    this.#post({ kind: 'journal', ...entries })
+    this.#post({ kind: 'journal', ...entries, budget: this.#budget?.take() })
+  }
+
+  /** With differential privacy, all that follows from a noisy sum waits for its record, its announcement and status included. */
+  #protect(): void {
+    if (this.#budget) this.#writeJournal()
+  }
+
+  #sendAnnouncements(): void {
+    for (const message of this.#announcements.splice(0)) this.#post(message)
+  }
+
+  /** A pass over the data begins. @returns whether its rows may be learned */
+  #beginPass({ pass = 0, positionAfter }: Rows, isFirst: boolean): boolean {
+    const budget = this.#budget
+    if (budget === undefined) return true
+    const { resume } = this
+    const isContinued =
+      isFirst && typeof resume === 'object' && resume.rows > 0 && positionAfter?.(0).rows === resume.rows
+    const stream = this.#init.stream ? streamKey(this.#init.stream) : ''
+    // An input must not be twice in a segment.
+    if (budget.beginPass({ stream, number: pass }, isContinued)) this.#node.closeSegment()
+    if (!budget.isExhausted) return true
+    const { epsilon, releases } = budget.status
+    this.notice(
+      `the privacy budget is spent (epsilon ${epsilon}, ${releases} ${releases === 1 ? 'pass' : 'passes'} over the data): this peer learns no more inputs, it only predicts and relays`
+    )
+    return false
+  }
+
+  /** Inputs of a request will be learned. @throws Error if the budget of differential privacy is spent */
+  #beginRequest(): void {
+    if (this.#budget?.isExhausted) {
+      throw new Error('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
+    }
+    this.#budget?.addRequest()
   }
 
   /** Makes inputs durable before they are acknowledged. */

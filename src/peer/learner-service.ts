@@ -23,7 +23,7 @@ export interface LearnerThread {
 export async function runLearner(thread: LearnerThread): Promise<void> {
   const { init, port } = thread
   try {
-    const parts = await learningParts(init.spec, init.execution ?? {})
+    const parts = await learningParts(init.spec, init.execution ?? {}, init.budget?.options.clip)
     await serve(
       new LearnerLoop(
         init,

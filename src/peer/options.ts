@@ -1,11 +1,12 @@
 /** Options and status of a peer. */
 import type { PredictorId, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Drift, DriftTest } from '../learner/index.js'
+import type { Drift, DriftTest, PrivacyOptions } from '../learner/index.js'
 import type { IdentityKey, Log } from '../network/types.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
+import type { PrivacyStatus } from './privacy-budget.js'
 import type { PeerMetrics, PeerPredictWith } from './thread-messages.js'
 
 /** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
@@ -30,6 +31,11 @@ export interface PeerOptions {
   readonly predictWith?: PeerPredictWith
   /** How rises of the loss are detected. Each is logged, and published to all peers. @default 'adwin' */
   readonly drift?: DriftTest | 'off'
+  /**
+   * Differential privacy of the inputs that this peer learns, against all who see what it sends (docs/privacy.md). Requires `dir`, which
+   * holds the budget. Linear models only. @default none
+   */
+  readonly dp?: PrivacyOptions
   /** URL that receives a POST request for each drift of this peer and of the network. @default none */
   readonly webhook?: string
   /** State directory. @default none: the state is lost when the peer stops */
@@ -167,4 +173,6 @@ export interface PeerStatus {
   readonly residualShare?: number
   /** Share of the squared norm of own recent sums that the bound of influence takes, 0 to 1; absent without a bound. */
   readonly clippedShare?: number
+  /** The budget of differential privacy; absent without it. */
+  readonly privacy?: PrivacyStatus
 }

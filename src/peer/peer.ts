@@ -27,6 +27,7 @@ import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
+import { checkPrivacy } from './privacy-options.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
@@ -84,6 +85,7 @@ export class Peer extends EventEmitter {
     if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
+    checkPrivacy(options)
     await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
@@ -187,6 +189,7 @@ export class Peer extends EventEmitter {
       network,
       name: options.name,
       status: () => this.status(),
+      isPrivate: options.dp !== undefined,
       sign: createSigner(key),
       send: (edge, bytes) => this.#edges.sendStatus(edge, bytes),
       log,
@@ -254,7 +257,7 @@ export class Peer extends EventEmitter {
       this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#quarantined ?? this.#discards.warning
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
-    const { traffic, residualShare, clippedShare } = this.#status
+    const { traffic, residualShare, clippedShare, privacy } = this.#status
     const { inputs, surplus = 0, loss, hits } = progress
     const weight = inputs + surplus
     return {
@@ -283,7 +286,8 @@ export class Peer extends EventEmitter {
       received: { ...this.#frames.received },
       sent: { ...this.#frames.sent, kinds: traffic },
       ...(residualShare === undefined ? {} : { residualShare }),
-      ...(clippedShare === undefined ? {} : { clippedShare })
+      ...(clippedShare === undefined ? {} : { clippedShare }),
+      ...(privacy && { privacy })
     }
   }
 
@@ -394,6 +398,17 @@ export class Peer extends EventEmitter {
   }
 
   #onLearnerMessage(message: FromLearner): void {
+    // With differential privacy, nothing that follows from a noisy sum leaves before its record is durable.
+    const durable = this.#options.dp && WAITING.has(message.kind) ? this.#journal?.durable : undefined
+    if (durable === undefined) this.#handle(message)
+    else
+      durable.then(
+        () => this.#handle(message),
+        () => undefined
+      )
+  }
+
+  #handle(message: FromLearner): void {
     switch (message.kind) {
       case 'frame':
         this.#frames.send(this.#edges, message.edge, message.bytes)
@@ -479,6 +494,9 @@ export class Peer extends EventEmitter {
     }
   }
 }
+
+/** Messages that wait for the journal with differential privacy. Frames and predictors always wait. */
+const WAITING: ReadonlySet<FromLearner['kind']> = new Set(['announcement', 'announce', 'status'])
 
 /** The last part of a path. */
 function nameOf(path: string): string {

@@ -1,4 +1,4 @@
-/** Learns the inputs of earlier runs again that no batch of the lineage has used, beside the stream. */
+/** Learns the inputs of earlier runs again that no batch of the lineage has used, beside the stream, or leaves them out. */
 import type { AdmbNode } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { type InputLog, type InputPiece, restored } from './input-log.js'
@@ -17,6 +17,8 @@ interface RecoveryOptions {
   /** T in milliseconds. */
   readonly period: number
   readonly isStopping: () => boolean
+  /** Whether the inputs may be learned again; otherwise all of them count as lost. */
+  readonly learnsAgain: boolean
   /** Opens the stream at a position. */
   readonly open: (place: StreamPosition) => Promise<ExampleStream>
   /** Yields to the event loop for some milliseconds. */
@@ -25,21 +27,21 @@ interface RecoveryOptions {
 
 export class Recovery {
   readonly #options: RecoveryOptions
-  /** Number of inputs whose rows are gone. */
+  /** Number of inputs that are not learned again. */
   #lost = 0
 
   constructor(options: RecoveryOptions) {
     this.#options = options
   }
 
-  /** Resolves when no inputs wait any more, or after a stop. @returns the number of inputs whose rows are gone */
+  /** Resolves when no inputs wait any more, or after a stop. @returns the number of inputs that are not learned again */
   async run(): Promise<number> {
-    const { node, inputs, period, isStopping, open, pause } = this.#options
+    const { node, inputs, period, isStopping, learnsAgain, open, pause } = this.#options
     while (node.waiting > 0 && !isStopping()) {
       const range = node.relearnable
-      const piece = range && inputs.find(...range)
+      const piece = range && learnsAgain ? inputs.find(...range) : undefined
       if (piece) await this.#learn(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition))
-      else if (range) this.#forget(range[0], range[0] + 1)
+      else if (range) this.#forget(range[0], learnsAgain ? range[0] + 1 : range[1])
       // The others wait for the next predictor.
       else await pause(period)
     }

@@ -17,6 +17,7 @@ import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../stor
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { jumpThresholds } from './jumps.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
+import { initialBudget } from './privacy-options.js'
 import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
@@ -106,7 +107,8 @@ export async function learnerInit(
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
     progress: progressOf(run),
     journal: run?.journal,
-    keepJournal: options.keepJournal ?? false
+    keepJournal: options.keepJournal ?? false,
+    budget: await initialBudget(options, store, run)
   }
 }
 

@@ -44,6 +44,8 @@ export interface StatusPublisherOptions {
   readonly network: Pick<Network, 'id' | 'publish'>
   readonly name: string | undefined
   readonly status: () => PeerStatus
+  /** Whether losses and alarms must not leave this peer. @default false */
+  readonly isPrivate?: boolean
   /** Signs a text with this peer's identity. */
   readonly sign: (text: string) => string
   /** Sends a message over a tree edge. */
@@ -199,7 +201,8 @@ export class StatusPublisher {
     const own = this.#own(now, flags)
     const { network, onReport } = this.#options
     // This one is renewed every second.
-    const status = { ...own.row.status, trail: this.#trail(now, HELD_INTERVALS * INTERVAL_MS) }
+    const trail = this.#trail(now, HELD_INTERVALS * INTERVAL_MS)
+    const status = { ...own.row.status, ...figuresOf(this.#options.status()), trail }
     this.view.receive(network.id, status, now)
     onReport(status)
     return own
@@ -207,8 +210,10 @@ export class StatusPublisher {
 
   #own(now: number, flags: Pick<NetworkStatus, 'leaving'>): OwnStatus {
     const { network, name, sign } = this.#options
-    const { incarnation, nonce, inputs, averageLoss, accuracy, metrics, neighbours, predictor, drift, ...rest } =
-      this.#options.status()
+    const peer = this.#options.status()
+    const { incarnation, nonce, inputs, neighbours, predictor, ...rest } = peer
+    const { isPrivate = false } = this.#options
+    const drift = isPrivate ? undefined : rest.drift
     const { updates, origin } = predictor
     this.#sample(now, inputs, rest.sent)
     const alarms = drift?.alarms ?? 0
@@ -226,11 +231,7 @@ export class StatusPublisher {
       interval: INTERVAL_MS,
       inputs,
       inputsPerSecond: this.#perSecond('inputs'),
-      ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
-      ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
-      ...recentOf(metrics),
-      ...(drift &&
-        drift.alarms > 0 && { drift: { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } }),
+      ...(isPrivate ? {} : figuresOf(peer)),
       sent: rest.sent.bytes,
       received: rest.received.bytes,
       ...this.#sendRates(),
@@ -283,6 +284,17 @@ export class StatusPublisher {
     const sendRate = Math.round(this.#perSecond('sent'))
     const float32Rate = Math.round(this.#perSecond('float32'))
     return { ...(sendRate > 0 && { sendRate }), ...(float32Rate > sendRate && { float32Rate }) }
+  }
+}
+
+/** What depends on the losses of inputs. */
+function figuresOf({ averageLoss, accuracy, metrics, drift }: PeerStatus): Partial<NetworkStatus> {
+  return {
+    ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
+    ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
+    ...recentOf(metrics),
+    ...(drift &&
+      drift.alarms > 0 && { drift: { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } })
   }
 }
 

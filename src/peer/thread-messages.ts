@@ -11,6 +11,7 @@ import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { JumpThresholds } from './jumps.js'
+import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -110,6 +111,8 @@ export interface LearnerInit {
   readonly journal: StoredJournal | undefined
   /** Whether the whole journal and lineage are kept for an audit. @default false */
   readonly keepJournal?: boolean
+  /** Differential privacy of the inputs. @default none */
+  readonly budget?: InitialBudget
 }
 
 export interface LearnerStatus {
@@ -138,6 +141,8 @@ export interface LearnerStatus {
   /** A predictor of another peer that waits for signers; undefined if there is none. */
   readonly quarantined?: QuarantinedPredictor
   readonly clippedShare: number | undefined
+  /** Undefined without differential privacy. */
+  readonly privacy?: PrivacyStatus
 }
 
 /** A request to predict or learn inputs in one of the text formats. */

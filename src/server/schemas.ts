@@ -164,9 +164,32 @@ export const components = [
           ...share,
           description: 'Share of the squared norm of own recent sums that the bound of influence takes.'
         },
+        privacy: {
+          ...object({
+            epsilon: { ...number, description: 'Budget of each input.' },
+            delta: { ...number, description: 'Probability with which more may be revealed.' },
+            clip: { ...number, description: 'Largest norm of the gradient of an input.' },
+            releases: { ...count, description: 'Releases of an input that the budget allows.' },
+            released: { ...count, description: 'Releases so far of the input that is released most often.' },
+            spent: { ...number, description: 'ε of these releases.' },
+            exhausted: { type: 'boolean', description: 'Whether the budget is spent: no more inputs are learned.' }
+          }),
+          description: 'Differential privacy of the inputs; absent without it.'
+        },
         addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
       },
-      ['addedClasses', 'weight', 'accuracy', 'metrics', 'drift', 'data', 'problem', 'residualShare', 'clippedShare']
+      [
+        'addedClasses',
+        'weight',
+        'accuracy',
+        'metrics',
+        'drift',
+        'data',
+        'problem',
+        'residualShare',
+        'clippedShare',
+        'privacy'
+      ]
     )
   },
   {

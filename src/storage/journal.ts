@@ -37,6 +37,8 @@ export interface JournalAppend {
   readonly pending: readonly (readonly [number, string])[]
   /** Replaces the last tail. Pending inputs below `next` are then in segments. */
   readonly tail?: { readonly next: number; readonly text: string }
+  /** Replaces the budget of differential privacy. */
+  readonly budget?: string
 }
 
 /** The journal's keys on the disk. The caller writes the records. */
@@ -79,7 +81,7 @@ export class JournalKeys {
   }
 
   /** @returns the records to write and the keys to delete, in one batch */
-  append({ records, pending, tail }: JournalAppend): {
+  append({ records, pending, tail, budget }: JournalAppend): {
     readonly records: readonly (readonly [string, Uint8Array])[]
     readonly dropped: readonly string[]
   } {
@@ -92,6 +94,7 @@ export class JournalKeys {
     const isDropped = new Set(dropped)
     const kept = texts.filter(([key]) => !isDropped.has(key))
     if (tail !== undefined) kept.push(['tail', tail.text])
+    if (budget !== undefined) kept.push(['privacy', budget])
     return { records: kept.map(([key, value]) => [key, encode(value)] as const), dropped }
   }
 

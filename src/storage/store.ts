@@ -181,6 +181,11 @@ export class Store {
     return text(await readOrDamaged(this.#directory, () => this.#database.get('network-id')))
   }
 
+  /** The budget of differential privacy, as JSON text; undefined if inputs are not protected. */
+  async privacy(): Promise<string | undefined> {
+    return text(await readOrDamaged(this.#directory, () => this.#database.get('privacy')))
+  }
+
   /**
    * The id of the network that a run joins: the given one, or that of the state.
    * @throws NetworkMismatchError if they differ

@@ -117,10 +117,11 @@ export interface LearningParts {
 
 /**
  * @param execution how a network is executed; without it, only its layout can be used
+ * @param clip largest norm of the gradient of an input, for linear models @default no limit
  * @throws OptionError if the spec is invalid; ModelError, DeviceError for a network
  */
-export async function learningParts(spec: LearningSpec, execution?: Execution): Promise<LearningParts> {
-  if (spec.network === undefined) return linearParts(spec)
+export async function learningParts(spec: LearningSpec, execution?: Execution, clip?: number): Promise<LearningParts> {
+  if (spec.network === undefined) return linearParts(spec, true, clip)
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
@@ -143,11 +144,11 @@ export function adaptiveBatch({
 }
 
 /** The same for a linear model, synchronously. @param isLazy see `recipeOf` */
-export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true): LearningParts {
+export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, clip?: number): LearningParts {
   const reacts = spec.onDrift !== undefined
   const learner = isCustomLoss(spec)
-    ? createCustomLearner({ ...spec, reacts })
-    : createLearner({ ...spec, reacts, named: growingNames(spec)?.length })
+    ? createCustomLearner({ ...spec, reacts, clip })
+    : createLearner({ ...spec, reacts, clip, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
   // Further blocks hold class names or votes.
   const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)

@@ -1,6 +1,6 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
-import type { DriftTest } from '../../learner/index.js'
+import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
 import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
@@ -19,7 +19,7 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { pick, taskOptions } from '../options/task-options.js'
-import { amount, choice, collect, duration, peerName, startAt, whole } from '../options/values.js'
+import { amount, choice, collect, duration, peerName, privacy, startAt, whole } from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -31,7 +31,7 @@ import { withReadableWeights } from '../training/stored-weights.js'
 
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
-  ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith'] as const),
+  ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith', 'dp'] as const),
   ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
   ...(['jumpSigners', 'wholeSigners'] as const)
 ]
@@ -44,6 +44,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly drift?: DriftTest | 'off'
   readonly webhook?: string
   readonly rate?: number
+  readonly dp?: PrivacyOptions
   readonly period?: number
   readonly carry?: number
   readonly degree?: number
@@ -95,6 +96,11 @@ export function peerCommand(program: Command): Command {
       '--influence <kind>',
       'gradient sums of a peer: bounded (larger ones are refused), or unbounded (default: unbounded)',
       choice(['bounded', 'unbounded'] as const)
+    )
+    .option(
+      '--dp <values>',
+      'privacy of inputs: epsilon=…,delta=…,clip=…[,releases=N] (docs/privacy.md) (default: none)',
+      privacy
     )
     .option('--degree <d>', 'maximum number of tree neighbours (default: 4)', whole(2, 255))
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)

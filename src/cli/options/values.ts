@@ -1,6 +1,6 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
-import type { TargetScale } from '../../learner/index.js'
+import { OptionError, Privacy, type PrivacyOptions, type TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
 import { type BatchOption, batchRange } from '../../task/batch.js'
@@ -64,6 +64,22 @@ export function startAt(word: string): From {
   if (word === 'start' || word === 'now' || word === 'stored') return word
   if (/^\d+$/.test(word) && Number.isSafeInteger(Number(word))) return Number(word)
   throw new InvalidArgumentError('It must be start, now, stored, or an offset in bytes.')
+}
+
+/** Differential privacy: `KEY=NUMBER`, separated by commas. */
+export function privacy(word: string): PrivacyOptions {
+  const pairs = word.split(',').map(pair => pair.split('='))
+  const isMalformed = pairs.some(([key, value = '', ...more]) => key === '' || value.trim() === '' || more.length > 0)
+  if (isMalformed || new Set(pairs.map(([key]) => key)).size < pairs.length) {
+    throw new InvalidArgumentError('It must be epsilon=…,delta=…,clip=…, such as epsilon=2,delta=1e-6,clip=1.')
+  }
+  const options = Object.fromEntries(pairs.map(([key, value]) => [key, Number(value)])) as unknown as PrivacyOptions
+  try {
+    return new Privacy(options).options
+  } catch (error) {
+    if (error instanceof OptionError) throw new InvalidArgumentError(error.message)
+    throw error
+  }
 }
 
 /** A peer's name on the page. */

@@ -70,7 +70,11 @@ function announce(peer: Peer, url: string | undefined): void {
 }
 
 function describe(peer: Peer): string {
-  const { inputs, updates, averageLoss, accuracy, neighbours } = peer.status()
+  const { inputs, updates, averageLoss, accuracy, neighbours, privacy } = peer.status()
   const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
-  return `${formatNumber(inputs)} inputs, ${formatNumber(updates)} updates, loss ${averageLoss.toFixed(4)}${hits}, ${neighbours.length} neighbours`
+  return `${formatNumber(inputs)} inputs, ${formatNumber(updates)} updates, loss ${averageLoss.toFixed(4)}${hits}, ${neighbours.length} neighbours${budgetOf(privacy)}`
+}
+
+function budgetOf(privacy: PeerStatus['privacy']): string {
+  return privacy === undefined ? '' : `, epsilon ${privacy.spent.toPrecision(3)} of ${privacy.epsilon} spent`
 }

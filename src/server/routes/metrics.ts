@@ -53,6 +53,12 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: Pee
     'Share of the squared norm of own recent sums that the bound of influence takes',
     ({ clippedShare }) => clippedShare
   ],
+  privacy_epsilon: ['Budget of differential privacy of each input', ({ privacy }) => privacy?.epsilon],
+  privacy_spent_epsilon: ['What is spent of it', ({ privacy }) => privacy?.spent],
+  privacy_exhausted: [
+    '1 if the budget of differential privacy is spent: no more inputs are learned',
+    ({ privacy }) => privacy && Number(privacy.exhausted)
+  ],
   incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
 }

@@ -34,8 +34,10 @@ class Line {
   readonly reported: NetworkStatus[] = []
   readonly runs: RunMessage[] = []
   reports = 0
+  /** What has been sent. */
+  readonly texts: string[] = []
 
-  async add(): Promise<StatusPublisher> {
+  async add(isPrivate = false): Promise<StatusPublisher> {
     const key = await generateIdentityKey()
     const id = peerIdOf(key)
     const place = this.publishers.length
@@ -49,11 +51,13 @@ class Line {
         }
       },
       name: `cellar ${place}`,
+      isPrivate,
       status: () => this.statuses[place],
       sign: createSigner(key),
       // Edge 2 p joins the peers p and p + 1.
       send: (edge, bytes) => {
         this.reports++
+        this.texts.push(new TextDecoder().decode(bytes))
         const to = edge / 2 === place ? place + 1 : place - 1
         this.publishers[to]?.exchange.receive(edge, bytes)
       },
@@ -133,6 +137,32 @@ describe('StatusPublisher', function () {
     const all = aggregateOf(status, [], false)
     const { bytesPerSecond, float32BytesPerSecond } = figuresOf(merge([all, all]))
     assert.deepEqual([bytesPerSecond, float32BytesPerSecond], [2 * sendRate, 2 * float32Rate])
+  })
+
+  it('with differential privacy, sends no losses and no alarms, and shows them on its own page', async () => {
+    const hidden = await line.add(true)
+    const [recent, drift] = [
+      { window: 1000, inputs: 100, loss: 0.25 },
+      { before: 0.1, after: 0.9, inputs: 90 }
+    ]
+    line.statuses[1] = {
+      ...line.statuses[1],
+      accuracy: 0.75,
+      metrics: { total: recent, recent: [recent], minute: { ...recent, seconds: 1 } },
+      drift: { test: 'adwin', alarms: 1, recent: [drift] }
+    }
+    const row = (view: StatusPublisher['view']) => view.snapshot().peers.find(({ id }) => id === hidden.view.self)
+    await until('its own figures', () => row(hidden.view)?.accuracy === 0.75)
+    const before = line.texts.length
+    await until('its status at the neighbour', () => line.texts.length > before && row(publisher.view) !== undefined)
+    const { loss, accuracy, recent: last } = row(hidden.view) ?? {}
+    assert.deepEqual([loss, accuracy, last?.loss], [0.3333333, 0.75, 0.25])
+    const received = row(publisher.view)
+    assert.deepEqual([received?.loss, received?.accuracy, received?.recent], [undefined, undefined, undefined])
+    assert.equal(
+      line.texts.find(text => /0\.75|"drift\\*":\{|"drifting":[^0]/.test(text)),
+      undefined
+    )
   })
 
   it('omits a loss that is not finite', () => {
