@@ -82,7 +82,7 @@ describe('a state directory', () => {
     })
 
   it('of peers with integer sums is continued, and keeps what the grid follows from', async () => {
-    const grid = [Float32Array.of(5, 130)]
+    const grid = [Float32Array.of(5, 130, 2)]
     const ofPeers: LearningSpec = { ...spec, sums: 'lattice' }
     await keep(store, ofPeers, trained(2, 5), report, {}, { grid })
     await store.close()
