@@ -46,6 +46,7 @@ describe('the join page', function () {
   const network = async () => (await (await fetch(`${peer.latest.http}/peers`)).json()) as NetworkSnapshot
   const row = async (name: string) => (await network()).peers.find(one => one.name === name && one.alive && !one.left)
   const shown = (what: string, condition: () => Promise<boolean>) => until(what, condition, WAIT_MS)
+  const headings = (page: Page) => page.locator('h2:visible').allTextContents()
   const stateOf = (page: Page) => page.locator('#state').textContent()
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const joined = (page: Page) => shown('the tab has joined', async () => (await stateOf(page)) === 'Joined')
@@ -60,6 +61,7 @@ describe('the join page', function () {
     const buttons = [...prose('docs/join.md').matchAll(/\*\*(.+?)\*\*/g)].map(match => match[1])
     assert.deepEqual(buttons, ['Join and learn', 'Leave'])
     assert.match((await page.locator('#learned').textContent()) ?? '', /predict the label \(10 classes\)/)
+    assert.deepEqual(await headings(page), ['Who sees what', 'Your data', 'Draw a digit'])
     await press(page, buttons[0])
     await joined(page)
     const makers = new Set<string>()
@@ -137,6 +139,9 @@ describe('the join page', function () {
     peer = await processes
       .start('--data', data, '--label', 'bought', '--join-page', '--name', 'node', '--http-origin', origin)
       .ready()
+    const { page: unused } = await visit('nobody')
+    assert.deepEqual(await headings(unused), ['Who sees what', 'Your data'])
+    await unused.context().close()
     const { page, errors } = await open(browser, origin)
     await shown('the row of the page is learned', async () => (await row('my page'))?.inputs === 1)
     await shown('both follow one predictor', async () => {
