@@ -41,6 +41,11 @@ export async function openForTraining(
 ): Promise<{ readonly store: Store; readonly earlier: EarlierRun | undefined }> {
   const store = await Store.open(dir)
   try {
+    if ((await store.privacy()) !== undefined) {
+      throw new UsageError(
+        `${dir} protects its inputs (--dp): continue it with 'admb peer --dir ${dir}', or give another --dir`
+      )
+    }
     const text = await store.model()
     const checkpoint = await store.checkpoint()
     const layers = text === undefined ? undefined : await openLayered(dir, parseSpec(text))

@@ -132,7 +132,10 @@ describe('peers with differential privacy', function () {
     let peer = await start()
     let before = 0
     for (let killed = 0; killed < 3; killed++) {
-      await until('more inputs', async () => (await status(peer)).inputs > before + 300)
+      await until('more inputs', async () => {
+        const { inputs, ended } = await status(peer)
+        return ended || inputs > before + 300
+      })
       before = (await status(peer)).inputs
       await kill(peer)
       peer = await start()
@@ -181,6 +184,8 @@ describe('peers with differential privacy', function () {
       /give --dp with these values, or a new --dir/
     )
     assert.match(await refusal(...others), /give --dp epsilon=4,delta=0\.000001,clip=1, or another --dir/)
+    const trained = await admb(['train', '--data', join(folder, '0.svm'), '--dir', used])
+    assert.match(trained.stderr, /protects its inputs \(--dp\)/)
     const open = join(folder, 'open')
     const plain = await processes.start(...common.slice(1), '--dir', open, '--batch', '8').ready()
     await until('the end of the file', () => plain.latest.ended)
