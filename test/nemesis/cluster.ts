@@ -45,13 +45,14 @@ export class Cluster {
     return this.#peers
   }
 
-  /** A peer on a free node, which is not part of the cluster yet and does not run. */
-  create(): LabPeer {
+  /** A peer on a free node, which is not part of the cluster yet and does not run. @param preload makes it hostile */
+  create(preload?: URL): LabPeer {
     const node = this.#freeNodes.shift()
     if (node === undefined) throw new Error('no free node is left')
     const name = `peer${this.#created++}`
     const diskMegabytes = 64 + Math.ceil((20 * predictorBytes(this.workload)) / 1e6)
-    return new LabPeer({ node, name, args: peerOptions(this.workload, SCRATCH), diskMegabytes, faults: this.#faults })
+    const args = peerOptions(this.workload, SCRATCH)
+    return new LabPeer({ node, name, args, diskMegabytes, faults: this.#faults, preload })
   }
 
   /** Counts a created peer among those that must agree. */
@@ -138,9 +139,19 @@ export class Cluster {
     return this.#peers.reduce((sum, peer) => sum + peer.lostLinks, this.#goneLinks)
   }
 
-  /** Crashes and bans so far. */
+  /** Ids of peers that were hostile: they may be banned. */
+  readonly hostile = new Set<string>()
+
+  /** More inputs, which the serial run does not learn, for a hostile peer. */
+  feedHostile(peer: LabPeer): NodeJS.Timeout {
+    const inputs = new Inputs(this.workload, -1)
+    return setInterval(() => peer.feed(inputs.take(Math.ceil((this.workload.rate * FEED_MS) / 1000))), FEED_MS)
+  }
+
+  /** Crashes, and bans of honest peers, so far. */
   get faults(): string[] {
-    return [...this.#goneFaults, ...this.#peers.flatMap(faultsOf)]
+    const faults = [...this.#goneFaults, ...this.#peers.flatMap(faultsOf)]
+    return faults.filter(fault => ![...this.hostile].some(id => fault.includes(`peer ${id} is banned for `)))
   }
 
   /** What each peer last reported, for the analysis of a failure. */

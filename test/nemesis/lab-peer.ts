@@ -18,6 +18,8 @@ export interface LabPeerOptions {
   readonly diskMegabytes: number
   /** Library of `faults.c`. */
   readonly faults: string | undefined
+  /** Module that changes its code. @default none: it is honest */
+  readonly preload?: URL
 }
 
 const PORT = 4280
@@ -62,11 +64,15 @@ export class LabPeer {
   }
 
   start(contacts: readonly string[]): void {
-    const { node, args, faults } = this.options
+    const { node, args, faults, preload } = this.options
     const command = [process.execPath, MAIN, 'peer', '--json', '--http', 'off', '--data', '-', ...args]
     command.push('--dir', join(this.disk, 'state'), '--keep-journal', '--listen', `/ip4/${addressOf(node)}/tcp/${PORT}`)
     for (const contact of contacts) command.push('--peer', contact)
-    const env = { ...process.env, ...(faults && { LD_PRELOAD: faults, ADMB_FAULTS: this.#faultsFile }) }
+    const env: NodeJS.ProcessEnv = {
+      ...process.env,
+      ...(faults && { LD_PRELOAD: faults, ADMB_FAULTS: this.#faultsFile })
+    }
+    if (preload) env.NODE_OPTIONS = `--import=${preload.href}`
     const [file, ...rest] = commandAt(node, command)
     const child = spawn(file, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child

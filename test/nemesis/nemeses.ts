@@ -7,6 +7,9 @@ import type { Cluster } from './cluster.js'
 import type { LabPeer } from './lab-peer.js'
 import type { Conditions } from './switch/lines.js'
 
+/** Within this time some peer must name a hostile one, in ms. */
+const NAMING_MS = 60_000
+
 export interface Nemesis {
   readonly name: string
   /** Whether it needs `faults.c`. */
@@ -188,6 +191,30 @@ export const nemeses: readonly Nemesis[] = [
         await cluster.remove(leaves)
         await sleep(3000)
       }
+    }
+  },
+  {
+    // A hostile peer joins. Its neighbours refuse its sums, and the log names it.
+    name: 'unbounded',
+    seconds: 8,
+    inflict: async (cluster, _random, ms) => {
+      const peer = cluster.create(new URL('hostile-unbounded.js', import.meta.url))
+      cluster.start(peer)
+      const feeding = cluster.feedHostile(peer)
+      const isNamed = (ban: string) =>
+        ban.includes(`peer ${peer.latest?.id} is banned for `) && ban.includes('the bound')
+      const limit = performance.now() + NAMING_MS
+      await sleep(ms)
+      while (!cluster.peers.some(({ bans }) => bans.some(isNamed))) {
+        if (performance.now() > limit) throw new Error(`no peer has named the hostile one: ${peer.log.at(-1)}`)
+        await sleep(50)
+      }
+      clearInterval(feeding)
+      if (peer.latest) cluster.hostile.add(peer.latest.id)
+      await peer.kill()
+      // What it logs is no evidence.
+      peer.bans.length = 0
+      await cluster.remove(peer)
     }
   }
 ]

@@ -53,7 +53,7 @@ describe('real peers on an emulated network', function () {
   })
 
   it('agree after each kind of fault', async () => {
-    const rounds = await run('--peers', '5', '--models', '300', '--lines', 'lan', '--rounds', '18', '--seconds', '2,4')
+    const rounds = await run('--peers', '5', '--models', '300', '--lines', 'lan', '--rounds', '19', '--seconds', '2,4')
     assert.ok(rounds.length >= 16)
     const audited = rounds.reduce((sum, round) => sum + (round.audited ?? 0), 0)
     assert.ok(audited > 1000, `the audit found only ${audited} inputs`)

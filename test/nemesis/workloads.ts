@@ -39,7 +39,7 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 export function peerOptions(workload: Workload, folder: string): string[] {
   const { model, classes, dimension, batch, hidden, sums = 'lattice' } = workload
   const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`]
-  shared.push('--batch', `${batch}`, '--sums', sums)
+  shared.push('--batch', `${batch}`, '--sums', sums, '--influence', 'bounded')
   if (hidden === undefined) return [...shared, '--model', model, '--no-constant']
   const file = join(folder, 'model.yaml')
   writeFileSync(file, `model: ${model}\nhidden: [${hidden}]\n`)
