@@ -22,6 +22,8 @@ export interface CampaignOptions {
   readonly lines?: readonly string[]
   /** Kind of gradient sums: exact or lattice. */
   readonly sums: string
+  /** Bound of influence: unbounded or bounded. Hostile peers need bounded. */
+  readonly influence: string
   /** Length of a round's fault in seconds: uniform between these. */
   readonly seconds: readonly [min: number, max: number]
   /** Rounds with the same peers. */
@@ -89,7 +91,9 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   const faults = buildFaults()
   const chosen = <T>(all: readonly T[], name: (item: T) => string, names: readonly string[] | undefined) =>
     names === undefined ? all : all.filter(item => names.includes(name(item)))
-  const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each => faults || !each.needsFaults)
+  const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each =>
+    each.isHostile ? options.influence === 'bounded' : faults || !each.needsFaults
+  )
   const models = chosen(workloads, ({ name }) => name, options.models)
   const lineNames = chosen(Object.keys(lines), name => name, options.lines)
   const random = new Random(seed, 'campaign')
@@ -97,7 +101,7 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   let number = 0
   try {
     for (let e = 0; number < rounds && performance.now() < end; e++) {
-      const workload = { ...models[e % models.length], sums: options.sums }
+      const workload = { ...models[e % models.length], sums: options.sums, influence: options.influence }
       const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {

@@ -12,6 +12,8 @@ const NAMING_MS = 60_000
 
 export interface Nemesis {
   readonly name: string
+  /** Whether a peer is hostile, which needs bounded influence. */
+  readonly isHostile?: boolean
   /** Whether it needs `faults.c`. */
   readonly needsFaults?: boolean
   /** Least duration in seconds, if it takes longer than others. */
@@ -196,6 +198,7 @@ export const nemeses: readonly Nemesis[] = [
   {
     // A hostile peer joins. Its neighbours refuse its sums, and the log names it.
     name: 'unbounded',
+    isHostile: true,
     seconds: 8,
     inflict: async (cluster, _random, ms) => {
       const peer = cluster.create(new URL('hostile-unbounded.js', import.meta.url))

@@ -53,7 +53,7 @@ describe('real peers on an emulated network', function () {
   })
 
   it('agree after each kind of fault', async () => {
-    const rounds = await run('--peers', '5', '--models', '300', '--lines', 'lan', '--rounds', '19', '--seconds', '2,4')
+    const rounds = await run('--peers', '5', '--models', '300', '--lines', 'lan', '--rounds', '18', '--seconds', '2,4')
     assert.ok(rounds.length >= 16)
     const audited = rounds.reduce((sum, round) => sum + (round.audited ?? 0), 0)
     assert.ok(audited > 1000, `the audit found only ${audited} inputs`)
@@ -65,5 +65,11 @@ describe('real peers on an emulated network', function () {
     const faults = ['--nemeses', 'partition,kill,churn', '--rounds', '3', '--seconds', '5']
     const rounds = await run('--peers', '4', '--models', '1M', '--lines', 'dsl', ...faults)
     assert.equal(rounds.length, 3)
+  })
+
+  it('refuse the sums of a hostile peer, name it and agree', async () => {
+    const hostile = ['--nemeses', 'unbounded', '--influence', 'bounded', '--rounds', '1', '--seconds', '3']
+    const rounds = await run('--peers', '4', '--models', '300', '--lines', 'lan', ...hostile)
+    assert.equal(rounds.length, 1)
   })
 })
