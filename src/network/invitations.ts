@@ -10,8 +10,11 @@ import { isNetworkId } from './network-id.js'
 import { publicKeyOf } from './signatures.js'
 import type { IdentityKey } from './types.js'
 
-/** Bytes in base64url without padding. */
-const base64 = (bytes: number) => z.string().regex(new RegExp(`^[A-Za-z0-9_-]{${Math.ceil((8 * bytes) / 6)}}$`))
+/** Bytes in base64url without padding, of which the unused bits of the last character are 0. */
+const base64 = (bytes: number) => {
+  const pattern = new RegExp(`^[A-Za-z0-9_-]{${Math.ceil((8 * bytes) / 6)}}$`)
+  return z.string().refine(text => pattern.test(text) && encode(decode(text)) === text)
+}
 const peerId = z.string().regex(/^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$/)
 /** Unix time in ms. */
 const time = z.number().int().min(0).max(8.64e15)

@@ -54,7 +54,7 @@ Examples:
   admb invite --dir inviter --url http://192.0.2.7:7280
   admb invite --dir inviter --expires 2h --uses 3 --out guests.txt
   admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280
-  admb invite --dir inviter --revoke ID --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW…`
+  admb invite --dir inviter --revoke ID --peer /ip4/192.0.2.7/tcp/4280`
     )
   return withCommon(command).action(invite)
 }

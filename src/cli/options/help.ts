@@ -28,7 +28,7 @@ export function arrangeHelp(program: Command, showsAll: boolean): void {
   })
   program.addHelpText('afterAll', ({ command }) => {
     const hidden = showsAll ? 0 : command.options.filter(({ long, hidden }) => !hidden && RARER.has(long ?? '')).length
-    return hidden === 0 ? '' : `\n${hidden} further options: ${nameOf(command)} ${HELP_ALL}`
+    return hidden === 0 ? '' : `\n${hidden} further option${hidden === 1 ? '' : 's'}: ${nameOf(command)} ${HELP_ALL}`
   })
 }
 
