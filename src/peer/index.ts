@@ -32,6 +32,7 @@ export {
   type Traffic
 } from './options.js'
 export { Peer } from './peer.js'
+export type { PrivacyStatus } from './privacy-budget.js'
 export { withStored } from './stored-options.js'
 export type {
   FailedInput,
