@@ -144,7 +144,7 @@ function readMessage(input: Reader, kind: OverlayMessage['kind']): OverlayMessag
 /** Peers that can dial everything leave the last byte out. */
 function readJoin(input: Reader): Join {
   const join: Join = { kind: 'join', label: input.label(), addresses: input.addresses() }
-  if (input.isAtEnd) return join
+  if (input.left === 0) return join
   const dials = input.byte('transports')
   if (dials === ALL_TRANSPORTS) throw new OverlayMessageError('transports are not in their shortest form')
   return { ...join, dials }

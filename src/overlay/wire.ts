@@ -104,10 +104,6 @@ export class Reader extends ByteReader {
     return String.fromCharCode(...this.bytes.subarray(start, end))
   }
 
-  get isAtEnd(): boolean {
-    return this.at === this.bytes.length
-  }
-
   key(what: string): PeerKey {
     return this.text(what, MAX_KEY_LENGTH)
   }

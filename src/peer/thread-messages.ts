@@ -138,9 +138,9 @@ export interface LearnerStatus {
   /** See `AdmbNode.residualShare`. */
   readonly residualShare: number | undefined
   /** See `AdmbNode.clippedShare`. */
+  readonly clippedShare: number | undefined
   /** A predictor of another peer that waits for signers; undefined if there is none. */
   readonly quarantined?: QuarantinedPredictor
-  readonly clippedShare: number | undefined
   /** Undefined without differential privacy. */
   readonly privacy?: PrivacyStatus
 }

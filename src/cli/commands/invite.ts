@@ -37,12 +37,12 @@ export function inviteCommand(program: Command): Command {
   const command = program
     .command('invite')
     .requiredOption('--dir <dir>', 'directory of an identity on the allow-lists that no running peer uses')
-    .option('--expires <time>', 'it admits nobody after this time (default: 7d)', duration)
-    .option('--uses <n>', 'number of peers that it admits (default: 1)', whole(1, 1000))
+    .option('--expires <time>', 'lifetime of the invitation (default: 7d)', duration)
+    .option('--uses <n>', 'number of peers that it can admit (default: 1)', whole(1, 1000))
     .option('--url <url>', 'print a link to the join page of the peer with this HTTP address')
     .option('--out <file>', 'write the invitation to this file; never overwritten')
     .option('--revoke <text>', 'revoke this invitation, given by its text or its id')
-    .option('--peer <multiaddr>', 'with --revoke: a peer that passes the revocation on')
+    .option('--peer <multiaddr>', 'with --revoke: a peer that distributes the revocation')
     .option('--network-key <file>', 'the key of the network, if it has one; it becomes part of the link')
     .option('--network-id <id>', 'the id of the network (default: id in the key file, or of --dir)')
     .addHelpText(

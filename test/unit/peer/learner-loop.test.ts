@@ -8,6 +8,7 @@ import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '.
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
 import { skipRows } from '../../../src/streams/stages.js'
 import { type LearningParts, type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { learnerInit } from '../../support/learner-init.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
 
@@ -21,24 +22,7 @@ const spec: LinearSpec = {
 }
 
 function init(options: Partial<LearnerInit> = {}): LearnerInit {
-  return {
-    spec,
-    plugins: [],
-    execution: undefined,
-    self: 'a',
-    incarnation: 1,
-    nonce: 0,
-    period: 50,
-    carry: 0,
-    predictWith: 'average',
-    stream: CSV,
-    labelDelay: undefined,
-    rate: undefined,
-    saved: undefined,
-    progress: undefined,
-    journal: { records: [], pending: [], tail: undefined },
-    ...options
-  }
+  return learnerInit({ spec, stream: CSV, ...options })
 }
 
 const line = (i: number) => `{"label": ${i % 2}, "features": [${1 + (i % 5)}, ${i % 3}]}\n`

@@ -8,6 +8,7 @@ import type { StoredBudget } from '../../../src/peer/privacy-budget.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
 import { createParser, openStream } from '../../../src/streams/index.js'
 import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { learnerInit } from '../../support/learner-init.js'
 
 const ROWS = 10
 const OPTIONS = { epsilon: 1, delta: 1e-6, clip: 1, releases: 2 }
@@ -34,25 +35,8 @@ describe('the learner loop with differential privacy', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   function start(passes: number, more: Partial<LearnerInit> = {}): LearnerLoop {
-    const init: LearnerInit = {
-      spec,
-      plugins: [],
-      execution: undefined,
-      self: 'a',
-      incarnation: 1,
-      nonce: 0,
-      period: 50,
-      carry: 0,
-      predictWith: 'average',
-      stream: { data: join(folder, 'rows.jsonl'), dimension: 2, passes },
-      labelDelay: undefined,
-      rate: undefined,
-      saved: undefined,
-      progress: undefined,
-      journal: { records: [], pending: [], tail: undefined },
-      budget: { options: OPTIONS },
-      ...more
-    }
+    const stream = { data: join(folder, 'rows.jsonl'), dimension: 2, passes }
+    const init = learnerInit({ spec, stream, budget: { options: OPTIONS }, ...more })
     return new LearnerLoop(
       init,
       linearParts(spec, true, OPTIONS.clip),
