@@ -17,6 +17,7 @@ import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
+import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'
 import { gaussian } from './gaussian.js'
 import { InputLog, restored } from './input-log.js'
@@ -32,8 +33,6 @@ import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Prediction, ToLearner } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
-/** Rows that are scored and learned between two checks of the clock. */
-const SLICE_ROWS = 64
 /** Milliseconds of learning between two turns of the event loop. */
 const SLICE_MS = 4
 const STATUS_MS = 250
@@ -54,6 +53,7 @@ export class LearnerLoop {
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
   readonly #gossip: PredictorGossip
+  readonly #chunk = new ChunkSize()
   readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
@@ -176,10 +176,12 @@ export class LearnerLoop {
       let row = 0
       for (;;) {
         if (this.#isStopping) return
-        const due = row < rows.size ? pace.due(this.#now()) : 0
-        const to = Math.min(rows.size, row + due, row + SLICE_ROWS)
+        const start = this.#now()
+        const due = row < rows.size ? pace.due(start) : 0
+        const to = Math.min(rows.size, row + due, row + this.#chunk.rows)
         if (to > row) {
           this.#training.learn(rows, row, to)
+          this.#chunk.took(to - row, this.#now() - start)
           pace.take(to - row)
           this.#progress.read(rows, row, to)
           row = to
@@ -209,11 +211,11 @@ export class LearnerLoop {
     if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
     for (const piece of this.#inputs.pending) this.#training.learnPending(restored(piece))
     this.#flushEffects()
-    const [node, inputs, training, now] = [this.#node, this.#inputs, this.#training, this.#now]
+    const [node, inputs, training, chunk, now] = [this.#node, this.#inputs, this.#training, this.#chunk, this.#now]
     const isStopping = () => this.#isStopping
     const { period } = this.#init
     const learnsAgain = this.#budget === undefined
-    const options = { node, inputs, training, now, period, isStopping, learnsAgain, open, pause }
+    const options = { node, inputs, training, chunk, now, period, isStopping, learnsAgain, open, pause }
     const lost = await new Recovery(options).run()
     if (lost === 0) return
     if (learnsAgain) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)

@@ -1,11 +1,10 @@
 /** Learns the inputs of earlier runs again that no batch of the lineage has used, beside the stream, or leaves them out. */
 import type { AdmbNode } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
+import type { ChunkSize } from './chunk-size.js'
 import { type InputLog, type InputPiece, restored } from './input-log.js'
 import type { TestThenTrain } from './test-then-train.js'
 
-/** Rows that are learned between two checks of the clock. */
-const SLICE_ROWS = 64
 /** Milliseconds of learning between two turns of the event loop. Each such slice has a segment of its own. */
 const SLICE_MS = 20
 
@@ -13,6 +12,7 @@ interface RecoveryOptions {
   readonly node: AdmbNode
   readonly inputs: InputLog
   readonly training: TestThenTrain
+  readonly chunk: ChunkSize
   readonly now: () => number
   /** T in milliseconds. */
   readonly period: number
@@ -70,14 +70,16 @@ export class Recovery {
 
   /** @param number number of the first input of the batch @returns the row after the last one that was learned */
   #learnSlice(rows: Rows, from: number, end: number, number: number): number {
-    const { node, training, now } = this.#options
+    const { node, training, chunk, now } = this.#options
     const until = now() + SLICE_MS
     let row = from
     node.closeSegment()
-    while (row < end && now() < until) {
-      const to = Math.min(end, row + SLICE_ROWS)
+    for (let start = now(); row < end && start < until; start = now()) {
+      const count = Math.min(end - row, chunk.rows)
+      const to = row + count
       row = training.learnAgain(rows, row, to, number + row)
       if (row < to) break
+      chunk.took(count, now() - start)
     }
     node.closeSegment()
     return row
