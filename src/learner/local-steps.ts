@@ -9,7 +9,7 @@
  * counted, as gradients are.
  */
 
-import { addBlock } from '../base/support.js'
+import { dropSupport } from '../base/support.js'
 import { OptionError } from './errors.js'
 import { isDual, type RuleSpec } from './rules/index.js'
 import type { Blocks, RuleState, UpdateRule } from './types.js'
@@ -136,13 +136,13 @@ export class LocalSteps {
       this.#copy.parameters[k],
       this.#contributed[k]
     ]
-    const added = new Float32Array(from.length)
-    for (let i = 0; i < added.length; i++) {
+    dropSupport(into)
+    for (let i = 0; i < into.length; i++) {
       const difference = from[i] - copy[i] + share * (copy[i] - next[i])
-      added[i] = this.#inputs * difference - contributed[i]
-      contributed[i] += added[i]
+      const added = Math.fround(this.#inputs * difference - contributed[i])
+      contributed[i] += added
+      into[i] += added
     }
-    addBlock(into, added)
   }
 
   #begin(predictor: Start): void {

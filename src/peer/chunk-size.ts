@@ -1,11 +1,22 @@
-/** How many rows the learner takes at a time. It handles its messages between two chunks, and a row of a large network may take a second. */
+/**
+ * How many rows the learner takes at a time. It handles its messages between two chunks, so a chunk should be short; but each one
+ * has a cost of its own, such as loading the weights of a network, so it should not be shorter than a few single rows.
+ */
 
 const MOST_ROWS = 64
-/** Milliseconds that a chunk may take: predictions and frames wait for its end. */
-const LONGEST_MS = 500
+/** Milliseconds that a chunk takes at most: predictions and frames wait for its end. */
+const SHORT_MS = 500
+/** The same if single rows take long. */
+const LONG_MS = 5000
+/** A chunk may take this multiple of the time of a single row. At least three quarters of it then depend on the number of rows. */
+const SINGLE_ROWS = 4
 
 export class ChunkSize {
   #rows = 1
+  /** Whether the first chunk is over, in which a network is prepared. */
+  #isWarm = false
+  /** Milliseconds of a chunk of one row: the least so far. */
+  #single = Number.POSITIVE_INFINITY
 
   /** Number of rows of the next chunk. */
   get rows(): number {
@@ -14,7 +25,15 @@ export class ChunkSize {
 
   /** A chunk of `rows` rows, at least 1, has taken some milliseconds. */
   took(rows: number, milliseconds: number): void {
-    if (milliseconds > LONGEST_MS) this.#rows = Math.max(1, Math.floor((rows * LONGEST_MS) / milliseconds))
-    else if (rows >= this.#rows && milliseconds < LONGEST_MS / 2) this.#rows = Math.min(MOST_ROWS, 2 * this.#rows)
+    if (!this.#isWarm) {
+      this.#isWarm = true
+      return
+    }
+    if (rows === 1) this.#single = Math.min(this.#single, milliseconds)
+    const longest = Math.max(SHORT_MS, Math.min(LONG_MS, SINGLE_ROWS * this.#single))
+    if (milliseconds > longest || rows >= this.#rows) {
+      const fitting = Math.min(2 * rows, Math.floor((rows * longest) / milliseconds))
+      this.#rows = Math.max(1, Math.min(MOST_ROWS, fitting))
+    }
   }
 }
