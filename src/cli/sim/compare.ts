@@ -35,7 +35,7 @@ export async function compare(
     })
   }
   await report?.write(
-    { title: `${runs.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name), runs },
+    { title: `${runs.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs },
     flags
   )
   if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1

@@ -31,9 +31,10 @@ export function scenarioOf(name: string | undefined, { set = [] }: ScenarioFlags
   )
 }
 
-/** The description of a built-in scenario. */
-export function aboutOf(name: string | undefined): string | undefined {
-  return builtInScenarios().find(scenario => scenario.name === name)?.about
+/** The description of a built-in scenario, and what differs from it. */
+export function aboutOf(name: string | undefined, { set = [] }: ScenarioFlags): string | undefined {
+  const about = builtInScenarios().find(scenario => scenario.name === name)?.about
+  return about === undefined || set.length === 0 ? about : `${about} Changed: ${set.join(', ')}.`
 }
 
 /** @throws UsageError for an unknown name */

@@ -55,7 +55,7 @@ export async function sweep(name: string | undefined, flags: Flags): Promise<voi
     print(`\n${runs.length} runs, saved in ${path}`)
   }
   const title = `Sweep of ${name ?? 'a scenario'} over ${Object.keys(cases[0].varied).join(', ')}`
-  await report?.write({ title, about: aboutOf(name), runs }, flags)
+  await report?.write({ title, about: aboutOf(name, flags), runs }, flags)
   if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1
 }
 
