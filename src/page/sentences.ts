@@ -64,6 +64,7 @@ export function describeNetwork({ rows, network, groups }: Pick<NetworkState, 'r
 
 /** The answer of `GET /schema`. */
 export interface LearnedSchema {
+  /** @default the next token of a text */
   readonly label?: {
     readonly name?: string
     readonly kind: 'class' | 'number'
@@ -77,7 +78,8 @@ export interface LearnedSchema {
 export function describeSchema({ label, columns }: LearnedSchema, data: string | undefined): string {
   const name = label?.name === undefined ? 'the label' : `“${label.name}”`
   const classes = label?.names ? shortList(label.names) : `${label?.classes ?? 2} classes`
-  const target = label?.kind === 'number' ? `${name}, a number` : `${name} (${classes})`
+  const targets = { number: `${name}, a number`, class: `${name} (${classes})`, token: 'the next token of a text' }
+  const target = targets[label?.kind ?? 'token']
   const features = columns
     ?.filter(({ kind, role }) => kind !== 'ignored' && role === undefined)
     .map(column => column.name)

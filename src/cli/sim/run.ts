@@ -27,7 +27,10 @@ export async function run(name: string | undefined, flags: ScenarioFlags): Promi
     for (const line of accountLines(result)) print(line)
     for (const violation of result.violations) print(`violation: ${violation}`)
   }
-  await report?.write({ title: `${scenario.algorithm} on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs }, flags)
+  await report?.write(
+    { title: `${scenario.algorithm} on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs },
+    flags
+  )
   if (result.violations.length > 0) process.exitCode = 1
 }
 

@@ -97,6 +97,10 @@ describe('the page formats', () => {
       describeSchema({ label: { name: 'price', kind: 'number' } }, undefined),
       'This peer learns to predict “price”, a number.'
     )
+    assert.equal(
+      describeSchema({}, 'play.txt'),
+      'This peer learns to predict the next token of a text. Data: play.txt.'
+    )
     assert.match(
       describeSchema({ label: { kind: 'class', classes: 10 } }, '-'),
       /the label \(10 classes\)\. Data: standard input\.$/
