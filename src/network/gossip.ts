@@ -12,10 +12,10 @@ import { type Topic, topicName, topics } from './protocols.js'
 
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
-/** The libp2p service. @param networkId of the network, if it has one */
-export const gossipService = (networkId: string | undefined) =>
+/** The libp2p service. @param tag of the hello */
+export const gossipService = (tag: string) =>
   gossipsub({
-    allowedTopics: topics.map(topic => topicName(topic, networkId)),
+    allowedTopics: topics.map(topic => topicName(topic, tag)),
     allowPublishToZeroTopicPeers: true,
     globalSignaturePolicy: 'StrictSign',
     floodPublish: true,
@@ -42,7 +42,7 @@ export class Gossip {
   readonly #access: AccessControl
   readonly #rate: RateLimiter
   readonly #latest = new Map<Topic, Uint8Array>()
-  readonly #networkId: string | undefined
+  readonly #tag: string
   /** By name. */
   readonly #topics: ReadonlyMap<string, Topic>
   #handler: GossipHandler | undefined
@@ -50,14 +50,14 @@ export class Gossip {
   /**
    * @param pubsub service of the started host
    * @param perSecond messages accepted per second, origin and topic
-   * @param networkId as of the service
+   * @param tag as of the service
    */
-  constructor(pubsub: GossipSub, access: AccessControl, perSecond: number, networkId: string | undefined) {
+  constructor(pubsub: GossipSub, access: AccessControl, perSecond: number, tag: string) {
     this.#pubsub = pubsub
     this.#access = access
     this.#rate = new RateLimiter(perSecond, () => performance.now())
-    this.#networkId = networkId
-    this.#topics = new Map(topics.map(topic => [topicName(topic, networkId), topic]))
+    this.#tag = tag
+    this.#topics = new Map(topics.map(topic => [topicName(topic, tag), topic]))
     for (const name of this.#topics.keys()) pubsub.topicValidators.set(name, this.#validate)
     pubsub.addEventListener('message', this.#onMessage)
   }
@@ -90,7 +90,7 @@ export class Gossip {
   /** Handles the messages of a catch-up like gossip. */
   receiveCatchUp(from: string, latest: ReadonlyMap<Topic, Uint8Array>): void {
     for (const [topic, message] of latest) {
-      if (this.#rate.take(`${from} ${topicName(topic)}`)) this.#handler?.(topic, from, message)
+      if (this.#rate.take(`${from} ${topicName(topic, this.#tag)}`)) this.#handler?.(topic, from, message)
     }
   }
 
@@ -102,7 +102,7 @@ export class Gossip {
   publish(topic: Topic, message: Uint8Array): Promise<ReadonlySet<string>> {
     if (message.length > maxGossipBytes) throw new RangeError(`gossip messages are limited to ${maxGossipBytes} bytes`)
     this.#latest.set(topic, message)
-    const sent = this.#pubsub.publish(topicName(topic, this.#networkId), message)
+    const sent = this.#pubsub.publish(topicName(topic, this.#tag), message)
     return sent.then(({ recipients }) => new Set(recipients.map(String)))
   }
 

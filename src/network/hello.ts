@@ -2,6 +2,7 @@
  * The hello of a peer, and the comparison that prevents peers with different models, rules or batch sizes from exchanging
  * sums.
  */
+import { createSha256 } from '#platform'
 import { IncompatiblePeerError, ProtocolViolationError } from './errors.js'
 import { maxHelloBytes } from './limits.js'
 
@@ -18,6 +19,17 @@ export interface Hello {
 /** The hello of a peer of the network with this id, if it has one. */
 export function inNetworkWithId({ protocol, fields }: Hello, networkId: string | undefined): Hello {
   return networkId === undefined ? { protocol, fields } : { protocol, fields: [['network-id', networkId], ...fields] }
+}
+
+/**
+ * Part of the names of topics and protocols that carry predictors, so that they reach only peers with an equal hello.
+ * @returns 16 hexadecimal digits, which do not depend on the order of the fields
+ */
+export function helloTag({ protocol, fields }: Hello): string {
+  const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1))
+  const hash = createSha256()
+  hash.update(new TextEncoder().encode(JSON.stringify({ protocol, fields: sorted })))
+  return hash.digest('hex').slice(0, 16)
 }
 
 /** JSON in UTF-8, `{"protocol":1,"fields":[["batch","512"],…]}`. @throws RangeError if it exceeds 16 KiB */

@@ -29,7 +29,8 @@ export interface HostOptions {
   readonly listen: readonly string[]
   readonly announce: readonly string[]
   readonly networkKey: Uint8Array | undefined
-  readonly networkId: string | undefined
+  /** Tag of the hello. */
+  readonly tag: string
   readonly mdns: boolean
   /** Whether it serves as a relay. */
   readonly relay: boolean
@@ -87,7 +88,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     peerDiscovery,
     services: {
       identify: identify(),
-      gossip: gossipService(options.networkId),
+      gossip: gossipService(options.tag),
       ...services
     }
   })

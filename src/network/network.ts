@@ -13,14 +13,14 @@ import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
 import { exchangeHello, probeHello } from './handshake.js'
-import { type Hello, inNetworkWithId } from './hello.js'
+import { type Hello, helloTag, inNetworkWithId } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
 import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol, inNetwork, referralProtocol, type Topic } from './protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol, referralProtocol, type Topic, tagged } from './protocols.js'
 import { receiveReferral } from './referral.js'
 import { Session } from './session.js'
 import { Trimmer } from './trimmer.js'
@@ -49,7 +49,7 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
     listen,
     announce,
     networkKey,
-    networkId,
+    tag: helloTag(inNetworkWithId(options.hello, networkId)),
     mdns,
     relay,
     dials,
@@ -110,11 +110,11 @@ export class Network {
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond, () => performance.now())
     this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
     this.#dialler = new Dialer(host, this.id, access, limits)
-    const { networkId } = options
-    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond, networkId)
-    this.#hello = inNetworkWithId(options.hello, networkId)
-    this.#fetchProtocol = inNetwork(fetchProtocol, networkId)
-    this.#catchUpProtocol = inNetwork(catchUpProtocol, networkId)
+    this.#hello = inNetworkWithId(options.hello, options.networkId)
+    const tag = helloTag(this.#hello)
+    this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond, tag)
+    this.#fetchProtocol = tagged(fetchProtocol, tag)
+    this.#catchUpProtocol = tagged(catchUpProtocol, tag)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)
     void host.handle(this.#fetchProtocol, this.#acceptFetch, streams)

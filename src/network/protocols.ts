@@ -10,9 +10,8 @@ export type Topic = 'beacon' | 'head' | 'run'
 /** Ordered by their numbers in a gossip catch-up. */
 export const topics: readonly Topic[] = ['beacon', 'head', 'run']
 
-/** Name of the gossipsub topic. */
-export const topicName = (topic: Topic, networkId?: string): string => inNetwork(`admb/1/${topic}`, networkId)
+/** Name of the gossipsub topic. @param tag of the hello */
+export const topicName = (topic: Topic, tag: string): string => tagged(`admb/1/${topic}`, tag)
 
-/** Names that peers of other networks do not understand. */
-export const inNetwork = (name: string, networkId?: string): string =>
-  networkId === undefined ? name : `${name}/${networkId}`
+/** A name that only peers with an equal hello understand. @param tag of the hello */
+export const tagged = (name: string, tag: string): string => `${name}/${tag}`

@@ -53,6 +53,18 @@ describe('an incompatible peer', function () {
     await neverLinked(first, batch, model)
   })
 
+  it('learns by another rule: neither adopts the other predictor, although they have the same shape', async () => {
+    const first = await processes.start(...SLOW).ready()
+    const [address] = first.latest.addresses
+    const other = await processes.start(...SLOW, '--rate', '200', '--l2', '0.01', '--peer', address).ready()
+    await logged(other, /has l2 0, this peer 0.01: start both with the same --l2/)
+    await until('it has more updates', () => other.latest.updates > first.latest.updates + 20)
+    await sleep(3000)
+    await neverLinked(first, other)
+    assert.equal(first.latest.adopted, 0)
+    assert.equal(other.latest.adopted, 0)
+  })
+
   it('belongs to another network of the same model: both log the ids, and neither adopts the other predictor', async () => {
     const dir = await processes.scratch()
     const key = join(dir, 'net.key')
