@@ -58,6 +58,8 @@ export interface StreamOptions extends InputOptions {
   readonly classesMax?: number
   /** Counts the labels of each class in the first rows of text. @default false */
   readonly countClasses?: boolean
+  /** `hashBits` of a table with categories or texts, if that is not given. @default 18 */
+  readonly tableHashBits?: number
   /** Rows of tokens that `data` was already converted into. If given, `data` is not read. @default none */
   readonly tokens?: TokenRows
 }

@@ -19,6 +19,8 @@ export interface TextOptions extends InputOptions {
   readonly classesMax?: number
   /** Counts the labels of each class in the first rows. @default false */
   readonly countClasses?: boolean
+  /** `hashBits` of a table with categories or texts, if that is not given. @default 18 */
+  readonly tableHashBits?: number
 }
 
 /**
@@ -28,7 +30,7 @@ export interface TextOptions extends InputOptions {
  * @throws MissingInputError, UnreadableInputError, HeaderError, SchemaError, StreamOptionsError
  */
 export async function openText(data: string, format: TextFormat, options: TextOptions): Promise<Reader> {
-  const { inferLabel = false, countClasses = false, classesMax, ...given } = options
+  const { inferLabel = false, countClasses = false, classesMax, tableHashBits, ...given } = options
   const { newClasses = classesMax !== undefined } = given
   const named = { ...given, newClasses, source: options.source ?? sourceName(data) }
   const source = await openByteSource(data, options)
@@ -57,10 +59,13 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     if (isOpen && !isTable) probe.push(head.bytes)
   }
   const { label, schema, summary, ...dialect } = inferred
+  const isHashed = schema?.some(({ kind }) => kind === 'category' || kind === 'text')
+  const hashBits = options.hashBits ?? (isHashed ? tableHashBits : undefined)
   const parserOptions = {
     ...named,
     ...dialect,
     ...(schema && { schema }),
+    ...(hashBits !== undefined && { hashBits }),
     ...(label && {
       target: label.kind,
       classes: label.names ? undefined : mostClasses(label, classesMax),

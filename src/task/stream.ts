@@ -16,6 +16,8 @@ import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
 
+/** Tables are hashed into so many features, as a power of two, for networks, which have a vector of weights for each. */
+const NETWORK_HASH_BITS = 12
 /** Rows of `synthetic` if no limit is given. The stream is endless. */
 const SYNTHETIC_ROWS = 100_000
 
@@ -48,6 +50,7 @@ export function taskStream(
     scale: scale ?? (isText ? 'auto' : undefined),
     inferLabel: isText && label === undefined ? true : undefined,
     classesMax: isText ? (options.classesMax ?? roomOf(described)) : undefined,
+    tableHashBits: isText && model?.kind === 'network' ? NETWORK_HASH_BITS : undefined,
     countClasses: isText && options.classWeights === 'balanced' ? true : undefined,
     maxRows: kind === 'synthetic' ? SYNTHETIC_ROWS : undefined,
     ...withoutUndefined(given),
