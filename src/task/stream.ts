@@ -70,10 +70,8 @@ export function labelHints(
 ): { readonly target: 'class' | 'number' | undefined; readonly classes: number | undefined } {
   if (predictsNumber(options, model)) return { target: 'number', classes: undefined }
   const classes = options.classNames?.length ?? options.classes ?? (isBinary(model) ? 2 : undefined)
-  return {
-    target: model !== undefined || classes !== undefined || options.target === 'class' ? 'class' : undefined,
-    classes
-  }
+  const isInferred = (model === undefined || model.kind === 'network') && classes === undefined
+  return { target: isInferred && options.target !== 'class' ? undefined : 'class', classes }
 }
 
 function isBinary(model: TaskModel | undefined): boolean {

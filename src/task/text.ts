@@ -7,7 +7,7 @@ import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
 import { masksPadding, readsPairs } from '../nn/spec/sample.js'
 import type { TokenSample } from '../nn/types.js'
-import { type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
+import { isQuantity, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { KnownText } from './checkpoint.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'
@@ -61,7 +61,7 @@ export async function textTask(
     columns: texts.columns,
     label: texts.label,
     ...(readsPairs(layers) && texts.columns.length === 2 && { isPair: true }),
-    ...((options.target ?? known?.target) !== 'number' && { classNames: options.classNames ?? namesFor(texts, known) })
+    ...(!predictsNumbers(options, texts, known) && { classNames: options.classNames ?? namesFor(texts, known) })
   }
   const text: TextSpec = { length, ...tokenization, ...labelled }
   const sample = await sampleOf(text, layers, known)
@@ -167,6 +167,15 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
   const values = new Int32Array(rows.length * width)
   for (const [row, tokens] of rows.entries()) values.set(tokens, row * width)
   return values
+}
+
+/** Whether labels are numbers to predict, which is inferred as for tables if nothing tells it. */
+function predictsNumbers(options: TaskOptions, { rows }: Texts, known: KnownText | undefined): boolean {
+  const target = options.target ?? known?.target
+  if (target !== undefined) return target === 'number'
+  if (options.classNames !== undefined || known?.classNames !== undefined) return false
+  const labels = rows.flatMap(({ label }) => (label === undefined ? [] : [Number(label)]))
+  return labels.length > 0 && labels.every(Number.isFinite) && isQuantity(labels)
 }
 
 /** Names of the checkpoint, or labels in alphabetical order, so that peers with the same labels number them alike. */

@@ -155,7 +155,7 @@ export function inferLabel(
   }
   const names = text === undefined ? [...new Set(numbers.map(String))] : [...new Set(labels)]
   if (text === undefined) {
-    if (target === undefined && classes === undefined && isQuantity(numbers as number[], names.length)) {
+    if (target === undefined && classes === undefined && isQuantity(numbers as number[])) {
       return { kind: 'number', ...roundedScale(numbers as number[]) }
     }
     names.sort((a, b) => Number(a) - Number(b))
@@ -182,8 +182,9 @@ export function inferLabel(
   throw new SchemaError(`${what} has only the class "${shortened(names[0])}" in the first rows: give all class names`)
 }
 
-/** Whether the numbers are values to predict: fractions, or whole numbers too many to be classes. */
-function isQuantity(numbers: readonly number[], distinct: number): boolean {
+/** Whether numbers are values to predict: fractions, or whole numbers too many to be classes. */
+export function isQuantity(numbers: readonly number[]): boolean {
+  const distinct = new Set(numbers).size
   if (numbers.some(value => !Number.isInteger(value))) return true
   if (numbers.some(value => Math.abs(value) >= 2 ** 24)) return true
   return distinct > MAX_NUMBER_CLASSES || (distinct > 20 && distinct > numbers.length / 10)
