@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { Random } from '../../src/streams/random.js'
 
-const FOLDER = new URL('../../../../shared/data/', import.meta.url)
+/** Public data beside the repository. */
+export const DATA_FOLDER = new URL('../../../../shared/data/', import.meta.url)
 
 /** The path of the file, or undefined, with a message on stderr, if it is missing. */
 export function publicData(name: string): string | undefined {
-  const path = fileURLToPath(new URL(name, FOLDER))
+  const path = fileURLToPath(new URL(name, DATA_FOLDER))
   if (existsSync(path)) return path
   process.stderr.write(`bench: skipped, because ../shared/data/${name} is missing\n`)
   return undefined

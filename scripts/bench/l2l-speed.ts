@@ -167,7 +167,7 @@ function* compareInOneBudget(backend: string): Generator<Row> {
   }
 }
 
-class Trainer {
+export class Trainer {
   #leastMs = Number.POSITIVE_INFINITY
   readonly #engine: L2LEngine
   readonly #shape: Shape
@@ -201,6 +201,6 @@ class Trainer {
   }
 
   finish(): void {
-    this.#engine.finish()
+    this.#engine.finish('drop')
   }
 }

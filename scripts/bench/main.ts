@@ -1,7 +1,8 @@
 /** `npm run -s bench -- NAME [--json]`: runs one benchmark and prints each row when it is measured. */
 import { met, type Row } from './row.js'
+import { UsageError } from './usage.js'
 
-const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Row> }>>> = {
+const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly string[]): AsyncIterable<Row> }>>> = {
   train: () => import('./train.js'),
   exchange: () => import('./exchange.js'),
   startup: () => import('./startup.js'),
@@ -10,7 +11,10 @@ const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Ro
   'l2l-billion': () => import('./l2l-billion.js'),
   'l2l-workers': () => import('./l2l-workers.js'),
   'l2l-store': () => import('./l2l-store.js'),
+  'l2l-split': () => import('./l2l-split.js'),
   'l2l-data': () => import('./l2l-data.js'),
+  'scaled-steps': () => import('./scaled-steps.js'),
+  glue: () => import('./glue/index.js'),
   sim: () => import('./sim.js'),
   batch: () => import('./batch.js'),
   steps: () => import('./steps.js'),
@@ -40,14 +44,16 @@ function format(value: number): string {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 5 })
 }
 
-const args = process.argv.slice(2)
-const names = args.filter(arg => arg !== '--json')
-const [name] = names
-if (names.length !== 1 || !Object.hasOwn(benches, name)) {
-  const problem = names.length === 0 ? 'no benchmark given' : `unknown benchmark '${names.join(' ')}'`
-  process.stderr.write(`bench: ${problem}; expected one of ${Object.keys(benches).join(', ')}, and optionally --json\n`)
-  process.exitCode = 2
-} else {
+const [name, ...args] = process.argv.slice(2).filter(arg => arg !== '--json')
+try {
+  const known = `expected one of ${Object.keys(benches).join(', ')}, and optionally --json`
+  if (name === undefined) throw new UsageError(`no benchmark given; ${known}`)
+  if (!Object.hasOwn(benches, name)) throw new UsageError(`unknown benchmark '${name}'; ${known}`)
   const { bench } = await benches[name]()
-  for await (const row of bench()) print(row, args.includes('--json'))
+  if (args.length > 0 && bench.length === 0) throw new UsageError(`${name} has no options: omit ${args.join(' ')}`)
+  for await (const row of bench(args)) print(row, process.argv.includes('--json'))
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  process.stderr.write(`bench: ${error.message}\n`)
+  process.exitCode = 2
 }

@@ -49,10 +49,21 @@ export async function runAdmb<T>(
   args: readonly string[],
   wrapper: readonly string[] = []
 ): Promise<T & { memory: number }> {
+  const { lines, memory } = await outputOf<T>(args, wrapper)
+  return { ...(lines.at(-1) as T), memory }
+}
+
+/** Runs a command until it exits. @returns the JSON objects on its lines */
+export async function admbLines<T>(args: readonly string[]): Promise<readonly T[]> {
+  return (await outputOf<T>(args)).lines
+}
+
+async function outputOf<T>(args: readonly string[], wrapper: readonly string[] = []) {
   const { child, memory } = start([...args, '--json'], wrapper)
   const [output, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')])
   if (code !== 0) throw new Error(`admb ${args.join(' ')} ended with code ${code}`)
-  return { ...(JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as T), memory: await memory }
+  const lines = output.trimEnd().split('\n')
+  return { lines: lines.map(line => JSON.parse(line) as T), memory: await memory }
 }
 
 /** A peer in a separate process, whose status is polled over HTTP. */
