@@ -20,7 +20,8 @@ export interface NumberOption {
 
 /** An option that takes one of a few values. */
 export interface ChoiceOption {
-  readonly default: string
+  /** Undefined: the option is off unless it is given. */
+  readonly default: string | undefined
   readonly choices: readonly string[]
   readonly help: string
 }
@@ -31,7 +32,9 @@ export type OptionTable<Options> = { readonly [Key in keyof Required<Options>]: 
 /** Option values with the defaults filled in. */
 export type Resolved<Table> = {
   readonly [Key in keyof Table]: Table[Key] extends { readonly choices: readonly (infer Choice)[] }
-    ? Choice
+    ? Table[Key] extends { readonly default: string }
+      ? Choice
+      : Choice | undefined
     : Table[Key] extends { readonly default: number }
       ? number
       : number | undefined

@@ -1,10 +1,10 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
-import type { UpdateRule } from '../types.js'
-import { type RuleDefinition, withPureStep } from './definition.js'
+import { type DividingRule, type RuleDefinition, withPureStep } from './definition.js'
+import { type ScalingOptions, scalingBy, scalingOptions } from './scaling.js'
 
-export interface AdamOptions {
+export interface AdamOptions extends ScalingOptions {
   /** Step size, an approximate bound of a weight's change in one update. @default 0.001 */
   readonly step?: number
   /** Decay of the mean gradient. @default 0.9 */
@@ -22,6 +22,7 @@ const options = {
   beta1: { default: 0.9, min: 0, below: 1, help: 'decay of the mean gradient' },
   beta2: { default: 0.999, min: 0, below: 1, help: 'decay of the mean squared gradient' },
   epsilon: { default: 1e-8, min: 0, isMinExcluded: true, help: 'added to the root in the denominator' },
+  ...scalingOptions('root'),
   ...radiusOption
 } as const
 
@@ -36,7 +37,9 @@ export const adam: RuleDefinition<AdamOptions> = {
   eightBitState: 'elementwise',
   create(given) {
     const values = resolveOptions('rule adam', options, given)
-    const rule = adamRule({ ...values, name: 'adam', description: describe('adam', values), rate: () => 1 })
+    const scale = scalingBy('adam', values, 'root')
+    const rate = (_: number, count: number) => scale(count)
+    const rule = adamRule({ ...values, name: 'adam', description: describe('adam', values), rate })
     const { radius } = values
     if (radius === undefined) return rule
     return withPureStep({
@@ -49,15 +52,15 @@ export const adam: RuleDefinition<AdamOptions> = {
   }
 }
 
-export interface AdamValues extends Required<Omit<AdamOptions, 'radius'>> {
+export interface AdamValues extends Required<Omit<AdamOptions, 'radius' | keyof ScalingOptions>> {
   readonly name: string
   readonly description: string
-  /** Factor of the step size after a number of updates. */
-  rate(updates: number): number
+  /** Factor of the step size after a number of updates, for a batch of `count` gradients. */
+  rate(updates: number, count: number): number
 }
 
 /** Adam without projection. */
-export function adamRule(values: AdamValues): UpdateRule & Required<Pick<UpdateRule, 'stepInPlace'>> {
+export function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
   const { name, description, step, beta1, beta2, rate } = values
   return withPureStep({
     name,
@@ -71,13 +74,13 @@ export function adamRule(values: AdamValues): UpdateRule & Required<Pick<UpdateR
         { name: 'corrections', length: 2 }
       ]
     }),
-    stepInPlace: ({ parameters, state }, sum, count, updates) => {
-      const now = { ...values, step: step * rate(updates) }
+    stepInPlace: ({ parameters, state }, sum, count, updates, divisor = count) => {
+      const now = { ...values, step: step * rate(updates, count) }
       const corrections = state[2 * sum.length]
       corrections[0] = beta1 * corrections[0] + (1 - beta1)
       corrections[1] = beta2 * corrections[1] + (1 - beta2)
       for (const [k, block] of parameters.entries()) {
-        stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], count, now)
+        stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], divisor, now)
       }
     }
   })
@@ -89,11 +92,11 @@ function stepBlock(
   square: Float32Array,
   [first, second]: Float32Array,
   gradient: Float32Array,
-  count: number,
+  divisor: number,
   { step, beta1, beta2, epsilon }: Pick<AdamValues, 'step' | 'beta1' | 'beta2' | 'epsilon'>
 ): void {
   for (let i = 0; i < block.length; i++) {
-    const g = gradient[i] / count
+    const g = gradient[i] / divisor
     const m = Math.fround(beta1 * mean[i] + (1 - beta1) * g)
     const v = Math.fround(beta2 * square[i] + (1 - beta2) * g * g)
     mean[i] = m

@@ -4,10 +4,10 @@
  */
 import { OptionError } from '../errors.js'
 import { describe, type Resolved, resolveOptions } from '../options.js'
-import type { UpdateRule } from '../types.js'
 import { type AdamOptions, adamRule } from './adam.js'
 import { clippedAndDecayed } from './clipping.js'
-import type { RuleDefinition } from './definition.js'
+import type { DividingRule, RuleDefinition } from './definition.js'
+import { scalingBy, scalingOptions } from './scaling.js'
 
 export interface AdamWOptions extends Omit<AdamOptions, 'radius'> {
   /** λ of the decay: weights are multiplied by 1 − step·λ in each update, biases and norms are not. @default 0.01 */
@@ -40,7 +40,8 @@ const options = {
     choices: ['constant', 'linear', 'cosine'],
     help: 'how the step size falls after the warm-up'
   },
-  total: { default: undefined, min: 1, help: 'updates after which it is 0, for linear and cosine' }
+  total: { default: undefined, min: 1, help: 'updates after which it is 0, for linear and cosine' },
+  ...scalingOptions('root')
 } as const
 
 /** State: as of Adam. */
@@ -54,15 +55,21 @@ export const adamw: RuleDefinition<AdamWOptions> = {
     if (values.schedule !== 'constant' && values.total === undefined) {
       throw new OptionError(`rule adamw: schedule ${values.schedule} needs total, the number of updates`)
     }
-    const rate = (updates: number) => rateAfter(updates, values)
+    const rate = rateOf(values)
     return adamRule({ ...values, name: 'adamw', description: describe('adamw', values), rate })
   },
-  around(rule: UpdateRule, given, layout) {
+  around(rule: DividingRule, given, layout) {
     const values = resolveOptions('rule adamw', options, given)
     const { step, decay, clip, layerClip } = values
-    const shrink = (updates: number) => 1 - step * rateAfter(updates, values) * decay
+    const rate = rateOf(values)
+    const shrink = (updates: number, count: number) => 1 - step * rate(updates, count) * decay
     return clippedAndDecayed(rule, { shrink, clip, layerClip }, layout)
   }
+}
+
+function rateOf(values: Resolved<typeof options>) {
+  const scale = scalingBy('adamw', values, 'root')
+  return (updates: number, count: number) => rateAfter(updates, values) * scale(count)
 }
 
 /** Factor of the step size, as by the schedules of Hugging Face's transformers. */

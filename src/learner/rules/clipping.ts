@@ -1,11 +1,11 @@
 /** Clipping of gradients by their norm, and weight decay, around a rule that steps blocks. */
 import { stateBlockIndices } from '../blocks.js'
 import type { BlockLayout, Blocks, Layout, RuleState, UpdateRule } from '../types.js'
-import { withPureStep } from './definition.js'
+import { type DividingRule, withPureStep } from './definition.js'
 
 export interface Clipping {
-  /** Factor of the weights in an update, other than biases and norms. */
-  shrink(updates: number): number
+  /** Factor of the weights in an update with `count` gradients, other than biases and norms. */
+  shrink(updates: number, count: number): number
   /** Largest norm of the mean gradient over all blocks. @default no limit */
   readonly clip: number | undefined
   /** Largest norm of the mean gradient of each block. @default no limit */
@@ -13,9 +13,9 @@ export interface Clipping {
 }
 
 /** @param layout whose `vectors` do not decay @default all weights decay */
-export function clippedAndDecayed(rule: UpdateRule, clipping: Clipping, layout: Layout | undefined): UpdateRule {
-  const decayed = (parameters: Blocks, updates: number): void => {
-    const factor = clipping.shrink(updates)
+export function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout: Layout | undefined): UpdateRule {
+  const decayed = (parameters: Blocks, updates: number, count: number): void => {
+    const factor = clipping.shrink(updates, count)
     for (const [k, block] of parameters.entries()) decay(block, factor, layout?.blocks[k])
   }
   const { stepInPlace } = rule
@@ -23,9 +23,9 @@ export function clippedAndDecayed(rule: UpdateRule, clipping: Clipping, layout: 
     return withPureStep({
       ...rule,
       stepInPlace(now, sum, count, updates) {
-        decayed(now.parameters, updates)
+        decayed(now.parameters, updates, count)
         for (const { part, gradient, factor } of partsOf(rule, now, sum, count, clipping)) {
-          stepInPlace(part, gradient, count / factor, updates)
+          stepInPlace(part, gradient, count, updates, count / factor)
         }
       }
     })
@@ -34,11 +34,11 @@ export function clippedAndDecayed(rule: UpdateRule, clipping: Clipping, layout: 
     ...rule,
     step(previous, sum, count, updates) {
       const now = { ...previous, parameters: previous.parameters.map(block => block.slice()) }
-      decayed(now.parameters, updates)
+      decayed(now.parameters, updates, count)
       const state: Float32Array[] = previous.state.map(block => block)
       const parameters: Float32Array[] = []
       for (const { part, gradient, factor, positions } of partsOf(rule, now, sum, count, clipping)) {
-        const stepped = rule.step(part, gradient, count / factor, updates)
+        const stepped = rule.step(part, gradient, count, updates, 1, count / factor)
         parameters.push(...(stepped.parameters as Float32Array[]))
         for (const [i, position] of positions.entries()) state[position] = stepped.state[i] as Float32Array
       }

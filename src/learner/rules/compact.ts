@@ -4,7 +4,8 @@
  */
 import { stateBlockIndices } from '../blocks.js'
 import { OptionError } from '../errors.js'
-import type { Layout, UpdateRule } from '../types.js'
+import type { Layout } from '../types.js'
+import type { DividingRule } from './definition.js'
 import { PACK_STRIDE, pack, packedLength, unpack } from './eight-bit.js'
 
 /** Encoding of a block of state. `squares` stores the root of mean squares, which halves their range. */
@@ -20,13 +21,13 @@ function encodingOf(stateBlock: string): Encoding {
 const SECTION = 4 * PACK_STRIDE
 
 /** @param isElementwise whether the rule looks at each number alone, counters apart */
-export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
+export function compact(rule: DividingRule, isElementwise: boolean): DividingRule {
   const stateOf = (length: number) => rule.stateLayout({ blocks: [{ name: '', length }] }).blocks
   return {
     name: rule.name,
     description: rule.description.replace(/\)$/, ',bits=8)'),
     stateLayout: layout => packedLayout(rule.stateLayout(layout)),
-    step(previous, sum, count, updates) {
+    step(previous, sum, count, updates, contributors, divisor) {
       const layout = { blocks: sum.map(({ length }, k) => ({ name: String(k), length })) }
       const stateIndices = stateBlockIndices(rule, layout)
       const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
@@ -46,7 +47,9 @@ export function compact(rule: UpdateRule, isElementwise: boolean): UpdateRule {
             },
             [sum[k].subarray(start, end)],
             count,
-            updates
+            updates,
+            contributors,
+            divisor
           )
           next.set(stepped.parameters[0], start)
           for (const [i, encoding] of kinds.entries()) {

@@ -1,6 +1,19 @@
 /** What an entry of the registry of update rules consists of. */
 import type { OptionTable } from '../options.js'
-import type { Blocks, Layout, UpdateRule } from '../types.js'
+import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
+
+/** A rule whose gradients may be shortened. Without `divisor`, the mean gradient is sum / count. */
+export interface DividingRule extends UpdateRule {
+  step(
+    previous: RuleState,
+    sum: Blocks,
+    count: number,
+    updates: number,
+    contributors?: number,
+    divisor?: number
+  ): RuleState
+  stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number, divisor?: number): void
+}
 
 /** An update rule with the metadata that the command line, the parameter server and the documentation need. */
 export interface RuleDefinition<Options> {
@@ -30,18 +43,18 @@ export interface RuleDefinition<Options> {
    * What the rule does to whole blocks, around the rule of `create`, which may have eight bits of state.
    * @param layout of the parameters @default all weights are alike
    */
-  around?(rule: UpdateRule, options: Options, layout: Layout | undefined): UpdateRule
+  around?(rule: DividingRule, options: Options, layout: Layout | undefined): UpdateRule
 }
 
 /** Derives the pure step of a rule from its in-place step, which the parameter server calls directly. */
 export function withPureStep(
-  rule: Omit<UpdateRule, 'step'> & Required<Pick<UpdateRule, 'stepInPlace'>>
-): UpdateRule & Required<Pick<UpdateRule, 'stepInPlace'>> {
+  rule: Omit<DividingRule, 'step'> & Required<Pick<DividingRule, 'stepInPlace'>>
+): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
   return {
     ...rule,
-    step(previous, sum, count, updates) {
+    step(previous, sum, count, updates, _, divisor) {
       const next = { parameters: copy(previous.parameters), state: copy(previous.state) }
-      rule.stepInPlace(next, sum, count, updates)
+      rule.stepInPlace(next, sum, count, updates, divisor)
       return next
     }
   }

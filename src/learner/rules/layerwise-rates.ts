@@ -6,8 +6,9 @@
 import { describe, resolveOptions } from '../options.js'
 import type { Layout } from '../types.js'
 import type { RuleDefinition } from './definition.js'
+import { type ScalingOptions, scalingBy, scalingOptions } from './scaling.js'
 
-export interface LarsOptions {
+export interface LarsOptions extends ScalingOptions {
   /** Step size, before it is scaled to a block. @default 1 */
   readonly step?: number
   /** Share of the velocity kept at each update. @default 0.9 */
@@ -18,7 +19,7 @@ export interface LarsOptions {
   readonly decay?: number
 }
 
-export interface LambOptions {
+export interface LambOptions extends ScalingOptions {
   /** Step size: a block moves by about this share of its length in one update. @default 0.005 */
   readonly step?: number
   /** Decay of the mean gradient. @default 0.9 */
@@ -35,7 +36,8 @@ const larsOptions = {
   step: { default: 1, min: 0, isMinExcluded: true, help: 'step size, before it is scaled to a block' },
   momentum: { default: 0.9, min: 0, below: 1, help: 'share of the velocity kept at each update' },
   trust: { default: 0.01, min: 0, isMinExcluded: true, help: "step's norm as a share of the block's" },
-  decay: { default: 0, min: 0, help: 'λ of the decay λ·w added to each gradient' }
+  decay: { default: 0, min: 0, help: 'λ of the decay λ·w added to each gradient' },
+  ...scalingOptions('linear')
 } as const
 
 const lambOptions = {
@@ -43,7 +45,8 @@ const lambOptions = {
   beta1: { default: 0.9, min: 0, below: 1, help: 'decay of the mean gradient' },
   beta2: { default: 0.999, min: 0, below: 1, help: 'decay of the mean squared gradient' },
   epsilon: { default: 1e-6, min: 0, isMinExcluded: true, help: 'added to the root in the denominator' },
-  decay: { default: 0, min: 0, help: 'λ of the decay λ·w added to each direction' }
+  decay: { default: 0, min: 0, help: 'λ of the decay λ·w added to each direction' },
+  ...scalingOptions('root')
 } as const
 
 /** d = g + λ·w, v ← momentum·v + step·η·(‖w‖/‖d‖)·d, w ← w − v, with g the mean gradient. State: v. */
@@ -55,6 +58,7 @@ export const lars: RuleDefinition<LarsOptions> = {
   create(given) {
     const values = resolveOptions('rule lars', larsOptions, given)
     const { step, momentum, trust, decay } = values
+    const scale = scalingBy('lars', values, 'linear')
     return {
       name: 'lars',
       description: describe('lars', values),
@@ -66,7 +70,7 @@ export const lars: RuleDefinition<LarsOptions> = {
           const gradient = sum[k]
           const direction = new Float32Array(length)
           for (let i = 0; i < length; i++) direction[i] = gradient[i] / count + decay * block[i]
-          const rate = step * trust * ratio(block, direction)
+          const rate = step * scale(count) * trust * ratio(block, direction)
           const before = previous.state[k]
           const velocity = new Float32Array(length)
           const next = new Float32Array(length)
@@ -95,6 +99,7 @@ export const lamb: RuleDefinition<LambOptions> = {
   create(given) {
     const values = resolveOptions('rule lamb', lambOptions, given)
     const { step, beta1, beta2, epsilon, decay } = values
+    const scale = scalingBy('lamb', values, 'root')
     return {
       name: 'lamb',
       description: describe('lamb', values),
@@ -121,7 +126,7 @@ export const lamb: RuleDefinition<LambOptions> = {
             direction[i] = mean[i] / first / (Math.sqrt(square[i] / second) + epsilon) + decay * block[i]
           }
           state.push(mean, square)
-          const rate = step * ratio(block, direction)
+          const rate = step * scale(count) * ratio(block, direction)
           const next = new Float32Array(block.length)
           for (let i = 0; i < next.length; i++) next[i] = block[i] - rate * direction[i]
           return next

@@ -136,6 +136,15 @@ describe('update rules', () => {
     assert.throws(() => createRule({ name: 'adamw', schedule: 'linear' }), { message: /linear needs total/ })
   })
 
+  it('a reference batch is part of the description; a way of scaling needs it', () => {
+    const descriptions = [{}, { reference: 32 }, { reference: 32, scaling: 'linear' } as const].map(
+      options => createRule({ name: 'adamw', ...options }).description
+    )
+    assert.equal(new Set(descriptions).size, 3)
+    assert.match(descriptions[2], /,reference=32,scaling=linear\)$/)
+    assert.throws(() => createRule({ name: 'momentum', scaling: 'root' }), { message: /scaling=root needs reference/ })
+  })
+
   it('AdamW decays neither biases nor norms', () => {
     const rule = createRule(
       { name: 'adamw', step: 0.1, decay: 1 },
