@@ -24,6 +24,7 @@ export {
   createAveraging,
   createLearner,
   createRule,
+  type DelayOption,
   type Digest,
   type Drift,
   type DriftAlarm,

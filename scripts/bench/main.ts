@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   'l2l-workers': () => import('./l2l-workers.js'),
   'l2l-store': () => import('./l2l-store.js'),
   'l2l-split': () => import('./l2l-split.js'),
+  'l2l-delay': () => import('./l2l-delay.js'),
   'l2l-data': () => import('./l2l-data.js'),
   'scaled-steps': () => import('./scaled-steps.js'),
   glue: () => import('./glue/index.js'),

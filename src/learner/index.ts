@@ -79,6 +79,7 @@ export {
   type BitsOption,
   createReactingRule,
   createRule,
+  type DelayOption,
   defaultNetworkRule,
   defaultRule,
   isBlockwise,
@@ -87,7 +88,8 @@ export {
   type RuleSpec,
   ruleFor,
   ruleNames,
-  rules
+  rules,
+  undelayed
 } from './rules/index.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export type { TargetScale } from './target-scale.js'

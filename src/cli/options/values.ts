@@ -222,11 +222,15 @@ export function pairsOf(pairs: readonly string[], example: string): Record<strin
   return options
 }
 
-const bitsOption: ChoiceOption = { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' }
+/** Of rules whose state may have eight bits a number. */
+const stateOptions: Readonly<Record<string, ChoiceOption>> = {
+  bits: { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' },
+  delay: { default: '0', choices: ['0', '1'], help: 'updates that the weights are behind, for l2l-p' }
+}
 
 function registryHelp(registry: Registry<string>): string {
   const entries = Object.entries(registry).map(([name, { summary, options, eightBitState }]) => {
-    const all = eightBitState === undefined ? options : { ...options, bits: bitsOption }
+    const all = eightBitState === undefined ? options : { ...options, ...stateOptions }
     const lines = Object.entries(all as Readonly<Record<string, NumberOption | ChoiceOption>>).map(
       ([key, option]) =>
         `    ${key.padEnd(16)} ${option.help}, ${rangeText(option)} (default: ${option.default ?? 'off'})\n`

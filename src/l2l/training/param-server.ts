@@ -15,6 +15,7 @@ import {
   stateBlockIndices,
   type Trained,
   type UpdateRule,
+  undelayed,
   type WeightedAveraging
 } from '../../learner/index.js'
 import { blockIndices, layoutOf } from '../../nn/blocks.js'
@@ -25,7 +26,7 @@ import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-
 import { FileLayout } from '../store/layer-file.js'
 import { storedBlocks } from '../store/stored-blocks.js'
 import type { SharedWeights } from '../workers/messages.js'
-import { type BlockStorage, GradientSlots, MemoryBlocks, stepBlock } from './block-memory.js'
+import { advance, type BlockStorage, GradientSlots, MemoryBlocks, stepBlock } from './block-memory.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -92,7 +93,9 @@ export class ParamServer implements ParameterStore {
   #waitedMs = 0
   readonly #layout: Layout
   readonly #blockIndices: readonly (number | undefined)[]
-  /** The rule of each block. */
+  /** Whether weights are one update behind, so that they can be read while a block is updated. */
+  readonly #isDelayed: boolean
+  /** The rule of each block, without its delay. */
   readonly #rules: readonly UpdateRule[]
   readonly #averaging: WeightedAveraging
   readonly #statePositions: readonly (readonly number[])[]
@@ -108,7 +111,9 @@ export class ParamServer implements ParameterStore {
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
-    this.#rules = this.#layout.blocks.map(block => createRule(rule, { blocks: [block] }))
+    const inner = undelayed(rule)
+    this.#isDelayed = inner !== undefined
+    this.#rules = this.#layout.blocks.map(block => createRule(inner ?? rule, { blocks: [block] }))
     const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
     this.reusesMemory = disk !== undefined
@@ -197,7 +202,9 @@ export class ParamServer implements ParameterStore {
   }
 
   weights(layer: number): Float32Array {
-    return this.#storage.parameters(this.#settled(layer))
+    const isReadable = this.#isDelayed && this.#cache === undefined
+    const block = isReadable ? (this.#blockIndices[layer] as number) : this.#settled(layer)
+    return this.#storage.parameters(block)
   }
 
   /** Starts a minibatch of `count` inputs after `updates` updates. */
@@ -222,10 +229,11 @@ export class ParamServer implements ParameterStore {
     const memory = this.#storage.update(block)
     const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
     fill(gradient)
+    if (this.#isDelayed) advance(memory, this.#updates)
     const count = this.#count
     const updates = this.#updates
     if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
-    else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates))
+    else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates, this.#isDelayed))
       this.#signals.countDropped()
     this.#storage.updated(block)
   }

@@ -3,7 +3,14 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
-import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learner/index.js'
+import {
+  type AveragingSpec,
+  createAveraging,
+  createRule,
+  type Layout,
+  type RuleSpec,
+  undelayed
+} from '../../learner/index.js'
 import { type PlacesData, SharedPlaces } from '../store/shared-places.js'
 import { type BlockMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'
@@ -22,7 +29,8 @@ export interface ServerThreadData {
 }
 
 const { thread, threads, signals, blocks, gradients, ...specs } = workerData as ServerThreadData
-const rules = specs.layout.blocks.map(block => createRule(specs.rule, { blocks: [block] }))
+const inner = undelayed(specs.rule)
+const rules = specs.layout.blocks.map(block => createRule(inner ?? specs.rule, { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
 const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
 const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
@@ -34,7 +42,8 @@ new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, 
     rules[block],
     averaging,
     count,
-    updates
+    updates,
+    inner !== undefined
   )
 })
 

@@ -10,6 +10,7 @@ import { adam } from './adam.js'
 import { adamw } from './adamw.js'
 import { compact, isCompact } from './compact.js'
 import type { RuleDefinition } from './definition.js'
+import { delayed } from './delayed.js'
 import { dualAveraging } from './dual-averaging.js'
 import { lamb, lars } from './layerwise-rates.js'
 import { mirrorDescent } from './mirror-descent.js'
@@ -38,11 +39,16 @@ export const ruleNames = Object.keys(rules) as readonly RuleName[]
 export interface BitsOption {
   readonly bits?: 8 | 32
 }
+
+/** Of the same rules: updates that the parameters are behind. With 1, the next step starts before the last update is computed. @default 0 */
+export interface DelayOption {
+  readonly delay?: 0 | 1
+}
 type OptionsOf<Rule> = Rule extends RuleDefinition<infer Options> ? Options : never
 
 /** A rule with its options, as plain data. */
 export type RuleSpec =
-  | { [Name in RuleName]: { readonly name: Name } & OptionsOf<Rules[Name]> & BitsOption }[RuleName]
+  | { [Name in RuleName]: { readonly name: Name } & OptionsOf<Rules[Name]> & BitsOption & DelayOption }[RuleName]
   | CustomRuleSpec
 
 /** The default for linear models. Chosen by measurement: good without tuning on every data set tried, at b = 1, 32 and 512. */
@@ -82,11 +88,17 @@ export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): Updat
   if (isCustomRule(spec)) return customRule(spec)
   const { create, around, eightBitState } = definitionOf(spec)
   if (eightBitState === undefined) return create(spec)
-  const { bits, ...options } = spec as BitsOption & { readonly name: RuleName; readonly radius?: number }
+  const {
+    bits,
+    delay = 0,
+    ...options
+  } = spec as BitsOption & DelayOption & { readonly name: RuleName; readonly radius?: number }
+  if (delay !== 0 && delay !== 1) throw new OptionError(`rule ${spec.name}: delay must be 0 or 1, not ${delay}`)
   const rule = create(options)
   const isPacked = isCompact(rule.name, { bits, radius: options.radius })
   const core = isPacked ? compact(rule, eightBitState === 'elementwise') : rule
-  return around?.(core, options, layout) ?? core
+  const whole = around?.(core, options, layout) ?? core
+  return delay === 1 ? delayed(whole) : whole
 }
 
 /**
@@ -100,6 +112,11 @@ export function createReactingRule(spec: RuleSpec, action: DriftAction): UpdateR
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */
 export function isBlockwise(spec: RuleSpec): boolean {
   return !isCustomRule(spec) && definitionOf(spec).isBlockwise(spec)
+}
+
+/** The rule without its delay; undefined if it has none. */
+export function undelayed(spec: RuleSpec): RuleSpec | undefined {
+  return 'delay' in spec && spec.delay === 1 ? { ...spec, delay: 0 } : undefined
 }
 
 /** Whether new parameters follow from the rule's state alone, so that a step cannot start at other parameters. */

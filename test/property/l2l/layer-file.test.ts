@@ -24,7 +24,8 @@ const rules: readonly RuleSpec[] = [
   { name: 'lamb' },
   { name: 'adamw', decay: 0.3, layerClip: 0.05, warmup: 2, schedule: 'linear', total: 9 },
   { name: 'adam', bits: 8 },
-  { name: 'lars', bits: 8 }
+  { name: 'lars', bits: 8 },
+  { name: 'adam', delay: 1 }
 ]
 
 const cases = fc.record({

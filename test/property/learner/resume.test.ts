@@ -62,11 +62,11 @@ describe('continuing a training run', () => {
       labels: rows.labels.subarray(from),
       offsets: rows.offsets.subarray(from)
     })
-    for (const name of ['adam', 'momentum'] as const) {
+    for (const rule of [{ name: 'adam' }, { name: 'momentum' }, { name: 'adam', delay: 1 }] as const) {
       const trainerOf = () => {
         const engine = new L2LEngine({
           model,
-          rule: { name },
+          rule,
           averaging: { name: 'tail' },
           batch: 8,
           predictWith: 'average',
