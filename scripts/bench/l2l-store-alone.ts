@@ -70,8 +70,8 @@ for (let step = 1; step <= run.steps; step++) {
   engine.commit(step)
   ends.push(performance.now())
 }
-// The last commit ends in the time of the steps.
-engine.snapshot()
+// Waits for the last update, and the last commit.
+engine.finish('drop')
 const total = performance.now() - ends[1]
 const { exposedMs } = engine.report()
 if (disk) engine.close(run.steps)

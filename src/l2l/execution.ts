@@ -1,8 +1,8 @@
 /** Creates the models, devices and learners that execute a network on this machine. */
 import { type Device, openDevice } from '../device/index.js'
-import { OptionError } from '../learner/index.js'
+import { type Blocks, OptionError } from '../learner/index.js'
 import { mergedBlocks } from '../nn/adapters.js'
-import { eachInitialBlock, layersWithBlocks } from '../nn/blocks.js'
+import { eachInitialBlock, layersWithBlocks, lazyBlocks } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'
 import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
@@ -81,6 +81,20 @@ function* startingBlocks(
   const blocks = wanted.length === 0 ? [] : blocksOf(spec, model, checkpoint, wants)
   let next = 0
   for (const block of blocks) yield { layer: wanted[next++], block }
+}
+
+/**
+ * The weights of a checkpoint for predictions, which read one block at a time from its files.
+ * @returns undefined for a network that starts otherwise, or is trained in part
+ * @throws OptionError if this machine was not given the checkpoint; ModelError, when they are read
+ */
+export function checkpointBlocks(spec: NetworkSpec, checkpoint: string | undefined): Blocks | undefined {
+  if (spec.weights === undefined || spec.tuning !== undefined) return undefined
+  const model = networkModel(spec)
+  return lazyBlocks(layersWithBlocks(model).length, index => {
+    const [block] = blocksOf(spec, model, checkpoint, k => k === index)
+    return block
+  })
 }
 
 function blocksOf(

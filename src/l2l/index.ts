@@ -19,7 +19,16 @@ export {
   trainTokenizer
 } from '../nn/tokenizers/index.js'
 export { ModelError } from '../nn/types.js'
-export { deviceFor, frozenOf, initialOf, networkLearner, networkModel, wholeBlocks, wholeNetwork } from './execution.js'
+export {
+  checkpointBlocks,
+  deviceFor,
+  frozenOf,
+  initialOf,
+  networkLearner,
+  networkModel,
+  wholeBlocks,
+  wholeNetwork
+} from './execution.js'
 export type { Execution } from './executor/types.js'
 export { Generation, type Sampling, TextReader } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'

@@ -1,5 +1,5 @@
 /** A model's parameters as blocks, one per layer with weights, and the memory and compute cost of each layer. */
-import type { Layout } from '../learner/index.js'
+import type { Blocks, Layout } from '../learner/index.js'
 import { forkSeed, uniforms } from './random.js'
 import { FLOAT_BYTES, sizeOf, totalSize } from './shape.js'
 import type { Layer, Model } from './types.js'
@@ -37,6 +37,13 @@ function vectorsOf(weights: Layer['weights']): [from: number, to: number][] {
     from = to
   }
   return ranges
+}
+
+/** Blocks that are read each time they are accessed, so that they need not be in memory together. */
+export function lazyBlocks(count: number, read: (block: number) => Float32Array): Blocks {
+  const blocks: Float32Array[] = []
+  for (let k = 0; k < count; k++) Object.defineProperty(blocks, k, { get: () => read(k), enumerable: true })
+  return blocks
 }
 
 /** Initial weights. The same seed gives the same bits on every machine. */

@@ -99,8 +99,8 @@ interface Generation {
   readonly steps?: number
 }
 
-/** Blocks are written in batches of at least this many bytes. */
-const BATCH_BYTES = 2 ** 26
+/** Blocks are written in batches of at least this many bytes. The database copies a batch several times. */
+const BATCH_BYTES = 2 ** 22
 
 export class Store {
   readonly #directory: string

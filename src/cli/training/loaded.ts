@@ -33,10 +33,13 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
   if (linear) return linear
   const task = await createTask(options, 'serial', needsLabels)
   const spec = closed(task.specFor(await factsOf(task.stream)))
-  const { learner } = await learningParts(spec, executionOf(flags))
-  const parameters = learner.initial()
-  showCoverage(task.coverage)
+  const execution = executionOf(flags)
+  const { learner } = await learningParts(spec, execution)
+  const { checkpointBlocks } = await import('../../l2l/index.js')
+  const parameters = (spec.network && checkpointBlocks(spec.network, execution.checkpoint)) ?? learner.initial()
+  // Reads the blocks, and fails if one of them does not fit.
   const content = digest([parameters])
+  showCoverage(task.coverage)
   const id = { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: content }
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: true }
   return { spec, learner, predictor: { id, parameters, average: parameters, state: [] }, scaling }

@@ -7,6 +7,7 @@ import { closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, re
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Blocks } from '../../learner/index.js'
+import { lazyBlocks } from '../../nn/blocks.js'
 import { FLOAT_BYTES } from '../../nn/shape.js'
 import { DamagedLayersError } from './errors.js'
 
@@ -167,11 +168,7 @@ export class LayerReader {
 
   /** Arrays that are read each time they are accessed, so that they need not be in memory together. */
   lazy(arrays: readonly (readonly [block: number, array: number])[]): Blocks {
-    const blocks: Float32Array[] = []
-    for (const [k, [block, array]] of arrays.entries()) {
-      Object.defineProperty(blocks, k, { get: () => this.read(block, array), enumerable: true })
-    }
-    return blocks
+    return lazyBlocks(arrays.length, k => this.read(...arrays[k]))
   }
 }
 

@@ -1,7 +1,7 @@
 /** Converts a model's blocks to named tensors and back, one block at a time. */
 import { layersWithBlocks } from '../blocks.js'
 import { forkSeed, uniforms } from '../random.js'
-import { formatShape, sameShape, sizeOf } from '../shape.js'
+import { formatShape, sameShape, sizeOf, totalSize } from '../shape.js'
 import type { Layer, Model, WeightSpec } from '../types.js'
 import { ModelError } from '../types.js'
 import { type LayoutName, locateWeight, PREFIXES, type TensorLocation } from './layouts.js'
@@ -51,7 +51,13 @@ export function* importBlocks(
 ): Generator<Float32Array> {
   for (const [index, layer] of layersWithBlocks(model).entries()) {
     if (!wants(index)) continue
-    const block = layer.initialWeights(uniforms(forkSeed(seed, index)))
+    // Random weights take longer than those of the file.
+    const isWhole = layer.weights.every(
+      ({ name }) => namesIn(file, layout, locate(layout, layer.name, name)) !== undefined
+    )
+    const block = isWhole
+      ? new Float32Array(totalSize(layer.weights))
+      : layer.initialWeights(uniforms(forkSeed(seed, index)))
     for (const { location, weight, numbers } of weightsOf(layer, layout, block)) {
       const names = namesIn(file, layout, location)
       if (names !== undefined) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkpointBlocks } from '../../../src/l2l/execution.js'
 import { initialBlocks } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
@@ -44,6 +45,18 @@ describe('checkpoints', () => {
     const { length, columns, label, isPair } = spec.text ?? {}
     assert.deepEqual(foreign?.text, { length, columns, label, isPair })
     assert.deepEqual(foreign?.classNames, ['no', 'yes'])
+  })
+
+  it('are read for predictions one block at a time, each time that it is accessed', () => {
+    const folder = join(dir, 'lazy')
+    writeNetwork(folder, { spec, model, blocks }, 'bert')
+    const network = { ...spec, weights: weightsDigest(openCheckpoint(folder)) }
+    const read = checkpointBlocks(network, folder)
+    assert.deepEqual([...(read ?? [])], blocks)
+    assert.notEqual(read?.[0], read?.[0])
+    rmSync(folder, { recursive: true })
+    assert.throws(() => read?.[0], { code: 'ERR_MODEL' })
+    assert.equal(checkpointBlocks(spec, folder), undefined)
   })
 
   it('of other weights have another digest, which is part of the model', () => {
