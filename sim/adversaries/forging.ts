@@ -134,9 +134,11 @@ function forging(help: string, forge: Forge): Adversary {
 function garbage({ predictor, options, random, claims }: ForgingNode, updates: number): Predictor {
   const parameters = predictor.parameters.map(block => block.map(() => 10 * random.normal()))
   const { state } = predictor
+  // Averages of sparse models have blocks of their own.
+  const average = predictor.average.length === parameters.length ? parameters : predictor.average
   const [[{ origin, incarnation, nonce }]] = claims.call({ options } as ForgingNode, 1)
-  const digest = options.digest([parameters, parameters, state])
-  return { id: { updates, origin, incarnation, nonce, digest }, parameters, average: parameters, state }
+  const digest = options.digest([parameters, average, state])
+  return { id: { updates, origin, incarnation, nonce, digest }, parameters, average, state }
 }
 
 /** A new one in a quarter of the frames, so that the others can answer it. */

@@ -22,7 +22,7 @@ export interface CampaignOptions {
   readonly lines?: readonly string[]
   /** Kind of gradient sums: exact or lattice. */
   readonly sums: string
-  /** Bound of influence: unbounded or bounded. Hostile peers need bounded. */
+  /** Bound of influence: unbounded or bounded. Hostile peers need bounded, and join only networks with linear models. */
   readonly influence: string
   /** Length of a round's fault in seconds: uniform between these. */
   readonly seconds: readonly [min: number, max: number]
@@ -91,10 +91,11 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   const faults = buildFaults()
   const chosen = <T>(all: readonly T[], name: (item: T) => string, names: readonly string[] | undefined) =>
     names === undefined ? all : all.filter(item => names.includes(name(item)))
-  const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each =>
-    each.isHostile ? options.influence === 'bounded' : faults || !each.needsFaults
-  )
   const models = chosen(workloads, ({ name }) => name, options.models)
+  const isDefended = options.influence === 'bounded' && models.every(({ model }) => model !== 'mlp')
+  const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each =>
+    each.isHostile ? isDefended : faults || !each.needsFaults
+  )
   const lineNames = chosen(Object.keys(lines), name => name, options.lines)
   const random = new Random(seed, 'campaign')
   const deck: Nemesis[] = []

@@ -1,6 +1,7 @@
 /** The peers of an episode: one model, one base line, and the inputs that they learn. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AdversaryName } from '../../sim/adversaries/index.js'
 import { sizeOf } from '../../src/admb/ranges.js'
 import type { AuditReport } from '../../src/peer/audit.js'
 import { admb } from '../support/admb-command.js'
@@ -18,6 +19,7 @@ export class Cluster {
   readonly base: Line
   readonly workload: Workload
   readonly #inputs: Inputs
+  readonly #seed: number
   readonly #faults: string | undefined
   #peers: LabPeer[] = []
   readonly #freeNodes: number[]
@@ -36,6 +38,7 @@ export class Cluster {
     this.workload = workload
     this.#faults = faults
     this.#inputs = new Inputs(workload, seed)
+    this.#seed = seed
     this.#freeNodes = Array.from({ length: lab.nodes }, (_, node) => node)
     lab.setLine(base)
     lab.cut([])
@@ -45,14 +48,14 @@ export class Cluster {
     return this.#peers
   }
 
-  /** A peer on a free node, which is not part of the cluster yet and does not run. @param preload makes it hostile */
-  create(preload?: URL): LabPeer {
+  /** A peer on a free node, which is not part of the cluster yet and does not run. @param adversary makes it hostile */
+  create(adversary?: AdversaryName): LabPeer {
     const node = this.#freeNodes.shift()
     if (node === undefined) throw new Error('no free node is left')
     const name = `peer${this.#created++}`
     const diskMegabytes = 64 + Math.ceil((20 * predictorBytes(this.workload)) / 1e6)
     const args = peerOptions(this.workload, SCRATCH)
-    return new LabPeer({ node, name, args, diskMegabytes, faults: this.#faults, preload })
+    return new LabPeer({ node, name, args, diskMegabytes, faults: this.#faults, adversary })
   }
 
   /** Counts a created peer among those that must agree. */
@@ -139,19 +142,25 @@ export class Cluster {
     return this.#peers.reduce((sum, peer) => sum + peer.lostLinks, this.#goneLinks)
   }
 
-  /** Ids of peers that were hostile: they may be banned. */
+  /** Ids of peers that were hostile: they may be accused. */
   readonly hostile = new Set<string>()
 
-  /** More inputs, which the serial run does not learn, for a hostile peer. */
+  /** More inputs of the same kind, which the serial run does not learn, for a hostile peer. Their labels may be wrong. */
   feedHostile(peer: LabPeer): NodeJS.Timeout {
-    const inputs = new Inputs(this.workload, -1)
+    const inputs = new Inputs(this.workload, this.#seed, peer.options.adversary)
     return setInterval(() => peer.feed(inputs.take(Math.ceil((this.workload.rate * FEED_MS) / 1000))), FEED_MS)
   }
 
-  /** Crashes, and bans of honest peers, so far. */
+  /** Crashes, and accusations of honest peers, so far. */
   get faults(): string[] {
     const faults = [...this.#goneFaults, ...this.#peers.flatMap(faultsOf)]
-    return faults.filter(fault => ![...this.hostile].some(id => fault.includes(`peer ${id} is banned for `)))
+    const isJust = (fault: string) =>
+      [...this.hostile].some(id =>
+        [`peer ${id} is banned for `, `${id} has signed two `, `a predictor from ${id} `].some(start =>
+          fault.includes(start)
+        )
+      )
+    return faults.filter(fault => !isJust(fault))
   }
 
   /** What each peer last reported, for the analysis of a failure. */
@@ -186,6 +195,6 @@ export class Cluster {
   }
 }
 
-function faultsOf({ options, crashes, bans }: LabPeer): string[] {
-  return [...crashes, ...bans].map(fault => `${addressOf(options.node)}: ${fault}`)
+function faultsOf({ options, crashes, accusations }: LabPeer): string[] {
+  return [...crashes, ...accusations].map(fault => `${addressOf(options.node)}: ${fault}`)
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { AdversaryName } from '../../sim/adversaries/index.js'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { MAIN } from '../support/admb-command.js'
 import { addressOf, commandAt, mountDisk, unmountDisk, writeFaults } from './lab.js'
@@ -18,8 +19,8 @@ export interface LabPeerOptions {
   readonly diskMegabytes: number
   /** Library of `faults.c`. */
   readonly faults: string | undefined
-  /** Module that changes its code. @default none: it is honest */
-  readonly preload?: URL
+  /** What it does as a hostile peer. @default it is honest */
+  readonly adversary?: AdversaryName
 }
 
 const PORT = 4280
@@ -28,6 +29,9 @@ const LOG_LINES = 2000
 /** Bytes of inputs that may wait for a peer that does not read. */
 const MAX_WAITING = 1_000_000
 const FILLER = 'filler'
+const HOSTILE = new URL('hostile/preload.js', import.meta.url)
+/** Log lines that accuse a peer. */
+const ACCUSATION = / is banned for |has signed two different updates|refused a predictor from /
 const LOST_LINK = /link with \w+ ended/
 
 export class LabPeer {
@@ -37,8 +41,8 @@ export class LabPeer {
   latest: Report | undefined
   /** When `latest` arrived, in ms of `performance.now()`. */
   latestAt = 0
-  /** Log lines that no honest peer should write. */
-  readonly bans: string[] = []
+  /** Log lines that accuse another peer. */
+  readonly accusations: string[] = []
   /** How often it has lost a tree neighbour. */
   lostLinks = 0
   #child: ChildProcess | undefined
@@ -64,15 +68,15 @@ export class LabPeer {
   }
 
   start(contacts: readonly string[]): void {
-    const { node, args, faults, preload } = this.options
+    const { node, args, faults, adversary } = this.options
     const command = [process.execPath, MAIN, 'peer', '--json', '--http', 'off', '--data', '-', ...args]
     command.push('--dir', join(this.disk, 'state'), '--keep-journal', '--listen', `/ip4/${addressOf(node)}/tcp/${PORT}`)
     for (const contact of contacts) command.push('--peer', contact)
     const env: NodeJS.ProcessEnv = {
       ...process.env,
-      ...(faults && { LD_PRELOAD: faults, ADMB_FAULTS: this.#faultsFile })
+      ...(faults && { LD_PRELOAD: faults, ADMB_FAULTS: this.#faultsFile }),
+      ...(adversary && { NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: adversary })
     }
-    if (preload) env.NODE_OPTIONS = `--import=${preload.href}`
     const [file, ...rest] = commandAt(node, command)
     const child = spawn(file, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child
@@ -178,7 +182,7 @@ export class LabPeer {
   #onLog(line: string): void {
     this.log.push(`${new Date().toISOString().slice(11, 23)} ${line}`)
     if (this.log.length > LOG_LINES) this.log.shift()
-    if (line.includes(' is banned for ')) this.bans.push(line)
+    if (ACCUSATION.test(line)) this.accusations.push(line)
     if (LOST_LINK.test(line)) this.lostLinks++
   }
 }

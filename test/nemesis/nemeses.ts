@@ -2,17 +2,29 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AdversaryName } from '../../sim/adversaries/index.js'
 import type { Random } from '../../sim/engine/random.js'
 import type { Cluster } from './cluster.js'
-import type { LabPeer } from './lab-peer.js'
+import type { LabPeer, Report } from './lab-peer.js'
 import type { Conditions } from './switch/lines.js'
 
 /** Within this time some peer must name a hostile one, in ms. */
 const NAMING_MS = 60_000
+/** Inputs of each peer before a hostile one joins: with fewer, the loss gate accepts everything. */
+const GATE_INPUTS = 300
+
+/** What hostile peers do, and what the log of an honest one then says; undefined if nothing shows it. */
+const HOSTILE = {
+  unbounded: /the bound/,
+  'forged-predictor': /worse than the current one|signed two different updates|number of updates exceeds/,
+  equivocation: /has signed two different updates with one name/,
+  'replayed-signatures': /without a signature|has not signed the header/,
+  'label-flip': undefined
+} satisfies Partial<Record<AdversaryName, RegExp | undefined>>
 
 export interface Nemesis {
   readonly name: string
-  /** Whether a peer is hostile, which needs bounded influence. */
+  /** Whether a peer is hostile, which needs bounded influence, and the loss gate of linear models. */
   readonly isHostile?: boolean
   /** Whether it needs `faults.c`. */
   readonly needsFaults?: boolean
@@ -50,6 +62,43 @@ function lines(change: (random: Random) => object): Nemesis['inflict'] {
   return async ({ lab, base }, random, ms) => {
     lab.setLine({ ...base, ...change(random) })
     await sleep(ms)
+  }
+}
+
+/** A hostile peer joins. The log of an honest one names it, and nobody else. @param sign what the log says; undefined: nothing */
+function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
+  return {
+    name: adversary,
+    isHostile: true,
+    seconds: 5,
+    inflict: async (cluster, _random, ms) => {
+      await until('every peer has inputs for its loss gate', () =>
+        cluster.peers.every(({ latest }) => (latest?.inputs ?? 0) >= GATE_INPUTS)
+      )
+      const peer = cluster.create(adversary)
+      cluster.start(peer)
+      const feeding = cluster.feedHostile(peer)
+      await until('the hostile peer reports its id', () => {
+        if (!peer.isRunning) throw new Error(`the hostile peer has ended: ${peer.log.at(-1)}`)
+        return peer.latest !== undefined
+      })
+      const { id } = peer.latest as Report
+      cluster.hostile.add(id)
+      await sleep(ms)
+      const names = (line: string) => line.includes(id) && sign?.test(line)
+      if (sign) await until(`the log names ${id}`, () => cluster.peers.some(({ log }) => log.some(names)))
+      clearInterval(feeding)
+      await peer.kill()
+      // What it logs is no evidence.
+      peer.accusations.length = 0
+      await cluster.remove(peer)
+    }
+  }
+}
+
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (const limit = performance.now() + NAMING_MS; !condition(); await sleep(50)) {
+    if (performance.now() > limit) throw new Error(`not within ${NAMING_MS / 1000} s: ${what}`)
   }
 }
 
@@ -195,29 +244,5 @@ export const nemeses: readonly Nemesis[] = [
       }
     }
   },
-  {
-    // A hostile peer joins. Its neighbours refuse its sums, and the log names it.
-    name: 'unbounded',
-    isHostile: true,
-    seconds: 8,
-    inflict: async (cluster, _random, ms) => {
-      const peer = cluster.create(new URL('hostile-unbounded.js', import.meta.url))
-      cluster.start(peer)
-      const feeding = cluster.feedHostile(peer)
-      const isNamed = (ban: string) =>
-        ban.includes(`peer ${peer.latest?.id} is banned for `) && ban.includes('the bound')
-      const limit = performance.now() + NAMING_MS
-      await sleep(ms)
-      while (!cluster.peers.some(({ bans }) => bans.some(isNamed))) {
-        if (performance.now() > limit) throw new Error(`no peer has named the hostile one: ${peer.log.at(-1)}`)
-        await sleep(50)
-      }
-      clearInterval(feeding)
-      if (peer.latest) cluster.hostile.add(peer.latest.id)
-      await peer.kill()
-      // What it logs is no evidence.
-      peer.bans.length = 0
-      await cluster.remove(peer)
-    }
-  }
+  ...Object.entries(HOSTILE).map(([adversary, sign]) => hostile(adversary as AdversaryName, sign))
 ]

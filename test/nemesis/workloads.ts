@@ -1,6 +1,8 @@
 /** Models of the peers under test, endless seeded inputs for them, and the serial run on the same inputs. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Adversary } from '../../sim/adversaries/adversary.js'
+import { type AdversaryName, adversaries } from '../../sim/adversaries/index.js'
 import { Random } from '../../sim/engine/random.js'
 import { SerialTrainer } from '../../src/learner/index.js'
 
@@ -55,11 +57,14 @@ export class Inputs {
   /** Weights by which the labels are drawn, for each class. */
   readonly #truth: readonly Float32Array[]
   readonly #serial: SerialTrainer | undefined
+  readonly #label: NonNullable<Adversary['label']>
 
-  constructor(workload: Workload, seed: number) {
+  /** @param adversary kind of the hostile peer that learns them. @default an honest peer */
+  constructor(workload: Workload, seed: number, adversary?: AdversaryName) {
     const { model, classes, dimension, batch } = workload
     this.#workload = workload
-    this.#random = new Random(seed, 'inputs')
+    this.#random = new Random(seed, adversary ?? 'inputs')
+    this.#label = (adversary && adversaries[adversary].label) ?? (label => label)
     const weights = new Random(seed, 'truth')
     this.#truth = Array.from({ length: classes }, () =>
       Float32Array.from({ length: dimension }, () => weights.normal())
@@ -93,7 +98,7 @@ export class Inputs {
         for (const [label, truth] of this.#truth.entries()) scores[label] += truth[index] * value
         line += ` ${index + 1}:${value}`
       }
-      labels[row] = scores.indexOf(Math.max(...scores))
+      labels[row] = this.#label(scores.indexOf(Math.max(...scores)), scores.length)
       text += `${labels[row]}${line}\n`
     }
     const offsets = Int32Array.from({ length: count + 1 }, (_, row) => row * features)
