@@ -184,7 +184,11 @@ class VouchingNode extends ForgingNode {
   }
 
   override receive(edge: number, bytes: Uint8Array): void {
-    if (isVoucher(bytes)) this.#vouch(edge, decodeVoucher(bytes).id)
+    // A question names no peer. Answers to answers of another such node would never end.
+    if (isVoucher(bytes)) {
+      const { id, peer } = decodeVoucher(bytes)
+      if (peer === '') this.#vouch(edge, id)
+    }
     super.receive(edge, bytes)
   }
 

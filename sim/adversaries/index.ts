@@ -42,6 +42,7 @@ export type AdversaryKeys = z.infer<typeof adversaryKeys>
 export class Adversaries {
   /** By node. */
   readonly #hostile = new Map<number, Adversary>()
+  readonly #names = new Set<string>()
   readonly #random: Random
   readonly #isActive: () => boolean
 
@@ -70,12 +71,18 @@ export class Adversaries {
     return this.#hostile.size
   }
 
+  /** Number of peer ids that they have had: a node that joins again may have another one. */
+  get identities(): number {
+    return this.#names.size
+  }
+
   isHostile(node: number): boolean {
     return this.#hostile.has(node)
   }
 
   /** The node, if it is hostile and differs from a correct one. */
   create(node: number, options: AdmbOptions): LearningNode | undefined {
+    if (this.isHostile(node)) this.#names.add(options.self)
     const random = this.#random.fork(`node ${node} ${options.nonce ?? 0}`)
     return this.#hostile.get(node)?.create?.(options, { random, isActive: this.#isActive })
   }

@@ -81,6 +81,8 @@ export interface Invariant {
 /** Which nodes are hostile. */
 export interface HostileNodes {
   readonly count: number
+  /** Number of peer ids that they have had so far. */
+  readonly identities: number
   isHostile(node: number): boolean
 }
 

@@ -11,20 +11,20 @@ export interface JumpThresholds {
 }
 
 /**
- * Counts the correct nodes that have made an update of its lineage, or have held it, and all hostile ones, which may claim so. Neither
+ * Counts the correct nodes that have made an update of its lineage, or have held it, and all peer ids of hostile ones, which may claim so. Neither
  * count depends on the vouchers that nodes exchange.
  */
 export class Jumps implements Invariant {
   readonly #thresholds: JumpThresholds
-  readonly #hostile: number
+  readonly #hostile: HostileNodes
   /** Predictors that each correct node has held, with their ancestors, by its origin. */
   readonly #held = new Map<string, Set<string>>()
   /** Correct nodes that have held a predictor. */
   readonly #holders = new Map<string, Set<string>>()
 
-  constructor(thresholds: JumpThresholds, { count }: HostileNodes) {
+  constructor(thresholds: JumpThresholds, hostile: HostileNodes) {
     this.#thresholds = thresholds
-    this.#hostile = count
+    this.#hostile = hostile
   }
 
   started(checked: CheckedNode): void {
@@ -48,7 +48,7 @@ export class Jumps implements Invariant {
     if (before.updates > 0 && headers.some(({ parent }) => held?.has(keyOf(parent)))) return
     const correct = new Set(this.#holders.get(keyOf(id)))
     for (const header of headers) if (this.#held.has(header.id.origin)) correct.add(header.id.origin)
-    if (correct.size + this.#hostile >= needed) return
+    if (correct.size + this.#hostile.identities >= needed) return
     const what = `${origin} went from ${formatId(before)} to ${formatId(id)}`
     throw new Violation('jumps', `${what}, for which ${correct.size} correct nodes answer; ${needed} are needed`)
   }

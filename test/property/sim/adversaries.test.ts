@@ -52,6 +52,28 @@ describe('hostile nodes', function () {
     }
   })
 
+  it('count once for each of their ids: one that loses its disk returns with another', () => {
+    const adversaries = { nodes: 1, kind: 'forged-vouchers', place: 'inner' }
+    const faults = { crashShare: 0.2, diskLossShare: 1, awayShare: 0.1 }
+    const thresholds = { jumpSigners: 2, wholeSigners: 2 }
+    const { violations } = run(adversaries, {
+      nodes: 4,
+      inputs: 1500,
+      batch: 16,
+      dimension: 4,
+      seed: 32,
+      faults,
+      ...thresholds
+    })
+    assert.deepEqual(violations, [])
+  })
+
+  it('that vouch for each other do not answer for ever', () => {
+    const adversaries = { nodes: 3, kind: 'forged-vouchers', place: 'inner' }
+    const { violations } = run(adversaries, { nodes: 5, inputs: 100, batch: 8, jumpSigners: 3, wholeSigners: 3 })
+    assert.deepEqual(violations, [])
+  })
+
   it('change nothing if there are none, and their inputs do not count', () => {
     const none = run({ nodes: 0 })
     assert.deepEqual({ ...none, seconds: 0 }, { ...run({}), seconds: 0 })
