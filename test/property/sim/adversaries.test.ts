@@ -68,6 +68,13 @@ describe('hostile nodes', function () {
     assert.deepEqual(violations, [])
   })
 
+  it('may send steps to the parent of a predictor that waits', () => {
+    const fixed = { nodes: 2, inputs: 60, journal: true, signed: true, jumpSigners: 3, wholeSigners: 3 }
+    for (const seed of [76, 91])
+      for (const trial of fc.sample(hostileTrials(fixed), { numRuns: 20, seed }))
+        assert.equal(checkExactly(trial), undefined)
+  })
+
   it('that vouch for each other do not answer for ever', () => {
     const adversaries = { nodes: 3, kind: 'forged-vouchers', place: 'inner' }
     const { violations } = run(adversaries, { nodes: 5, inputs: 100, batch: 8, jumpSigners: 3, wholeSigners: 3 })
