@@ -30,11 +30,13 @@ const schema = z.strictObject({
   /** On `overlay`: number of other nodes that a node has links to at the start. */
   linkDegree: z.int().min(2).max(1000).default(6),
   /**
-   * On `overlay`: number of nodes that no node can dial, as tabs of browsers, and that dial only the first `tabHosts` nodes. They are
-   * the last nodes.
+   * On `overlay`: number of nodes that the others cannot dial, as tabs of browsers, and that dial only the first `tabHosts` nodes. They
+   * are the last nodes.
    */
   tabs: z.int().min(0).max(1000).default(0),
   tabHosts: count.max(1_000_000).default(1),
+  /** Whether tabs dial each other, as by WebRTC. */
+  tabLinks: z.boolean().default(false),
   /** On `overlay`: virtual ms between heartbeats. All other timers are scaled with it. @default 10 × latency */
   heartbeat: duration.optional(),
   /** Order of the nodes' identities, which decides precedence between predictors. */
@@ -172,20 +174,9 @@ export function parseScenario(value: unknown, source: string): Scenario {
 function conflict(scenario: Scenario): string | undefined {
   const { algorithm, batch, batchMax, localSteps, topology, nodes, degree, tabs, tabHosts, latency, heartbeat } =
     scenario
-  const {
-    rule,
-    bounded,
-    signed,
-    jumpSigners,
-    wholeSigners,
-    loss,
-    delay,
-    duplicate,
-    reorder,
-    watchers,
-    faults,
-    adversaries
-  } = scenario
+  const { rule, bounded, signed, jumpSigners, wholeSigners, loss, delay, duplicate, reorder, watchers, tabLinks } =
+    scenario
+  const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
@@ -237,8 +228,8 @@ function conflict(scenario: Scenario): string | undefined {
   }
   if (tabs > 0 && topology !== 'overlay')
     return 'tabs: only valid for topology overlay; set topology=overlay, or tabs=0'
-  if (tabs > 0 && tabs >= degree) {
-    return `tabs: one node has room for ${degree - 1} of them; set tabs to at most ${degree - 1}, or increase degree`
+  if (tabs > 0 && tabs >= degree && !tabLinks) {
+    return `tabs: one node has room for ${degree - 1} of them; set tabs to at most ${degree - 1}, tabLinks to true, or increase degree`
   }
   if (tabs > 0 && tabs + tabHosts > nodes) {
     return `tabs: ${tabs} tabs and ${tabHosts} nodes that they dial exceed the ${nodes} nodes; increase nodes`

@@ -3,7 +3,7 @@
  * starts with the keys of its links and can dial any node whose key it has received.
  */
 import {
-  ALL_TRANSPORTS,
+  BASE_TRANSPORTS,
   decodeBeacon,
   decodeMessage,
   type Effect,
@@ -12,6 +12,7 @@ import {
   OverlayNode,
   type SessionId,
   TRANSPORT_TCP,
+  TRANSPORT_WEBRTC,
   TRANSPORT_WEBSOCKET,
   type Transports,
   type TransportsOf
@@ -29,7 +30,11 @@ import { type SessionMessage, Sessions } from './sessions.js'
 
 /** Heartbeat interval of the overlay's default timers. */
 const HEARTBEAT_MS = 1000
-const TRANSPORTS: Readonly<Record<string, Transports>> = { tcp: TRANSPORT_TCP, ws: TRANSPORT_WEBSOCKET }
+const TRANSPORTS: Readonly<Record<string, Transports>> = {
+  tcp: TRANSPORT_TCP,
+  ws: TRANSPORT_WEBSOCKET,
+  webrtc: TRANSPORT_WEBRTC
+}
 const transportsOf: TransportsOf = addresses => addresses.reduce((all, address) => all | TRANSPORTS[address], 0)
 /** Silence after which a neighbour counts as dead, by these timers. */
 const DEAD_MS = 4000
@@ -37,9 +42,11 @@ const DEAD_MS = 4000
 export interface OverlayWiringOptions {
   /** Maximum number of tree neighbours. */
   readonly degree: number
-  /** Number of nodes that cannot be dialled, the last ones, and of those that they can dial, the first ones. */
+  /** Number of nodes that other nodes cannot dial, the last ones, and of those that they can dial, the first ones. */
   readonly tabs: number
   readonly tabHosts: number
+  /** Whether tabs dial each other. */
+  readonly tabLinks: boolean
   /** Virtual milliseconds between heartbeats. All timers of the overlay are scaled with it. */
   readonly heartbeat: number
   /** The nodes that each node has links to at the start. */
@@ -115,7 +122,7 @@ export class OverlayWiring implements Wiring {
   }
 
   started(node: number): void {
-    const { degree, keys, links, random, tabs, tabHosts } = this.#options
+    const { degree, keys, links, random, tabs, tabHosts, tabLinks } = this.#options
     const host = this.#hosts[node]
     const nodeRandom = random.fork(`${node} ${this.#run.population.lifetime(node)}`)
     this.#nodeOf.set(keys[node], node)
@@ -123,7 +130,7 @@ export class OverlayWiring implements Wiring {
     host.core = new OverlayNode({
       self: keys[node],
       addresses: this.#addresses(node),
-      dials: this.#isTab(node) ? TRANSPORT_WEBSOCKET : ALL_TRANSPORTS,
+      dials: this.#isTab(node) ? TRANSPORT_WEBSOCKET | (tabLinks ? TRANSPORT_WEBRTC : 0) : BASE_TRANSPORTS,
       ...(tabs > 0 && { transportsOf }),
       degree,
       random: () => nodeRandom.next(),
@@ -146,11 +153,13 @@ export class OverlayWiring implements Wiring {
   }
 
   #canDial(from: number, to: number): boolean {
-    return !this.#isTab(to) && (!this.#isTab(from) || to < this.#options.tabHosts)
+    if (this.#isTab(to)) return this.#isTab(from) && this.#options.tabLinks
+    return !this.#isTab(from) || to < this.#options.tabHosts
   }
 
   #addresses(node: number): readonly string[] {
-    if (this.#options.tabs === 0 || this.#isTab(node)) return []
+    if (this.#options.tabs === 0) return []
+    if (this.#isTab(node)) return this.#options.tabLinks ? ['webrtc'] : []
     return node < this.#options.tabHosts ? ['tcp', 'ws'] : ['tcp']
   }
 
@@ -259,6 +268,14 @@ export class OverlayWiring implements Wiring {
       throw new Violation('overlay', `${host.key} declares ${neighbour} dead after ${silence} of ${DEAD_MS} ms`)
   }
 
+  /** A peer is redirected only to peers that it can dial. */
+  #checkRedirect(node: number, number: SessionId, target: number): void {
+    const sender = this.#sessions.remoteEndpoint(node, number)?.node
+    if (this.#checker === undefined || sender === undefined || this.#canDial(sender, target)) return
+    const [from, to, over] = [sender, target, node].map(one => this.#options.keys[one])
+    throw new Violation('overlay', `${over} redirects ${from} to ${to}, which it cannot dial`)
+  }
+
   /** Runs an event at a node, performs its effects and schedules its next timer. */
   #event<T>(node: number, event: (core: OverlayNode, now: number) => T): T | undefined {
     const host = this.#hosts[node]
@@ -293,6 +310,8 @@ export class OverlayWiring implements Wiring {
         this.#sessions.dial(node, effect.session, this.#nodeOf.get(effect.peer) as number, effect.peer)
         break
       case 'send':
+        if (effect.message.kind === 'redirect')
+          this.#checkRedirect(node, effect.session, this.#nodeOf.get(effect.message.contact.peer) as number)
         this.#sessions.send(node, effect.session, 'overlay', encodeMessage(effect.message))
         break
       case 'close':

@@ -74,9 +74,13 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
     const signed = scenario.seed % 3 > 0
-    const mostTabs = scenario.topology === 'overlay' ? Math.min(scenario.degree, scenario.nodes) - 1 : 0
-    const tabs = scenario.seed % 2 > 0 ? Math.min(1 + (scenario.seed % 5), mostTabs) : 0
-    const tabHosts = Math.min(1 + (scenario.seed % 3), scenario.nodes - tabs)
-    return parseScenario({ batchMax, bounded, signed, tabs, tabHosts, ...scenario }, 'a drawn scenario')
+    const tabLinks = scenario.seed % 4 === 3
+    const mostTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
+    const hasTabs = scenario.topology === 'overlay' && scenario.seed % 2 > 0
+    const tabs = hasTabs ? Math.min(1 + (scenario.seed % 5), mostTabs) : 0
+    const mostHosts = scenario.nodes - tabs
+    // If tabs can dial all others and each other, any of them may leave.
+    const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)
+    return parseScenario({ batchMax, bounded, signed, tabs, tabHosts, tabLinks, ...scenario }, 'a drawn scenario')
   })
 }

@@ -42,9 +42,10 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
 }
 
-/** Whether a node that tabs can dial may stay away: then they cannot join. */
-function isLossOfHost(fault: Fault, { tabs, tabHosts }: Scenario): boolean {
-  return tabs > 0 && (fault.kind === 'leave' || fault.kind === 'join') && fault.node < tabHosts
+/** Whether a node that tabs can dial stays away: then they cannot join the others. */
+function isLossOfHost(fault: Fault, { nodes, tabs, tabHosts, tabLinks }: Scenario): boolean {
+  if (tabs === 0 || (tabLinks && tabs + tabHosts === nodes)) return false
+  return (fault.kind === 'leave' || fault.kind === 'join') && fault.node < tabHosts
 }
 
 /** Arbitrary of trials with up to three hostile nodes, which do different things. */
@@ -62,6 +63,7 @@ export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial
       ...scenario,
       gate,
       tabs: 0,
+      tabLinks: false,
       ...thresholds,
       ...fixed,
       adversaries: { ...adversaries, ...fixed.adversaries }

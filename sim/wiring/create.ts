@@ -27,6 +27,6 @@ export function createWiring(run: WiringRun, isChecked: boolean, random: Random)
   if (links === undefined || algorithm.connect === undefined) {
     return new FixedWiring(topology, population, transport, algorithm)
   }
-  const { degree, tabs, tabHosts, latency, heartbeat = HEARTBEAT_LATENCIES * latency } = scenario
-  return new OverlayWiring({ degree, tabs, tabHosts, heartbeat, links, keys: labels, random, isChecked }, run)
+  const { degree, tabs, tabHosts, tabLinks, latency, heartbeat = HEARTBEAT_LATENCIES * latency } = scenario
+  return new OverlayWiring({ degree, tabs, tabHosts, tabLinks, heartbeat, links, keys: labels, random, isChecked }, run)
 }

@@ -1,13 +1,34 @@
-/** How a peer in a browser connects: WebSockets, and WebRTC where there is a relay. Others cannot dial it otherwise. */
+/**
+ * How a peer in a browser connects: WebSockets to peers under Node.js, and WebRTC to other tabs. Peers under Node.js relay the
+ * session descriptions of tabs to each other.
+ */
+import { identifyPush } from '@libp2p/identify'
+import { webRTC } from '@libp2p/webrtc'
 import { webSockets } from '@libp2p/websockets'
-import type { DirectOptions, HostServices, ServiceOptions } from '../network/transports.js'
+import type { Multiaddr } from '@multiformats/multiaddr'
+import { isWebRtc, isWebSocket, type TransportName } from '../network/addresses.js'
+import type { DirectOptions, DirectTransports, HostServices, ServiceOptions } from '../network/transports.js'
 
-export const dialsTcp: boolean = false
+/** Some browsers have no WebRTC, and some of their users switch it off. */
+const hasWebRtc = 'RTCPeerConnection' in globalThis
 
-export async function directTransports(_options: DirectOptions) {
-  return [webSockets()]
+export const dialled: readonly TransportName[] = hasWebRtc ? ['ws', 'webrtc'] : ['ws']
+
+/** Two relays, so that others can still reach this tab when one of them stops. */
+const listen = ['/p2p-circuit', '/p2p-circuit', '/webrtc']
+
+export async function directTransports({ stun }: DirectOptions): Promise<DirectTransports> {
+  if (!hasWebRtc) return { transports: [webSockets()], listen: [] }
+  // libp2p's default are the STUN servers of companies, which would learn the address of each tab.
+  const rtcConfiguration = { iceServers: stun.map(urls => ({ urls })) }
+  return { transports: [webSockets(), webRTC({ rtcConfiguration })], listen, isAnnounced }
+}
+
+/** Whether other tabs can dial it: the relay listens on WebSockets, and carries session descriptions only. */
+function isAnnounced(address: Multiaddr): boolean {
+  return isWebRtc(address) && isWebSocket(address)
 }
 
 export async function hostServices(_options: ServiceOptions): Promise<HostServices> {
-  return { peerDiscovery: [], services: {} }
+  return { peerDiscovery: [], services: { identifyPush: identifyPush() } }
 }

@@ -42,10 +42,20 @@ export function isWebSocket(address: Multiaddr): boolean {
   return address.getComponents().some(({ code }) => code === CODE_WS || code === CODE_WSS)
 }
 
-/** Whether an address needs WebSockets (`ws`) or TCP alone (`tcp`) to dial it; undefined if it is malformed. */
-export function transportOf(address: string): 'tcp' | 'ws' | undefined {
+/** Whether the address is that of a WebRTC connection, for which a relay exchanges session descriptions. */
+export function isWebRtc(address: Multiaddr): boolean {
+  return address.getComponents().some(({ code }) => code === CODE_WEBRTC)
+}
+
+/** What dials an address: TCP alone (`tcp`), WebSockets (`ws`) or WebRTC (`webrtc`). */
+export type TransportName = 'tcp' | 'ws' | 'webrtc'
+
+/** @returns undefined if the address is malformed */
+export function transportOf(address: string): TransportName | undefined {
   try {
-    return isWebSocket(parseAddress(address)) ? 'ws' : 'tcp'
+    const parsed = parseAddress(address)
+    if (isWebRtc(parsed)) return 'webrtc'
+    return isWebSocket(parsed) ? 'ws' : 'tcp'
   } catch {
     return undefined
   }

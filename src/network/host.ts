@@ -11,7 +11,7 @@ import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
 import { admittingNoise } from './admission.js'
 import { gossipService } from './gossip.js'
 import { limitHalfOpen } from './half-open.js'
-import { libp2pKey, rawNetworkKey } from './keys.js'
+import { libp2pKey, peerIdOf, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
 import type { Membership } from './membership.js'
 import { boundedYamux } from './muxer.js'
@@ -37,6 +37,8 @@ export interface HostOptions {
   /** Addresses that will be dialled. */
   readonly dials: readonly string[]
   readonly upgrades: WebSocketUpgrades | undefined
+  /** URLs of STUN servers for WebRTC. */
+  readonly stun: readonly string[]
   readonly access: AccessControl
   readonly membership: Membership | undefined
   readonly limits: Limits
@@ -55,21 +57,33 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
   const needsRelay = listen.some(isRelayed)
-  const { peerDiscovery, services } = await hostServices({ limits, mdns, relay, needsRelay })
+  const signals = options.upgrades !== undefined
+  const { peerDiscovery, services } = await hostServices({ limits, mdns, relay, signals, needsRelay })
+  const { upgrades, stun } = options
+  const { transports, listen: more, isAnnounced } = await directTransports({ limits, hasWebSockets, upgrades, stun })
+  const self = `/p2p/${peerIdOf(options.privateKey)}`
   const protector = options.networkKey ? networkKeyProtector(rawNetworkKey(options.networkKey)) : openProtector()
   let reservations: Reservations | undefined
   const host = await createLibp2p({
     start: false,
     privateKey: libp2pKey(options.privateKey),
     nodeInfo: { name: 'admb', version: '1', userAgent: 'admb' },
-    addresses: { listen: listen.map(String), announce: announce.map(String) },
+    addresses: {
+      listen: [...listen.map(String), ...more],
+      announce: announce.map(String),
+      // The HTTP server listens later than this peer.
+      announceFilter: own => [
+        ...(isAnnounced ? own.filter(isAnnounced) : own),
+        ...(upgrades?.addresses ?? []).map(address => parseAddress(`${address}${self}`))
+      ]
+    },
     transports: [
       components => {
         const transport = relaying(components)
         reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
         return transport
       },
-      ...(await directTransports({ limits, hasWebSockets, upgrades: options.upgrades }))
+      ...transports
     ],
     connectionEncrypters: [admittingNoise(options.membership)],
     streamMuxers: [boundedYamux(limits)],

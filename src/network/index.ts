@@ -1,6 +1,6 @@
 /** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
-export { dialsTcp } from '#transports'
-export { transportOf } from './addresses.js'
+export { dialled } from '#transports'
+export { type TransportName, transportOf } from './addresses.js'
 export { diagnose } from './diagnosis.js'
 export {
   DamagedKeyError,
@@ -37,6 +37,7 @@ export { parseNetworkId } from './network-id.js'
 export type { NetworkOptions, PeerTarget } from './options.js'
 export type { PeerEvent } from './peer-table.js'
 export type { Topic } from './protocols.js'
+export { decodeReferral, encodeReferral } from './referral.js'
 export type { Session } from './session.js'
 export { createSigner, isSignedBy } from './signatures.js'
 export type { IdentityKey, Log, LogLevel } from './types.js'

@@ -37,6 +37,10 @@ export interface Limits {
   readonly inboundPerSecond: number
   /** Maximum number of relay reservations. @default 64 */
   readonly relayedPeers: number
+  /** Maximum number of bytes in each direction of a connection that is relayed between tabs. @default 65536 */
+  readonly signallingBytes: number
+  /** Maximum duration of such a connection, in ms. @default 60000 */
+  readonly signallingMs: number
   /** Timeout of dialling, in ms; an overloaded machine takes seconds. @default 10000 */
   readonly dialTimeoutMs: number
   /** Timeout of the hello, in ms. @default 10000 */
@@ -55,6 +59,8 @@ export const defaultLimits: Limits = {
   idleConnectionMs: 5000,
   inboundPerSecond: 100,
   relayedPeers: 64,
+  signallingBytes: 64 * 1024,
+  signallingMs: 60_000,
   dialTimeoutMs: 10_000,
   helloTimeoutMs: 10_000,
   fetchSilenceMs: 30_000,

@@ -54,6 +54,7 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
     relay,
     dials,
     upgrades: options.upgrades,
+    stun: options.stun ?? [],
     access,
     membership: options.membership,
     limits,
@@ -139,8 +140,7 @@ export class Network {
     const upgraded = this.#options.upgrades?.addresses ?? noAddresses
     if (now - this.#addressesAt > addressesMs || upgraded !== this.#upgraded) {
       this.#upgraded = upgraded
-      const own = this.#host.getMultiaddrs().map(address => address.toString())
-      this.#addresses = [...own, ...upgraded.map(address => `${address}/p2p/${this.id}`)]
+      this.#addresses = this.#host.getMultiaddrs().map(address => address.toString())
       this.#addressesAt = now
     }
     return this.#addresses
@@ -352,7 +352,8 @@ export class Network {
   /** Sends the latest messages to connected peers that gossipsub does not reach yet. */
   #sendCatchUpToOthers(recipients: ReadonlySet<string>): void {
     for (const { id } of this.#peers.connected) {
-      const connection = recipients.has(id) ? undefined : this.#host.getConnections(peerIdFromString(id))[0]
+      const connections = recipients.has(id) ? [] : this.#host.getConnections(peerIdFromString(id))
+      const connection = connections.find(({ limits }) => limits === undefined)
       if (connection !== undefined) void this.#sendCatchUp(connection)
     }
   }

@@ -31,6 +31,8 @@ export interface NetworkOptions {
   readonly dials?: readonly string[]
   /** Connections over WebSockets that an HTTP server receives. @default none */
   readonly upgrades?: WebSocketUpgrades
+  /** URLs of STUN servers with which a tab finds its public addresses. @default none */
+  readonly stun?: readonly string[]
   readonly log: Log
   /** @default `defaultLimits` */
   readonly limits?: Partial<Limits>

@@ -54,7 +54,8 @@ export class PeerTable {
 
   readonly #onIdentify = (event: CustomEvent<IdentifyResult>): void => {
     const { peerId, listenAddrs, connection } = event.detail
-    if (connection.status !== 'open') return
+    // On a connection with limits, tabs exchange session descriptions only.
+    if (connection.status !== 'open' || connection.limits !== undefined) return
     const peer = describe(peerId, listenAddrs)
     const isNew = !this.#connected.has(peer.id)
     this.#connected.set(peer.id, peer)

@@ -16,7 +16,7 @@ const maxContacts = 8
 const maxAddresses = 4
 
 /** JSON in UTF-8: `[{"id":"12D3KooW…","addresses":["/ip4/…/p2p/12D3KooW…"]}]`. */
-function encodeReferral(contacts: readonly KnownPeer[]): Uint8Array {
+export function encodeReferral(contacts: readonly KnownPeer[]): Uint8Array {
   const named = contacts.slice(0, maxContacts)
   const short = named.map(({ id, addresses }) => ({ id, addresses: addresses.slice(0, maxAddresses) }))
   return new TextEncoder().encode(JSON.stringify(short))

@@ -6,7 +6,7 @@ import type { Child } from './children.js'
 import type { SessionId } from './effects.js'
 import { type Contact, isOlder, type Label, type PeerKey } from './label.js'
 import type { Join, RefuseReason } from './messages.js'
-import { ALL_TRANSPORTS, type Transports } from './reachability.js'
+import { BASE_TRANSPORTS, type Transports } from './reachability.js'
 import { becomeRoot, becomeYounger, ownPath } from './relabelling.js'
 import type { State } from './state.js'
 import { MAX_PATH } from './wire.js'
@@ -18,13 +18,12 @@ export function onJoin(state: State, now: number, session: SessionId, peer: Peer
   dropStale(state, now, peer, label)
   state.inbound.delete(session)
   // The joining peer may be the root of an older tree fragment that this node can join.
-  const isReachable = state.settings.transportsOf(message.addresses) !== 0
-  if (isReachable) state.book.recordLabel(now, label, message.addresses)
+  if (state.canDial(message.addresses)) state.book.recordLabel(now, label, message.addresses)
   if (!isOlder(state.label, label) || state.parent?.peer === peer) refuse(state, session, 'younger')
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
   else if (state.isOverloaded(now)) passOn(state, session, state.children.redirectSlot(dialsOf(message)))
   else if (!state.children.full) accept(state, now, session, peer, message)
-  else if (message.dials === undefined) onFull(state, now, session, peer, message)
+  else if ((dialsOf(message) & BASE_TRANSPORTS) === BASE_TRANSPORTS) onFull(state, now, session, peer, message)
   else onFullForLimited(state, now, session, peer, message)
   return true
 }
@@ -61,23 +60,25 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, me
 }
 
 /**
- * A full node passes a peer that can dial everything to a child. A root below which no slot is left, as its leaves are peers that
- * nobody can dial, yields instead: it joins the peer, by the edge that is reserved for a parent. If it has just done so in vain, the
- * peer takes the place of a child that nobody can dial.
+ * A full node passes a peer under Node.js to a child. If the peer can dial no slot below, as the leaves are tabs, a root yields: it
+ * joins the peer, by the edge that is reserved for a parent. If it has just done so in vain, the peer takes the place of a tab. Below
+ * the root it takes the place of a tab that finds another one at a tab.
  */
 function onFull(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): void {
   const dials = dialsOf(message)
   const slot = state.children.redirectSlot(dials)
-  const mayYield = state.isRoot && !state.freeze && !state.attempt && !state.isLate
-  if (slot === undefined && mayYield && state.settings.transportsOf(message.addresses) !== 0) {
-    if (now - state.movedAt >= state.settings.timers.moveHold && becomeYounger(state, now, message.label)) {
+  if (slot === undefined && !state.isLate && state.canDial(message.addresses)) {
+    const mayMove = now - state.movedAt >= state.settings.timers.moveHold
+    const mayYield = state.isRoot && !state.freeze && !state.attempt
+    if (mayYield && mayMove && becomeYounger(state, now, message.label)) {
       state.movedAt = now
       refuse(state, session, 'younger')
       return
     }
-    const child = state.children.unreachable()
-    if (child !== undefined) {
-      replace(state, now, child, session, peer, message)
+    const tab = mayYield || mayMove ? state.children.tab(!mayYield) : undefined
+    if (tab !== undefined) {
+      if (!mayYield) state.movedAt = now
+      replace(state, now, tab, session, peer, message)
       return
     }
   }
@@ -102,7 +103,7 @@ function replace(state: State, now: number, child: Child, session: SessionId, pe
   accept(state, now, session, peer, message)
 }
 
-function dialsOf({ dials = ALL_TRANSPORTS }: Join): Transports {
+function dialsOf({ dials = BASE_TRANSPORTS }: Join): Transports {
   return dials
 }
 

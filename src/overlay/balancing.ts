@@ -32,14 +32,13 @@ export function onOffer(state: State, now: number, offer: Offer): void {
   const { parent } = state
   if (state.isLate || parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self)
     return
-  const { timers, dials, transportsOf } = state.settings
+  const { timers } = state.settings
   const depth = state.path.length
   const deepest = depth + state.children.summary(state.self).height
   const gain = depth - (offer.slotDepth + 1)
   const possible = deepest - (offer.slotDepth + 1)
   if (possible < 1) return
-  const isDialable = (transportsOf(offer.contact.addresses) & dials) !== 0
-  if (isDialable && gain >= 1 && 2 * gain >= possible) {
+  if (state.canDial(offer.contact.addresses) && gain >= 1 && 2 * gain >= possible) {
     if (now - state.movedAt < timers.moveHold) return
     state.movedAt = now
     const former = state.path[state.path.length - 1]

@@ -5,13 +5,13 @@
 import type { SessionId } from './effects.js'
 import type { Contact, PeerKey } from './label.js'
 import type { Slot, Summary } from './messages.js'
-import { ALL_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
+import { BASE_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
 import { MAX_PATH, MAX_SUBTREE } from './wire.js'
 
 export interface Child {
   readonly session: SessionId
   readonly peer: PeerKey
-  readonly addresses: readonly string[]
+  addresses: readonly string[]
   /** Transports that it can dial. */
   readonly dials: Transports
   /** When the edge was created, and when the last message arrived. */
@@ -94,24 +94,22 @@ export class ChildTable {
   }
 
   /**
-   * The child that makes room for a peer that cannot be passed on: the one with the smallest subtree among those that can dial
-   * everything and for which a slot remains, below it or below another child.
+   * The child that makes room for a tab that cannot be passed on: the one with the smallest subtree among the peers under Node.js,
+   * if one of these can dial a slot below a child.
    */
   movable(): Child | undefined {
     const children = [...this.#children.values()]
-    if (children.every(child => this.#slotOf(child) === undefined)) return undefined
-    let best: Child | undefined
-    for (const child of children) {
-      if (child.dials !== ALL_TRANSPORTS) continue
-      if (best === undefined || (child.summary?.size ?? 1) < (best.summary?.size ?? 1)) best = child
-    }
-    return best
+    if (children.every(child => this.#slotFor(child, BASE_TRANSPORTS) === undefined)) return undefined
+    return smallest(children.filter(({ dials }) => (dials & BASE_TRANSPORTS) === BASE_TRANSPORTS))
   }
 
-  /** A child that no peer can dial. */
-  unreachable(): Child | undefined {
-    for (const child of this.#children.values()) if (this.#transportsOf(child.addresses) === 0) return child
-    return undefined
+  /** The tab with the smallest subtree. @param isReachable whether other tabs must be able to dial it */
+  tab(isReachable: boolean): Child | undefined {
+    const isTab = ({ addresses }: Child) => {
+      const transports = this.#transportsOf(addresses)
+      return (transports & BASE_TRANSPORTS) === 0 && (transports !== 0 || !isReachable)
+    }
+    return smallest([...this.#children.values()].filter(isTab))
   }
 
   #isDialable({ addresses }: { readonly addresses: readonly string[] }, dials: Transports): boolean {
@@ -153,19 +151,12 @@ export class ChildTable {
   summary(self: Contact, accepts = true): Summary {
     let size = 1
     let height = 0
-    let slot = accepts ? this.#ownSlot(self) : undefined
+    const own = accepts ? this.#ownSlot(self) : undefined
     for (const child of this.#children.values()) {
       size += child.summary?.size ?? 1
       height = Math.max(height, 1 + (child.summary?.height ?? 0))
-      const below = this.#slotOf(child)
-      if (
-        below !== undefined &&
-        below.distance < MAX_PATH &&
-        (slot === undefined || below.distance + 1 < slot.distance)
-      ) {
-        slot = { distance: below.distance + 1, contact: below.contact }
-      }
     }
+    const slot = this.#bestSlot(own, this.#children.values())
     // Wrong summaries of children must not make the message unencodable.
     return { size: Math.min(size, MAX_SUBTREE), height: Math.min(height, MAX_PATH), slot }
   }
@@ -193,17 +184,34 @@ export class ChildTable {
   }
 
   #slotOutside(branch: Child, self: Contact): Slot | undefined {
-    const own = this.#ownSlot(self)
-    if (own !== undefined) return own
-    let best: Slot | undefined
-    for (const child of this.#children.values()) {
-      const slot = child === branch ? undefined : this.#slotOf(child)
-      if (slot !== undefined && (best === undefined || slot.distance + 1 < best.distance)) {
-        best = { distance: slot.distance + 1, contact: slot.contact }
-      }
+    const others = [...this.#children.values()].filter(child => child !== branch)
+    return this.#bestSlot(this.#ownSlot(self), others)
+  }
+
+  /** The nearest slot that all can dial, or else the nearest of a tab. Distances are those from this node. */
+  #bestSlot(own: Slot | undefined, children: Iterable<Child>): Slot | undefined {
+    let best = own
+    for (const child of children) {
+      const slot = this.#slotOf(child)
+      if (slot === undefined || slot.distance >= MAX_PATH) continue
+      const below = { distance: slot.distance + 1, contact: slot.contact }
+      if (best === undefined || this.#isBetter(below, best)) best = below
     }
     return best
   }
+
+  #isBetter(slot: Slot, than: Slot): boolean {
+    const isForAll = this.#isDialable(slot.contact, BASE_TRANSPORTS)
+    const wasForAll = this.#isDialable(than.contact, BASE_TRANSPORTS)
+    return isForAll === wasForAll ? slot.distance < than.distance : isForAll
+  }
+}
+
+function smallest(children: readonly Child[]): Child | undefined {
+  let best: Child | undefined
+  for (const child of children)
+    if (best === undefined || (child.summary?.size ?? 1) < (best.summary?.size ?? 1)) best = child
+  return best
 }
 
 export function sameSummary(a: Summary | undefined, b: Summary): boolean {

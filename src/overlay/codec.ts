@@ -3,7 +3,7 @@
  * state; the node checks which messages a peer may send.
  */
 import { type Beacon, BYE_REASONS, type Join, type OverlayMessage, REFUSE_REASONS, type Summary } from './messages.js'
-import { ALL_TRANSPORTS } from './reachability.js'
+import { BASE_TRANSPORTS } from './reachability.js'
 import { MAX_PATH, MAX_SUBTREE, OverlayMessageError, Reader, Writer } from './wire.js'
 
 /** First byte of every message and beacon. */
@@ -141,12 +141,12 @@ function readMessage(input: Reader, kind: OverlayMessage['kind']): OverlayMessag
   }
 }
 
-/** Peers that can dial everything leave the last byte out. */
+/** Peers that dial TCP and WebSockets leave the last byte out. */
 function readJoin(input: Reader): Join {
   const join: Join = { kind: 'join', label: input.label(), addresses: input.addresses() }
   if (input.left === 0) return join
   const dials = input.byte('transports')
-  if (dials === ALL_TRANSPORTS) throw new OverlayMessageError('transports are not in their shortest form')
+  if (dials === BASE_TRANSPORTS) throw new OverlayMessageError('transports are not in their shortest form')
   return { ...join, dials }
 }
 

@@ -15,8 +15,9 @@ export type { Beacon, OverlayMessage } from './messages.js'
 export { OverlayNode, type OverlayView } from './node.js'
 export { DEFAULT_LIMITS, DEFAULT_TIMERS, OverlayOptionError, type OverlayOptions } from './options.js'
 export {
-  ALL_TRANSPORTS,
+  BASE_TRANSPORTS,
   TRANSPORT_TCP,
+  TRANSPORT_WEBRTC,
   TRANSPORT_WEBSOCKET,
   type Transports,
   type TransportsOf

@@ -4,7 +4,7 @@
  */
 import { type Contact, isOlder, type PeerKey, sameLabel } from './label.js'
 import type { Accept, Redirect, Refuse } from './messages.js'
-import { ALL_TRANSPORTS } from './reachability.js'
+import { BASE_TRANSPORTS } from './reachability.js'
 import { becomeYounger, closesCycle, isPathFrom, relabel } from './relabelling.js'
 import type { Attempt, State } from './state.js'
 
@@ -43,7 +43,7 @@ function dial(state: State, now: number, to: Contact, origin: PeerKey, hops: num
 /** The session of the attempt is open: sends JOIN. */
 export function onOpened(state: State, attempt: Attempt): void {
   const { dials } = state.settings
-  const limit = dials === ALL_TRANSPORTS ? undefined : { dials }
+  const limit = dials === BASE_TRANSPORTS ? undefined : { dials }
   state.send(attempt.session, { kind: 'join', label: state.label, addresses: state.self.addresses, ...limit })
 }
 
@@ -108,8 +108,10 @@ export function onRefuse(state: State, now: number, attempt: Attempt, message: R
     state.book.addCandidate(label.root, rootAddresses)
     state.book.recordLabel(now, label, rootAddresses)
   }
-  // The refuser cannot join a peer that it cannot dial.
-  if (!same && !state.isReachable && isOlder(state.label, label)) becomeYounger(state, now, label)
+  // The refuser cannot join a peer that it cannot dial. A root dials the transports of its own addresses.
+  const dials =
+    label.root === attempt.peer ? BASE_TRANSPORTS | state.settings.transportsOf(rootAddresses) : BASE_TRANSPORTS
+  if (!same && !state.isReachable(dials) && isOlder(state.label, label)) becomeYounger(state, now, label)
   if (isOlder(label, state.label)) {
     state.book.joinFailed(now, attempt.peer)
   } else {

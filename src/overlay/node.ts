@@ -8,6 +8,7 @@ import { nextSeek, onOpened, seek } from './joining.js'
 import { isOlder, type Label, type PeerKey } from './label.js'
 import type { Beacon, OverlayMessage, Summary } from './messages.js'
 import { encodableAddresses, type OverlayOptions } from './options.js'
+import { ALL_TRANSPORTS } from './reachability.js'
 import { completeFreeze, STABLE_AFTER } from './relabelling.js'
 import { banPeer, dispatch, endSession, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
@@ -66,7 +67,7 @@ export class OverlayNode {
   beacon(now: number, beacon: Beacon): void {
     const state = this.#state
     const { label, addresses } = beacon
-    if (state.hasLeft || label.root === state.settings.self) return
+    if (state.hasLeft || label.root === state.settings.self || !state.canDial(addresses)) return
     state.book.recordLabel(now, label, addresses)
     // A younger root may not have received this node's beacon yet.
     if (state.isRoot && isOlder(state.label, label)) state.beaconSoon(now)
@@ -179,7 +180,7 @@ export class OverlayNode {
     } else if (now >= state.summaryAt) state.sendSummary(now)
     if (now >= state.beaconAt) {
       state.beaconAt = now + timers.beacon * (0.5 + random())
-      if (state.isRoot && state.isReachable && !state.book.knowsOlder(now, state.label)) {
+      if (state.isRoot && state.isReachable(ALL_TRANSPORTS) && !state.book.knowsOlder(now, state.label)) {
         state.beaconSentAt = now
         state.push({ kind: 'beacon', beacon: { label: state.label, addresses: state.self.addresses } })
       }

@@ -3,7 +3,7 @@
  */
 import { CodedError } from '../base/errors.js'
 import type { PeerKey } from './label.js'
-import { ALL_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
+import { ALL_TRANSPORTS, BASE_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
 import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './wire.js'
 
 /** An option of `OverlayNode` is out of range. */
@@ -45,9 +45,9 @@ export interface OverlayOptions {
   readonly self: PeerKey
   /** Addresses of this peer: at most 8 of at most 255 characters. Default: none. See `setAddresses`. */
   readonly addresses?: readonly string[]
-  /** Transports that this peer can dial. @default all */
+  /** Transports that this peer can dial. @default TCP and WebSockets */
   readonly dials?: Transports
-  /** The transports of a peer's addresses. Must not change. @default all, whatever the addresses are */
+  /** The transports of a peer's addresses. Must not change. @default TCP and WebSockets, whatever the addresses are */
   readonly transportsOf?: TransportsOf
   /**
    * Maximum number of tree neighbours, 2 to 255: one parent, the rest children. With 2 the tree is a path, so its depth limit
@@ -89,7 +89,7 @@ export interface OverlaySettings {
 
 /** @throws {OverlayOptionError} naming the first option that is out of range. */
 export function applyDefaults(options: OverlayOptions): OverlaySettings {
-  const { self, degree = 4, random, dials = ALL_TRANSPORTS, transportsOf = () => ALL_TRANSPORTS } = options
+  const { self, degree = 4, random, dials = BASE_TRANSPORTS, transportsOf = () => BASE_TRANSPORTS } = options
   const timers = { ...DEFAULT_TIMERS, ...options.timers }
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   if (!isPlainText(self, MAX_KEY_LENGTH)) {

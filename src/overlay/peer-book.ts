@@ -50,8 +50,12 @@ export class PeerBook {
     this.#touch(peer, addresses).isCandidate = true
   }
 
+  /** No longer a peer to join. Bans remain. */
   forget(peer: PeerKey): void {
-    this.#known.delete(peer)
+    const known = this.#known.get(peer)
+    if (known === undefined) return
+    known.isCandidate = false
+    known.label = undefined
   }
 
   contact(peer: PeerKey): Contact {

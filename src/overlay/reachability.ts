@@ -1,6 +1,6 @@
 /**
- * Who can dial whom. A peer that dials only some transports (a browser tab: WebSockets) is redirected only to peers that listen
- * on one of them, and a peer that listens on none (a tab) is never the target of a redirect.
+ * Who can dial whom. A peer is redirected only to peers that it can dial. Peers under Node.js dial TCP and WebSockets; a tab of a
+ * browser dials WebSockets, and WebRTC if the other end is a tab too.
  */
 
 /** A set of transports: the sum of their bits, 0 to 255. */
@@ -8,6 +8,9 @@ export type Transports = number
 
 export const TRANSPORT_TCP = 1
 export const TRANSPORT_WEBSOCKET = 2
+export const TRANSPORT_WEBRTC = 4
+/** What peers dial unless their JOIN says otherwise. A peer without an address for one of these is a _tab_. */
+export const BASE_TRANSPORTS: Transports = TRANSPORT_TCP | TRANSPORT_WEBSOCKET
 /** Every transport, including those that are not defined yet. */
 export const ALL_TRANSPORTS = 255
 

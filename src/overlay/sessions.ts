@@ -57,6 +57,9 @@ function onChildMessage(state: State, now: number, child: Child, message: Overla
   if (message.kind !== 'up') return false
   if (!sameSummary(child.summary, message.summary)) state.summaryChanged(now)
   child.summary = message.summary
+  // A tab sends its JOIN before a relay has given it addresses.
+  const { slot } = message.summary
+  if (slot?.contact.peer === child.peer) child.addresses = slot.contact.addresses
   child.redirected = 0
   return true
 }

@@ -8,6 +8,7 @@ import type { Contact, Label, PeerKey } from './label.js'
 import type { ByeReason, OverlayMessage } from './messages.js'
 import { applyDefaults, encodableAddresses, type OverlayOptions, type OverlaySettings } from './options.js'
 import { PeerBook } from './peer-book.js'
+import type { Transports } from './reachability.js'
 
 export interface Parent {
   readonly session: SessionId
@@ -106,9 +107,14 @@ export class State {
     return this.parent === undefined
   }
 
-  /** Whether any peer can dial this node. */
-  get isReachable(): boolean {
-    return this.settings.transportsOf(this.self.addresses) !== 0
+  /** Whether peers that dial these transports can dial this node. */
+  isReachable(dials: Transports): boolean {
+    return (this.settings.transportsOf(this.self.addresses) & dials) !== 0
+  }
+
+  /** Whether this node can dial a peer with these addresses. */
+  canDial(addresses: readonly string[]): boolean {
+    return (this.settings.transportsOf(addresses) & this.settings.dials) !== 0
   }
 
   /** When a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */

@@ -3,7 +3,7 @@
  * become its events. The peer receives the tree edges that open and close, and their frames.
  */
 import {
-  dialsTcp,
+  dialled,
   type Log,
   type Network,
   type PeerTarget,
@@ -11,18 +11,17 @@ import {
   UnreachablePeerError
 } from '../network/index.js'
 import {
-  ALL_TRANSPORTS,
+  BASE_TRANSPORTS,
   decodeBeacon,
   decodeMessage,
   type Effect,
   encodeBeacon,
   encodeMessage,
   OverlayNode,
-  type OverlayView,
-  TRANSPORT_WEBSOCKET
+  type OverlayView
 } from '../overlay/index.js'
 import { OverlayClock } from './overlay-clock.js'
-import { oneOfEachFirst, transportsOf } from './reachability.js'
+import { oneOfEachFirst, transportsNamed, transportsOf } from './reachability.js'
 
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
@@ -73,7 +72,7 @@ export class Edges {
     this.#overlay = new OverlayNode({
       self: network.id,
       addresses: oneOfEachFirst(network.addresses),
-      dials: dialsTcp ? ALL_TRANSPORTS : TRANSPORT_WEBSOCKET,
+      dials: transportsNamed(dialled),
       transportsOf,
       degree,
       random: Math.random,
@@ -94,9 +93,17 @@ export class Edges {
 
   /** Adds a peer that this one may join. */
   candidate({ id, addresses }: { readonly id: string; readonly addresses: readonly string[] }): void {
+    const dials = transportsNamed(dialled)
+    // A tab that this peer cannot dial asks it to join. A tab may reach others at addresses that they do not know.
+    if ((dials & BASE_TRANSPORTS) === BASE_TRANSPORTS && (transportsOf(addresses) & dials) === 0) return
     this.#refreshAddresses()
     this.#overlay.candidate(this.#now(), id, addresses)
     this.#flushEffects()
+  }
+
+  /** A peer is no longer connected. Only peers under Node.js are dialled again: a tab that is back connects itself. */
+  lost({ id, addresses }: { readonly id: string; readonly addresses: readonly string[] }): void {
+    if ((transportsOf(addresses) & BASE_TRANSPORTS) === 0) this.#overlay.forget(id)
   }
 
   /** Handles a beacon from gossip. @throws OverlayMessageError if it is malformed */

@@ -14,6 +14,8 @@ export interface JoinOffer {
   readonly addresses: readonly string[]
   /** Name of the data that the serving peer learns. */
   readonly data?: string
+  /** URLs of STUN servers, with which tabs find their public addresses. */
+  readonly stun: readonly string[]
   /** Whether it relays between peers that cannot reach each other. */
   readonly relay: boolean
   /** Whether peers need the network key. */
@@ -26,7 +28,7 @@ export interface JoinOffer {
 
 /** @param self id, addresses, and the name of the data of the serving peer */
 export function joinOffer(
-  { spec, name, relay = false, networkKey, allow, acceptInvitations = false }: PeerOptions,
+  { spec, name, relay = false, stun = [], networkKey, allow, acceptInvitations = false }: PeerOptions,
   self: Pick<JoinOffer, 'id' | 'networkId' | 'addresses' | 'data'>
 ): JoinOffer {
   return {
@@ -34,6 +36,7 @@ export function joinOffer(
     ...(name !== undefined && { name }),
     spec: specText(spec),
     relay,
+    stun,
     needsKey: networkKey !== undefined,
     isClosed: allow !== undefined,
     takesInvitations: acceptInvitations
@@ -41,6 +44,6 @@ export function joinOffer(
 }
 
 /** The options of a peer that accepts the offer. */
-export function optionsOf({ spec, networkId }: JoinOffer): Pick<PeerOptions, 'spec' | 'networkId'> {
-  return { spec: parseSpec(spec), networkId }
+export function optionsOf({ spec, networkId, stun }: JoinOffer): Pick<PeerOptions, 'spec' | 'networkId' | 'stun'> {
+  return { spec: parseSpec(spec), networkId, stun }
 }

@@ -57,6 +57,8 @@ export interface PeerOptions {
    * @default none
    */
   readonly upgrades?: WebSocketUpgrades
+  /** URLs of STUN servers, with which tabs find their public addresses (`stun:host:port`). @default none */
+  readonly stun?: readonly string[]
   /** Content of a network key file. @default none: any peer with the same learning spec can join */
   readonly networkKey?: Uint8Array
   /**

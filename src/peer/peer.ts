@@ -5,7 +5,7 @@
 import { EventEmitter } from 'node:events'
 import { downloadOf, Generator, loadPlugins } from '#runtime'
 import { OptionError } from '../learner/index.js'
-import { createSigner, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
+import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
@@ -28,6 +28,7 @@ import { MemberExchange, openMembership } from './members.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { checkPrivacy } from './privacy-options.js'
+import { answerContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
@@ -56,6 +57,7 @@ export class Peer extends EventEmitter {
   #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
   readonly #members: MemberExchange | undefined
+  readonly #spares: SpareConnections | undefined
   readonly #generator: Generator
   #stopping: Promise<void> | undefined
 
@@ -75,7 +77,7 @@ export class Peer extends EventEmitter {
    *   log: (level, message) => console.error(level, message)
    * })
    * await peer.stop()
-   * @throws OptionError for an invalid name; errors of the store, the network and the stream
+   * @throws OptionError for an invalid name or STUN server; errors of the store, the network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {
     if (options.webhook !== undefined && !isWebhookUrl(options.webhook)) {
@@ -85,6 +87,9 @@ export class Peer extends EventEmitter {
     if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
       throw new OptionError('the name must have 1 to 40 printable characters')
     }
+    const noStun = options.stun?.find(url => !STUN_URL.test(url))
+    if (noStun !== undefined)
+      throw new OptionError(`stun: ${noStun} is not an address such as stun:stun.example.org:3478`)
     checkPrivacy(options)
     await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
@@ -205,11 +210,19 @@ export class Peer extends EventEmitter {
     })
     this.#members =
       membership && new MemberExchange({ membership, network, log, onFailure: error => this.#fail(error) })
-    network.onFetch(async (request, from) => this.#members?.answer(request, from) ?? this.#predictors.answer(request))
+    this.#spares = dialled.includes('webrtc') ? new SpareConnections(network, log) : undefined
+    network.onFetch(
+      async (request, from) =>
+        answerContacts(request, from, network) ??
+        (await this.#members?.answer(request, from)) ??
+        this.#predictors.answer(request)
+    )
     network.onPeer(event => {
       this.#members?.onPeer(event)
-      if (event.kind === 'lost') this.#publisher.lost(event.id)
-      else this.#edges.candidate(event)
+      if (event.kind !== 'lost') return this.#edges.candidate(event)
+      this.#publisher.lost(event.id)
+      this.#edges.lost(event)
+      this.#spares?.lost()
     })
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
@@ -382,6 +395,7 @@ export class Peer extends EventEmitter {
     this.#learnerWatch.stop()
     this.#predictors.stop()
     this.#members?.stop()
+    this.#spares?.stop()
     await this.#generator.stop()
     await this.#learner.stop()
     this.#publisher.stop()
@@ -497,6 +511,8 @@ export class Peer extends EventEmitter {
 
 /** Messages that wait for the journal with differential privacy. Frames and predictors always wait. */
 const WAITING: ReadonlySet<FromLearner['kind']> = new Set(['announcement', 'announce', 'status'])
+
+const STUN_URL = /^stuns?:[\w.-]+(:\d{1,5})?$/
 
 /** The last part of a path. */
 function nameOf(path: string): string {

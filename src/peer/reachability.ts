@@ -1,8 +1,17 @@
 /** Who can dial whom, for the overlay: transports from the multiaddresses of peers. */
-import { transportOf } from '../network/index.js'
-import { TRANSPORT_TCP, TRANSPORT_WEBSOCKET, type Transports } from '../overlay/index.js'
+import { type TransportName, transportOf } from '../network/index.js'
+import { TRANSPORT_TCP, TRANSPORT_WEBRTC, TRANSPORT_WEBSOCKET, type Transports } from '../overlay/index.js'
 
-const BITS: Readonly<Record<'tcp' | 'ws', Transports>> = { tcp: TRANSPORT_TCP, ws: TRANSPORT_WEBSOCKET }
+const BITS: Readonly<Record<TransportName, Transports>> = {
+  tcp: TRANSPORT_TCP,
+  ws: TRANSPORT_WEBSOCKET,
+  webrtc: TRANSPORT_WEBRTC
+}
+
+/** A set of transports. */
+export function transportsNamed(names: readonly TransportName[]): Transports {
+  return names.reduce((all, name) => all | BITS[name], 0)
+}
 
 /** The transports by which a peer with these addresses can be dialled. Malformed addresses do not count. */
 export function transportsOf(addresses: readonly string[]): Transports {

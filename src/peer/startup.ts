@@ -59,6 +59,7 @@ export async function openNetwork(
     relay: options.relay,
     dials: options.peers,
     upgrades: options.upgrades,
+    stun: options.stun,
     log: options.log
   })
 }

@@ -50,8 +50,8 @@ describe('the join page', function () {
   const stateOf = (page: Page) => page.locator('#state').textContent()
   const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
   const joined = (page: Page) => shown('the tab has joined', async () => (await stateOf(page)) === 'Joined')
-  async function visit(name: string, options = DESKTOP) {
-    const { page, errors } = await open(browser, url(), options)
+  async function visit(name: string, options = DESKTOP, script?: string) {
+    const { page, errors } = await open(browser, url(), options, script)
     await page.locator('#name').fill(name)
     return { page, errors }
   }
@@ -209,6 +209,45 @@ describe('the join page', function () {
     await page.context().close()
   })
 
+  it('links two tabs directly, so that they go on together when the peer under Node.js is killed', async () => {
+    await peer.stop()
+    peer = await start('--passes', '100', '--batch', '32')
+    const tabs = await Promise.all(['tab 6', 'tab 7'].map(name => visit(name, DESKTOP, RECORD_WEBRTC)))
+    for (const { page } of tabs) {
+      await press(page, 'Join and learn')
+      await joined(page)
+    }
+    for (const { page } of tabs) {
+      await shown('a connection between the tabs', async () => (await webRtcOf(page)).states.includes('connected'))
+      assert.deepEqual((await webRtcOf(page)).iceServers, [], 'no stranger learns of the tab')
+    }
+    await shown('one tree', async () => (await row('tab 6')) !== undefined && (await row('tab 7')) !== undefined)
+    assert.deepEqual(
+      tabs.flatMap(({ errors }) => errors),
+      []
+    )
+    await peer.stop('SIGKILL')
+    const updates = async (page: Page) =>
+      Number(
+        /Updates of the predictor([\d,]+)/
+          .exec((await page.locator('#totals').textContent()) ?? '')?.[1]
+          .replaceAll(',', '')
+      )
+    const before = await Promise.all(tabs.map(({ page }) => updates(page)))
+    for (const [index, { page }] of tabs.entries()) {
+      await shown('a link to the other tab', async () => {
+        const headline = (await page.locator('#headline').textContent()) ?? ''
+        return (await stateOf(page)) === 'Joined' && /^2 peers follow one predictor, 1 silent/.test(headline)
+      })
+      await shown('further updates', async () => (await updates(page)) > before[index] + 10)
+    }
+    // Leaving tells the other one at once, over the same link.
+    await press(tabs[0].page, 'Leave')
+    await shown('the other tab alone', async () => (await stateOf(tabs[1].page)) === 'Looking for a neighbour')
+    for (const { page } of tabs) await page.context().close()
+    peer = await start('--passes', '100', '--batch', '32')
+  })
+
   it('learns rows of a file and typed rows, and says which it refuses', async () => {
     await peer.stop()
     peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1')
@@ -237,6 +276,26 @@ describe('the join page', function () {
     await page.context().close()
   })
 })
+
+/** Before the page: keeps its WebRTC connections, and the STUN servers that they use. */
+const RECORD_WEBRTC = `globalThis.webRtc = { connections: [], iceServers: [] }
+globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+  constructor(options) {
+    super(options)
+    webRtc.connections.push(this)
+    webRtc.iceServers.push(...(options?.iceServers ?? []))
+  }
+}`
+
+interface RecordedWebRtc {
+  readonly states: readonly string[]
+  readonly iceServers: readonly unknown[]
+}
+
+async function webRtcOf(page: Page): Promise<RecordedWebRtc> {
+  const script = '({ states: webRtc.connections.map(one => one.connectionState), iceServers: webRtc.iceServers })'
+  return (await page.evaluate(script)) as RecordedWebRtc
+}
 
 /** Draws a line down the middle of the pad. */
 async function draw(page: Page): Promise<void> {

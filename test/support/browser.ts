@@ -44,8 +44,16 @@ export interface OpenedPage {
   readonly errors: string[]
 }
 
-export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenedPage> {
-  const page = await (await browser.newContext(options)).newPage()
+/** @param script runs before those of the page */
+export async function open(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+  script?: string
+): Promise<OpenedPage> {
+  const context = await browser.newContext(options)
+  if (script !== undefined) await context.addInitScript(script)
+  const page = await context.newPage()
   const errors: string[] = []
   page.on('pageerror', error => errors.push(String(error)))
   page.on('console', message => {

@@ -159,6 +159,7 @@ async function run(all: Flags): Promise<void> {
     execution: executionOf(flags),
     stream,
     ...pick(flags, PEER_FLAGS),
+    stun: flags.stun,
     peers: flags.peer,
     upgrades: flags.joinPage ? new WebSocketUpgrades() : undefined,
     networkKey,

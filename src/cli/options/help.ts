@@ -15,7 +15,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
   ...['--jump-signers', '--whole-signers', '--accept-invitations', '--invitation', '--dp'],
-  ...['--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
+  ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])
 
 /** Configures the program. Commands that are added afterwards inherit it. */

@@ -20,6 +20,7 @@ export interface HttpFlags extends CertificateFlags {
   readonly httpBody?: number
   readonly httpRate?: number | RoleRates
   readonly joinPage?: boolean
+  readonly stun?: string[]
 }
 
 export function withHttp(command: Command): Command {
@@ -31,6 +32,7 @@ export function withHttp(command: Command): Command {
     .option('--http-origin <url>', 'origin of web pages that may use HTTP; repeatable', collect)
     .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
     .option('--join-page', 'browsers may join as peers at /join')
+    .option('--stun <url>', 'STUN server for tabs behind routers (stun:HOST:PORT); repeatable', collect)
     .option('--http-rate <n>', 'requests a second of a token or address; also ROLE=N,… (default: 1000)', httpRates)
 }
 
@@ -46,9 +48,10 @@ export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | '
 
 /** @throws UsageError before anything starts */
 export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
-  const { http, httpTokenFile, httpOrigin, httpBody, httpRate, joinPage } = flags
+  const { http, httpTokenFile, httpOrigin, httpBody, httpRate, joinPage, stun } = flags
   const where = parseHttp(http)
   if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: leave --http off out')
+  if (stun !== undefined && !joinPage) throw new UsageError('--stun is for the tabs that join: give --join-page too')
   const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
   const tls = await readCertificate(flags)
   if (token.length === 0 && typeof where === 'object' && where.host !== undefined) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { createPeer, type LearningPeer } from '../../../src/index.js'
+import type { JoinOffer } from '../../../src/peer/join-offer.js'
 
 describe('a server with the join page', () => {
   let peer: LearningPeer
@@ -10,6 +11,7 @@ describe('a server with the join page', () => {
       features: 2,
       classNames: ['no', 'yes'],
       listen: ['/ip4/127.0.0.1/tcp/0'],
+      stun: ['stun:stun.example.org:3478'],
       http: { port: 0, token: 'a token of more than 16 characters', joinPage: true }
     })
   })
@@ -39,8 +41,9 @@ describe('a server with the join page', () => {
 
   it('shows the offer to everyone, and nothing else', async () => {
     assert.equal((await get('/status')).status, 401)
-    const offer = (await (await get('/join.json')).json()) as { readonly id: string; readonly addresses: string[] }
+    const offer = (await (await get('/join.json')).json()) as JoinOffer
     assert.equal(offer.id, peer.id)
+    assert.deepEqual(offer.stun, ['stun:stun.example.org:3478'])
     const { port } = new URL(peer.url as string)
     assert.ok(offer.addresses.includes(`/ip4/127.0.0.1/tcp/${port}/ws/p2p/${peer.id}`))
     const page = await get('/join')

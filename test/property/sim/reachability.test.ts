@@ -43,11 +43,29 @@ describeMutants('reachability', [
     changes: [
       {
         file: 'src/overlay/joining.js',
-        from: 'if (!same && !state.isReachable && isOlder(state.label, label))',
+        from: 'if (!same && !state.isReachable(dials) && isOlder(state.label, label))',
         to: 'if (false)'
       }
     ],
     breaks: ['overlay'],
     scenario: tabs
+  },
+  {
+    without: 'beacons of tabs that other tabs can dial',
+    changes: [{ file: 'src/overlay/node.js', from: 'state.isReachable(ALL_TRANSPORTS)', to: 'state.isReachable(3)' }],
+    breaks: ['overlay'],
+    scenario: { ...tabs, nodes: 5, tabs: 4, tabLinks: true }
+  },
+  {
+    without: 'places of tabs for other peers below the root',
+    changes: [
+      {
+        file: 'src/overlay/accepting.js',
+        from: 'const tab = mayYield || mayMove ?',
+        to: 'const tab = mayYield ?'
+      }
+    ],
+    breaks: ['overlay'],
+    scenario: { ...tabs, nodes: 10, degree: 2, tabs: 7, tabHosts: 3, tabLinks: true }
   }
 ])

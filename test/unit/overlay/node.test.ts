@@ -7,6 +7,7 @@ import {
   type OverlayMessage,
   OverlayNode,
   TRANSPORT_TCP,
+  TRANSPORT_WEBRTC,
   TRANSPORT_WEBSOCKET
 } from '../../../src/overlay/index.js'
 
@@ -476,13 +477,19 @@ describe('overlay node: leaving and returning', () => {
 })
 
 describe('overlay node: peers that can dial or be dialled by some transports only', () => {
+  const BITS: Readonly<Record<string, number>> = {
+    tcp: TRANSPORT_TCP,
+    ws: TRANSPORT_WEBSOCKET,
+    webrtc: TRANSPORT_WEBRTC
+  }
   const transportsOf = (addresses: readonly string[]) =>
-    addresses.reduce((all, address) => all | (address.startsWith('/ws') ? TRANSPORT_WEBSOCKET : TRANSPORT_TCP), 0)
+    addresses.reduce((all, address) => all | BITS[address.split('/')[1]], 0)
   const full = (degree: number) => make('me', { degree, transportsOf })
   /** `peer` sends JOIN with its addresses; a tab has none and dials WebSockets only. */
   const ask = (node: OverlayNode, now: number, peer: string, ...addresses: string[]): Effect[] => {
     const session = node.inbound(now, peer) as number
-    const dials = addresses.length === 0 ? { dials: TRANSPORT_WEBSOCKET } : undefined
+    const isTab = addresses.every(address => address.startsWith('/webrtc'))
+    const dials = isTab ? { dials: TRANSPORT_WEBSOCKET | transportsOf(addresses) } : undefined
     node.receive(now, session, { kind: 'join', label: label(T0 + 1, peer), addresses, ...dials })
     return node.takeEffects()
   }
@@ -526,6 +533,75 @@ describe('overlay node: peers that can dial or be dialled by some transports onl
     const session = node.inbound(now, 'b') as number
     node.receive(now, session, { kind: 'join', label: label(now + 1, 'b'), addresses: ['/tcp/b'] })
     assert.deepEqual(childrenOf(node), ['tab2', 'b'])
+  })
+
+  it('passes a tab on to a tab that it can dial, and other peers to the slot of another peer', () => {
+    const node = full(3)
+    ask(node, T0, 'tab', '/webrtc/tab')
+    ask(node, T0, 'a', '/tcp/a')
+    const [tab, a] = node.view().children
+    const up = (session: number, distance: number, peer: string, address: string) => {
+      const slot = { distance, contact: { peer, addresses: [address] } }
+      node.receive(T0, session, { kind: 'up', summary: { size: 5, height: 4, slot } })
+    }
+    up(tab.session, 0, 'tab', '/webrtc/tab')
+    up(a.session, 3, 'b', '/tcp/b')
+    const redirected = (...from: [string, string]) => {
+      const [message] = sent(ask(node, T0, ...from))
+      return message.kind === 'redirect' ? message.contact.peer : message.kind
+    }
+    assert.equal(redirected('tab2', '/webrtc/tab2'), 'tab')
+    assert.equal(redirected('c', '/tcp/c'), 'b')
+    assert.deepEqual(node.view().subtree.slot, { distance: 4, contact: { peer: 'b', addresses: ['/tcp/b'] } })
+  })
+
+  it('learns the address of a tab from the slot that it reports', () => {
+    const node = full(2)
+    ask(node, T0, 'tab')
+    const [{ session }] = node.view().children
+    const slot = { distance: 0, contact: { peer: 'tab', addresses: ['/webrtc/tab'] } }
+    node.receive(T0, session, { kind: 'up', summary: { size: 1, height: 0, slot } })
+    node.receive(T0, session, { kind: 'up', summary: { size: 1, height: 0, slot: undefined } })
+    assert.deepEqual(sent(ask(node, T0, 'tab2', '/webrtc/tab2')), [{ kind: 'redirect', contact: slot.contact }])
+  })
+
+  it('gives the place of a tab below the root to a peer that no slot is left for, once in 10 s', () => {
+    const node = make('me', { degree: 2, transportsOf })
+    node.candidate(T0, 'dad', ['/tcp/dad'])
+    node.opened(T0, 1)
+    node.receive(T0, 1, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
+    ask(node, T0, 'tab', '/webrtc/tab')
+    ask(node, T0, 'a', '/tcp/a')
+    assert.deepEqual(childrenOf(node), ['a'])
+    const second = make('me', { degree: 2, transportsOf })
+    second.candidate(T0, 'dad', ['/tcp/dad'])
+    second.opened(T0, 1)
+    second.receive(T0, 1, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
+    // No other tab could dial this one.
+    ask(second, T0, 'tab')
+    ask(second, T0, 'a', '/tcp/a')
+    assert.deepEqual(childrenOf(second), ['tab'])
+  })
+
+  it('as a tab, keeps its label if the root that refuses it can dial it, and ignores beacons of peers that it cannot dial', () => {
+    const dials = TRANSPORT_WEBSOCKET | TRANSPORT_WEBRTC
+    const tab = make('tab', { addresses: ['/webrtc/tab'], dials, transportsOf })
+    tab.candidate(T0, 'tab2', ['/webrtc/tab2'])
+    tab.opened(T0, 1)
+    tab.takeEffects()
+    const refusal = { kind: 'refuse', reason: 'younger', label: label(T0 + 50, 'tab2') } as const
+    tab.receive(T0, 1, { ...refusal, rootAddresses: ['/webrtc/tab2'] })
+    assert.deepEqual(tab.view().label, label(T0, 'tab'))
+    tab.beacon(T0, { label: label(1, 'far'), addresses: ['/tcp/far'] })
+    assert.deepEqual(
+      tab.takeEffects().filter(({ kind }) => kind === 'open'),
+      []
+    )
+    tab.beacon(T0, { label: label(1, 'near'), addresses: ['/webrtc/near'] })
+    assert.deepEqual(
+      kinds(tab.takeEffects()).filter(kind => kind === 'open'),
+      ['open']
+    )
   })
 
   it('refuses a tab without a place for it or for the child that would move', () => {

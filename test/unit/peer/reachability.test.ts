@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { TRANSPORT_TCP, TRANSPORT_WEBSOCKET } from '../../../src/overlay/index.js'
+import { TRANSPORT_TCP, TRANSPORT_WEBRTC, TRANSPORT_WEBSOCKET } from '../../../src/overlay/index.js'
 import { oneOfEachFirst, transportsOf } from '../../../src/peer/reachability.js'
 
 const ID = '12D3KooWFgFiFBmKdjjnFrwgFWsEnkd2JDCKeDRS8tKZJcvZ2ySW'
@@ -15,6 +15,7 @@ describe('transports of addresses', () => {
     assert.equal(transportsOf([RELAYED]), TRANSPORT_TCP)
     assert.equal(transportsOf([WS]), TRANSPORT_WEBSOCKET)
     assert.equal(transportsOf([WSS, TCP, WS]), TRANSPORT_TCP + TRANSPORT_WEBSOCKET)
+    assert.equal(transportsOf([`${WS}/p2p-circuit/webrtc/p2p/${ID}`]), TRANSPORT_WEBRTC)
   })
 
   it('leave out addresses that are malformed, as other peers send them', () => {
