@@ -31,8 +31,17 @@ export interface TrainFlags extends DataFlags, LearningFlags {
 
 /** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
 export function continued(flags: TrainFlags, earlier: EarlierRun | undefined): TrainFlags {
-  const isTuned = earlier?.spec.network?.tuning !== undefined
-  return isTuned && flags.freeze === undefined && flags.lora === undefined ? { ...flags, weights: undefined } : flags
+  const { network } = earlier?.spec ?? {}
+  if (network === undefined) return flags
+  const isTuned = network.tuning !== undefined && flags.freeze === undefined && flags.lora === undefined
+  const { kind } = network.target
+  const scale = kind === 'number' ? network.target.scale : undefined
+  return {
+    ...flags,
+    target: flags.target ?? (kind === 'next-token' ? undefined : kind),
+    targetScale: flags.targetScale ?? scale,
+    weights: isTuned ? undefined : flags.weights
+  }
 }
 
 /** A run that starts from the weights of a linear model in a file; undefined without one. @throws UsageError */
