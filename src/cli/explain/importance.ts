@@ -33,9 +33,11 @@ export function importanceOf(options: ImportanceOptions): readonly Importance[] 
   const random = new Random(seed)
   const permutations = Array.from({ length: repeats }, () => permutation(rows.size, random))
   const { columns, ofEntry } = columnsOf(options)
+  const rowsWith = rowsByColumn(rows, ofEntry, columns.length)
   const found = columns.map((column, number) => {
     options.onProgress(number / columns.length)
-    const increases = permutations.map(donors => increaseOf(options, { number, ofEntry }, donors))
+    const permuted = { number, ofEntry, rowsWith: rowsWith[number] }
+    const increases = permutations.map(each => increaseOf(options, permuted, each))
     const mean = increases.reduce((sum, each) => sum + each, 0) / repeats
     const variance = increases.reduce((sum, each) => sum + (each - mean) ** 2, 0) / repeats
     return { column, increase: mean, deviation: Math.sqrt(variance) }
@@ -80,22 +82,42 @@ interface Permuted {
   /** The number of the column. */
   readonly number: number
   readonly ofEntry: Int32Array
+  /** In ascending order. */
+  readonly rowsWith: readonly number[]
+}
+
+/** For each column the rows that have it. */
+function rowsByColumn(
+  { size, offsets }: Examples,
+  ofEntry: Int32Array,
+  columns: number
+): readonly (readonly number[])[] {
+  const found = Array.from({ length: columns }, (): number[] => [])
+  for (let row = 0; row < size; row++) {
+    for (let i = offsets[row]; i < offsets[row + 1]; i++) {
+      const rows = found[ofEntry[i]]
+      if (rows !== undefined && rows.at(-1) !== row) rows.push(row)
+    }
+  }
+  return found
+}
+
+/** From which row each row takes a column, and the inverse. */
+interface Permutation {
+  readonly donors: Int32Array
+  readonly recipients: Int32Array
 }
 
 /** Of the mean loss, if each row takes a column from its donor. */
-function increaseOf(options: ImportanceOptions, permuted: Permuted, donors: Int32Array): number {
+function increaseOf(options: ImportanceOptions, permuted: Permuted, { donors, recipients }: Permutation): number {
   const { rows } = options
-  const { size, offsets } = rows
-  const { number, ofEntry } = permuted
-  const has = new Uint8Array(size)
-  for (let row = 0; row < size; row++) {
-    for (let i = offsets[row]; i < offsets[row + 1] && has[row] === 0; i++) has[row] = Number(ofEntry[i] === number)
-  }
+  const { rowsWith } = permuted
   // Only rows that lose or gain an entry change, which makes columns of sparse rows cheap.
+  const changing = new Set(rowsWith)
+  for (const row of rowsWith) changing.add(recipients[row])
   const before = new RowBuffer()
   const after = new RowBuffer()
-  for (let row = 0; row < size; row++) {
-    if (has[row] === 0 && has[donors[row]] === 0) continue
+  for (const row of changing) {
     before.append(rows, row)
     appendMixed(rows, row, donors[row], permuted, after)
   }
@@ -124,7 +146,7 @@ function appendMixed(rows: Examples, row: number, donor: number, permuted: Permu
 }
 
 /** A uniform permutation (Fisher and Yates). */
-function permutation(size: number, random: Random): Int32Array {
+function permutation(size: number, random: Random): Permutation {
   const found = Int32Array.from({ length: size }, (_, i) => i)
   for (let i = size - 1; i > 0; i--) {
     const j = random.below(i + 1)
@@ -132,5 +154,7 @@ function permutation(size: number, random: Random): Int32Array {
     found[i] = found[j]
     found[j] = kept
   }
-  return found
+  const recipients = new Int32Array(size)
+  for (let row = 0; row < size; row++) recipients[found[row]] = row
+  return { donors: found, recipients }
 }
