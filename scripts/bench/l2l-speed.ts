@@ -105,6 +105,7 @@ function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows)
     order: [...model.layers.keys()],
     precision: 'float32',
     resident: new Set(),
+    deviceOutputs: new Set(),
     meter,
     score,
     saves: new Set(),

@@ -19,6 +19,8 @@ export function showPlan(
   const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
   if (roofline !== undefined) head.push('FLOP a byte', 'bound by')
+  const isMixed = plan.deviceOutputs.length > 0
+  if (isMixed) head.push('outputs are')
   if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [
     layer.name,
@@ -30,6 +32,7 @@ export function showPlan(
     isSaving || plan.keeps.includes(l) ? 'saved' : l === layers.length - 1 ? 'saved (last)' : 'recomputed',
     isSaving || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'resident' : 'loaded twice',
     ...(roofline === undefined ? [] : bounds(roofline, plan, l, batch)),
+    ...(isMixed ? [outputsOf(plan, l, layers.length)] : []),
     ...(varies ? [takesPart(layer)] : [])
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
@@ -41,7 +44,7 @@ export function showPlan(
         .trimEnd()
     )
   print('')
-  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}`)
+  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}`)
   const grows = layers.some(({ from }) => from > 0)
   print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
 }
@@ -81,9 +84,7 @@ function takesPart({ share, from, shuffle }: LayerProfile): string {
 
 /** The expected step beside the measured one. */
 export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: ExecutionReport): void {
-  print(
-    `plan            ${plan.schedule}, microbatches of ${plan.microbatch}, stash on the ${plan.stash}, ${kept(plan)}`
-  )
+  print(`plan            ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}, ${kept(plan)}`)
   print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
   print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device`)
 }
@@ -91,6 +92,14 @@ export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: Exec
 function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   const stash = stashBytes > 0 ? `, ${formatBytes(stashBytes)} of stash on the host` : ''
   return `${milliseconds(stepMs)} a step, ${formatBytes(deviceBytes)} on the device${stash}`
+}
+
+function outputsOf({ deviceOutputs, stash }: Plan, l: number, layers: number): string {
+  return l === layers - 1 ? '' : `on the ${deviceOutputs.includes(l) ? 'device' : stash}`
+}
+
+function stashOf({ stash, deviceOutputs: { length } }: Plan): string {
+  return `stash on the ${stash}${length > 0 ? `, of ${length} layers on the device` : ''}`
 }
 
 function kept({ keeps, resident }: Plan): string {

@@ -53,8 +53,9 @@ export class Executor {
     this.meter = deviceMeter()
     this.meter.limit = deviceMemory ?? Number.POSITIVE_INFINITY
     this.#precision = options.precision ?? 'float32'
-    this.#outputs = createStash(stash, this.#precision)
-    this.#gradients = createStash(stash === 'device' ? 'device' : 'host', this.#precision)
+    const isMixed = (options.deviceOutputs ?? []).length > 0
+    this.#outputs = createStash(stash, this.#precision, isMixed)
+    this.#gradients = createStash(stash === 'device' ? 'device' : 'host', this.#precision, isMixed)
   }
 
   /**
@@ -79,6 +80,7 @@ export class Executor {
       score,
       saves: new Set(this.options.keeps),
       resident: new Set(this.options.resident),
+      deviceOutputs: new Set(this.options.deviceOutputs),
       outputs: this.#outputs,
       gradients: this.#gradients,
       shared: new Map()

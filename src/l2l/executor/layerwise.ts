@@ -27,7 +27,10 @@ type SavedActivations = Map<string, readonly tf.Tensor[]>
  * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
  */
 export function runForward(
-  context: Omit<StepContext, 'step' | 'firstMicrobatch' | 'score' | 'saves' | 'resident' | 'gradients' | 'shared'>,
+  context: Omit<
+    StepContext,
+    'step' | 'firstMicrobatch' | 'score' | 'saves' | 'resident' | 'deviceOutputs' | 'gradients' | 'shared'
+  >,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
   const { model, order, outputs } = context
@@ -111,7 +114,7 @@ function forward(
   weights: tf.Tensor[],
   saved: SavedActivations
 ): void {
-  const { order, saves, outputs } = context
+  const { order, saves, outputs, deviceOutputs } = context
   const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, order[position], microbatch)
@@ -119,8 +122,8 @@ function forward(
     if (position >= first && saves.has(order[position])) {
       const result = layer.forwardSaving(x, weights, pass)
       saved.set(`${position}/${microbatch}`, result.saved)
-      outputs.put(position + 1, microbatch, result.y)
-    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass))
+      outputs.put(position + 1, microbatch, result.y, deviceOutputs.has(order[position]))
+    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), deviceOutputs.has(order[position]))
     releaseInput(context, position, x)
     if (position > 0 && position < first) outputs.drop(position, microbatch)
   }
@@ -186,7 +189,8 @@ function finishBackward(
   if (position > 0) outputs.drop(position, microbatch)
   if (position === context.order.length - 1) dy.dispose()
   else gradients.release(dy)
-  if (position > first && dx) gradients.put(position - 1, microbatch, dx)
+  const { deviceOutputs, order } = context
+  if (position > first && dx) gradients.put(position - 1, microbatch, dx, deviceOutputs.has(order[position - 1]))
   else dx?.dispose()
   sum.add(dWeights)
 }

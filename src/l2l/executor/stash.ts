@@ -10,8 +10,9 @@ import { sizeOf } from '../../nn/shape.js'
 import { fromBf16, toBf16 } from '../bfloat16.js'
 import type { Precision, Stash, StashLocation } from './types.js'
 
-export function createStash(location: StashLocation, precision: Precision): Stash {
-  const stash = stashAt(location)
+/** @param isMixed whether some tensors stay on the device */
+export function createStash(location: StashLocation, precision: Precision, isMixed = false): Stash {
+  const stash = isMixed && location !== 'device' ? new MixedStash(stashAt(location)) : stashAt(location)
   return precision === 'bf16' ? new Bfloat16Stash(stash) : stash
 }
 
@@ -56,6 +57,58 @@ class DeviceStash implements Stash {
 
   close(): void {
     this.clear()
+  }
+}
+
+/** A stash off the device, with some tensors on it. */
+class MixedStash implements Stash {
+  readonly #device = new DeviceStash()
+  readonly #onDevice = new Set<string>()
+  /** Tensors that `release` must not dispose of. */
+  readonly #kept = new WeakSet<tf.Tensor>()
+
+  constructor(private readonly other: Stash) {}
+
+  get peakBytes(): number {
+    return this.other.peakBytes
+  }
+
+  put(layer: number, microbatch: number, tensor: tf.Tensor, onDevice = false): void {
+    if (!onDevice) {
+      this.other.put(layer, microbatch, tensor)
+      return
+    }
+    this.#onDevice.add(key(layer, microbatch))
+    this.#kept.add(tensor)
+    this.#device.put(layer, microbatch, tensor)
+  }
+
+  borrow(layer: number, microbatch: number): tf.Tensor {
+    return this.#of(layer, microbatch).borrow(layer, microbatch)
+  }
+
+  release(tensor: tf.Tensor): void {
+    if (!this.#kept.has(tensor)) this.other.release(tensor)
+  }
+
+  drop(layer: number, microbatch: number): void {
+    this.#of(layer, microbatch).drop(layer, microbatch)
+    this.#onDevice.delete(key(layer, microbatch))
+  }
+
+  clear(): void {
+    this.#device.clear()
+    this.#onDevice.clear()
+    this.other.clear()
+  }
+
+  close(): void {
+    this.#device.close()
+    this.other.close()
+  }
+
+  #of(layer: number, microbatch: number): Stash {
+    return this.#onDevice.has(key(layer, microbatch)) ? this.#device : this.other
   }
 }
 
@@ -180,12 +233,12 @@ class Bfloat16Stash implements Stash {
     return this.inner.peakBytes
   }
 
-  put(layer: number, microbatch: number, tensor: tf.Tensor): void {
+  put(layer: number, microbatch: number, tensor: tf.Tensor, onDevice?: boolean): void {
     const pairs = new Int32Array(Math.ceil(tensor.size / 2))
     toBf16(tensor.dataSync() as Float32Array, new Uint16Array(pairs.buffer))
     this.#shapes.set(key(layer, microbatch), tensor.shape)
     tensor.dispose()
-    this.inner.put(layer, microbatch, tf.tensor(pairs, [pairs.length], 'int32'))
+    this.inner.put(layer, microbatch, tf.tensor(pairs, [pairs.length], 'int32'), onDevice)
   }
 
   /** A new float32 tensor. */

@@ -41,6 +41,8 @@ export interface StepContext {
   readonly saves: ReadonlySet<number>
   /** Layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: ReadonlySet<number>
+  /** Layers whose outputs and their gradients stay on the device. */
+  readonly deviceOutputs: ReadonlySet<number>
   /** Layer outputs, by the position in the order of the layer that consumes them. */
   readonly outputs: Stash
   /** Gradients with respect to layer outputs, by the position of the layer that produced the output. */

@@ -44,6 +44,12 @@ export interface ExecutorOptions {
    * @default none
    */
   readonly resident?: readonly number[]
+  /**
+   * Indices of the layers whose outputs, and later their gradients, stay on the device although the stash is elsewhere. For `l2l` and
+   * `l2l-p`.
+   * @default none
+   */
+  readonly deviceOutputs?: readonly number[]
   /** @default 'float32' */
   readonly precision?: Precision
   /** Required for a model with frozen weights. @default none */
@@ -56,7 +62,8 @@ export interface ExecutorOptions {
 export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'frozen' | 'classWeights'> {
+export interface Execution
+  extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'deviceOutputs' | 'frozen' | 'classWeights'> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */
@@ -120,8 +127,11 @@ export interface StepScore extends Readonly<Score> {
 
 /** Storage of tensors, addressed by layer and microbatch. */
 export interface Stash {
-  /** Stores a tensor and takes ownership of it. */
-  put(layer: number, microbatch: number, tensor: Tensor): void
+  /**
+   * Stores a tensor and takes ownership of it.
+   * @param onDevice whether it stays on the device; for a stash that has both @default false
+   */
+  put(layer: number, microbatch: number, tensor: Tensor, onDevice?: boolean): void
   /** The stored tensor, which stays in the stash. Pass it to `release` after use. */
   borrow(layer: number, microbatch: number): Tensor
   release(tensor: Tensor): void

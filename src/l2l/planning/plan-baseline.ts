@@ -59,6 +59,7 @@ export function planBaseline(
     stash: 'device',
     keeps: [],
     resident: [],
+    deviceOutputs: [],
     deviceBytes,
     stashBytes: 0,
     ...stepTimes(times, head.ms * batch)

@@ -1,6 +1,7 @@
 /**
  * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers
  * save their activations instead of recomputing them, and which weights stay resident instead of being loaded again.
+ * If the stash is on the host and the user has not asked for that, it also decides which outputs stay on the device.
  * Live while layer l is executed, in either direction: what the layers below have saved, their stashed outputs, and l's
  * own working memory.
  */
@@ -29,10 +30,18 @@ interface State {
   readonly savedBytes: number
   readonly keeps: readonly number[]
   readonly resident: readonly number[]
+  readonly deviceOutputs: readonly number[]
   readonly peak: number
 }
 
-const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, keeps: [], resident: [], peak: 0 }
+const INITIAL_STATE: State = {
+  savedMs: 0,
+  savedBytes: 0,
+  keeps: [],
+  resident: [],
+  deviceOutputs: [],
+  peak: 0
+}
 
 /** @returns undefined if nothing fits */
 export function planLayerwise(
@@ -47,10 +56,15 @@ export function planLayerwise(
   const stashedBatch = precision === 'bf16' ? batch / 2 : batch
   const last = layers.length - 1
   const bucket = Number.isFinite(deviceMemory) ? deviceMemory / BUCKETS : Number.POSITIVE_INFINITY
+  // The position of a layer in a group of shuffled ones is not known, and neither is what is on the device before it.
+  const groups = shuffleGroups(layers, [...layers.keys()])
+  const single = new Set(groups.flatMap(group => (group.length === 1 ? group : [])))
+  const mayStay = (l: number) =>
+    stash === 'host' && task.fixed.stash === undefined && single.has(l) && isKept(layers, l)
   // The best state for each number of saved buckets: one row of the dynamic program.
   let states = new Map<number, State>([[0, INITIAL_STATE]])
   for (const { l, live } of liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)) {
-    const { weightBytes, activationBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
+    const { weightBytes, activationBytes, outputBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
     states = extend(states, l, deviceMemory, bucket, {
       live,
       activationBytes: batch * activationBytes,
@@ -58,19 +72,22 @@ export function planLayerwise(
       // pass.
       activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
       weightBytes,
-      weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0
+      weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0,
+      outputBytes: stashedBatch * outputBytes,
+      outputMs: l < last && mayStay(l) ? (share * stashCopies(layers[l], batch)) / bytesPerMs : 0
     })
     if (states.size === 0) return undefined
   }
-  const { keeps, resident, peak } = [...states.values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
+  const { keeps, resident, deviceOutputs, peak } = [...states.values()].reduce((a, b) =>
+    b.savedMs > a.savedMs ? b : a
+  )
   const isSaved = layers.map((_, l) => l === last || keeps.includes(l))
   const isResident = layers.map((_, l) => l === last || resident.includes(l))
-  const isStashed = layers.map((_, l) => l < last && stash !== 'device')
+  const isStashed = layers.map((_, l) => l < last && stash !== 'device' && !deviceOutputs.includes(l))
   const times = layers.map((layer, l) => {
-    const { weightBytes, gradientBytes, outputBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
+    const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
     const loads = isResident[l] || !hasBackward ? 1 : 2
-    // An output is stored and read in the forward pass; for the backward pass it is read again, and its gradient stored and read.
-    const stashed = isStashed[l] ? (hasBackward ? 5 : 2) * batch * outputBytes : 0
+    const stashed = isStashed[l] ? stashCopies(layer, batch) : 0
     const copies = loads * weightBytes + gradientBytes + stashed
     return { ms: share * (copies / bytesPerMs + batch * (forwardMs + (isSaved[l] ? savedVjpMs : vjpMs))), from }
   })
@@ -84,10 +101,19 @@ export function planLayerwise(
     stash,
     keeps,
     resident,
+    deviceOutputs,
     deviceBytes: peak,
     stashBytes,
     ...stepTimes(times, head.ms * batch)
   }
+}
+
+/**
+ * Bytes between device and stash: an output is stored and read in the forward pass; for the backward pass it is read again, and its
+ * gradient stored and read.
+ */
+function stashCopies({ outputBytes, hasBackward }: LayerProfile, batch: number): number {
+  return (hasBackward ? 5 : 2) * batch * outputBytes
 }
 
 /**
@@ -149,32 +175,40 @@ function* liveBytes(
 interface Step {
   /** Bytes in use while it is executed, without saved activations and resident weights. */
   live(isBelowResident: boolean): number
-  /** Memory and time of saving its activations and of keeping its weights resident. */
+  /** Memory and time of saving its activations, and of keeping its weights resident. */
   readonly activationBytes: number
   readonly activationMs: number
   readonly weightBytes: number
   readonly weightMs: number
+  /** Memory and time of keeping its outputs, and later their gradients, on the device; no time if they cannot stay. */
+  readonly outputBytes: number
+  readonly outputMs: number
 }
 
-/** Extends all states by one layer: with and without saved activations and resident weights, as far as they fit. */
+/** Extends all states by one layer: with and without saved activations, resident weights, and outputs on the device, as far as they fit. */
 function extend(states: ReadonlyMap<number, State>, layer: number, limit: number, bucket: number, step: Step) {
   const next = new Map<number, State>()
   for (const before of states.values()) {
     const live = step.live(before.resident.at(-1) === layer - 1)
     for (const savesActivations of step.activationMs > 0 ? [false, true] : [false]) {
-      const during = before.savedBytes + (savesActivations ? step.activationBytes : 0)
-      if (during + live > limit) continue
-      for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
-        const state: State = {
-          savedMs: before.savedMs + (savesActivations ? step.activationMs : 0) + (isResident ? step.weightMs : 0),
-          savedBytes: during + (isResident ? step.weightBytes : 0),
-          keeps: savesActivations ? [...before.keeps, layer] : before.keeps,
-          resident: isResident ? [...before.resident, layer] : before.resident,
-          peak: Math.max(before.peak, during + live)
+      for (const keepsOutputs of step.outputMs > 0 ? [false, true] : [false]) {
+        const added = (savesActivations ? step.activationBytes : 0) + (keepsOutputs ? step.outputBytes : 0)
+        const during = before.savedBytes + added
+        if (during + live > limit) continue
+        const savedMs = (savesActivations ? step.activationMs : 0) + (keepsOutputs ? step.outputMs : 0)
+        for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
+          const state: State = {
+            savedMs: before.savedMs + savedMs + (isResident ? step.weightMs : 0),
+            savedBytes: during + (isResident ? step.weightBytes : 0),
+            keeps: savesActivations ? [...before.keeps, layer] : before.keeps,
+            resident: isResident ? [...before.resident, layer] : before.resident,
+            deviceOutputs: keepsOutputs ? [...before.deviceOutputs, layer] : before.deviceOutputs,
+            peak: Math.max(before.peak, during + live)
+          }
+          const index = 2 * Math.ceil(state.savedBytes / bucket) + (isResident ? 1 : 0)
+          const other = next.get(index)
+          if (other === undefined || other.savedMs < state.savedMs) next.set(index, state)
         }
-        const index = 2 * Math.ceil(state.savedBytes / bucket) + (isResident ? 1 : 0)
-        const other = next.get(index)
-        if (other === undefined || other.savedMs < state.savedMs) next.set(index, state)
       }
     }
   }

@@ -1,6 +1,6 @@
 /**
  * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size
- * and stash location. Times are summed, because the supported backends compute and copy on one thread.
+ * and stash location, which may differ between layers. Times are summed, because the supported backends compute and copy on one thread.
  */
 import { formatBytes } from '../../base/format-bytes.js'
 import type { Model } from '../../nn/types.js'
@@ -117,13 +117,14 @@ function enough(bytes: number): string {
 }
 
 function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): ExecutorOptions {
-  const { schedule, microbatch, stash, keeps, resident } = plan
+  const { schedule, microbatch, stash, keeps, resident, deviceOutputs } = plan
   return {
     schedule,
     microbatch: schedule === 'baseline' ? undefined : microbatch,
     stash,
     keeps,
     resident,
+    deviceOutputs,
     deviceMemory
   }
 }

@@ -23,6 +23,8 @@ export interface Plan {
   readonly keeps: readonly number[]
   /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: readonly number[]
+  /** Indices of the layers whose outputs stay on the device although the stash is elsewhere. */
+  readonly deviceOutputs: readonly number[]
   /**
    * Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take
    * part.

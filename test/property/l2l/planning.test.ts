@@ -105,6 +105,40 @@ describe('the planner', () => {
     )
   })
 
+  it('also chooses the outputs that stay on the device, as exhaustive search does', () => {
+    const short = fc.array(layer, { minLength: 1, maxLength: 5 })
+    fc.assert(
+      fc.property(short, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
+        const layers = profiles(chain)
+        const fixed = { schedule: 'l2l', microbatch: 2 } as const
+        const profile = { bytesPerMs: 1, layers, head }
+        const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, precision, fixed })
+        const live = layers.map((_, l) => liveAt(layers, l))
+        let best = Number.NEGATIVE_INFINITY
+        // All combinations of saved activations, resident weights and outputs on the device.
+        for (let ways = 0; ways < 8 ** (layers.length - 1); ways++) {
+          let kept = 0
+          let saved = 0
+          let fits = true
+          for (const [l, { activationBytes, weightBytes, outputBytes, vjpMs, savedVjpMs }] of layers.entries()) {
+            const way = (ways >> (3 * l)) & 7
+            kept += (way & 1 ? 4 * activationBytes : 0) + (way & 4 ? 4 * outputBytes : 0)
+            saved += (way & 1 ? 4 * (vjpMs - savedVjpMs) : 0) + (way & 4 ? 5 * 4 * outputBytes : 0)
+            fits &&= kept + live[l] <= deviceMemory
+            kept += way & 2 ? weightBytes : 0
+            saved += way & 2 ? weightBytes : 0
+          }
+          if (fits) best = Math.max(best, saved)
+        }
+        if ('tooLarge' in found) return equal(best, Number.NEGATIVE_INFINITY)
+        const stepMs = plainMs(layers) - best
+        ok(Math.abs(found.stepMs - stepMs) < 1e-6, `${found.stepMs}, best is ${stepMs}`)
+        ok(found.deviceBytes <= deviceMemory)
+      }),
+      { numRuns: 100 }
+    )
+  })
+
   it('expects less time with more memory', () => {
     fc.assert(
       fc.property(
@@ -267,6 +301,33 @@ describe('expected device memory', () => {
     })
   }
 
+  it('suffices if some outputs stay on the device', () => {
+    const sample = { kind: 'tokens', shape: [9], vocabulary: 40 } as const
+    const layers = [1, 2, 3].map(i => ({ kind: 'mlp', inner: 8 * i }))
+    const spec = parseModel({ layers: [{ kind: 'embedding', width: 24 }, ...layers] }, 'test')
+    const model = createModel(spec, sample, { kind: 'next-token' })
+    const profile = profileModel(model)
+    const planOf = (stash?: StashLocation, deviceMemory?: number) =>
+      planFor(model, profile, { schedule: 'l2l-p', microbatch: 4, stash, deviceMemory }, 16)
+    const most = planOf('device').deviceBytes
+    let mixed = 0
+    for (let share = 0.5; share < 1; share += 0.02) {
+      const limit = share * most
+      let plan: Plan
+      try {
+        plan = planOf(undefined, limit)
+      } catch (error) {
+        ok(error instanceof OverBudgetError)
+        continue
+      }
+      const { deviceBytes, deviceOutputs } = plan
+      const peak = devicePeak(model, plan, 'float32', limit)
+      ok(peak <= deviceBytes && deviceBytes <= 1.25 * peak, `${peak}, expected ${deviceBytes}`)
+      if (deviceOutputs.length > 0) mixed++
+    }
+    ok(mixed > 0)
+  })
+
   it('names the layer that is too large, and the memory that it needs', () => {
     const model = denseModel(20, [200, 10], 5)
     const message =
@@ -293,13 +354,14 @@ function devicePeak(
   deviceMemory?: number,
   part: TrainStep = {}
 ): number {
-  const { schedule, microbatch, stash, keeps, resident } = plan
+  const { schedule, microbatch, stash, keeps, resident, deviceOutputs } = plan
   const options = {
     schedule,
     microbatch: schedule === 'baseline' ? undefined : microbatch,
     stash,
     keeps,
     resident,
+    deviceOutputs,
     precision
   }
   const executor = new Executor(model, options)

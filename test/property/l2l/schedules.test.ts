@@ -48,7 +48,8 @@ const cases = fc.record({
   microbatch: fc.integer({ min: 1, max: 13 }),
   stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
-  resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+  resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  deviceOutputs: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
 
 for (const device of BACKENDS) {
@@ -57,11 +58,11 @@ for (const device of BACKENDS) {
 
     it('l2l gives the same bits as gradient accumulation, for all stash locations', () => {
       fc.assert(
-        fc.property(cases, ({ hidden, rows, microbatch, stash, keeps, resident }) => {
+        fc.property(cases, ({ hidden, rows, microbatch, ...options }) => {
           const model = denseModel(6, hidden, 3)
           const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch }, rows)
           for (const schedule of ['l2l', 'l2l-p'] as const) {
-            deepEqual(gradientsOf(model, { schedule, microbatch, stash, keeps, resident }, rows), accumulated)
+            deepEqual(gradientsOf(model, { schedule, microbatch, ...options }, rows), accumulated)
           }
         }),
         { numRuns: runs(40) }
@@ -78,7 +79,10 @@ for (const device of BACKENDS) {
         const model = createModel(parseModel({ model: name, ...shape }, 'test'), sample, target)
         const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
         for (const schedule of ['l2l', 'l2l-p'] as const) {
-          for (const options of [{ stash: 'host' as const }, { keeps: [1, 2], resident: [1, 3] }]) {
+          for (const options of [
+            { stash: 'host' as const, deviceOutputs: [0, 2] },
+            { keeps: [1, 2], resident: [1, 3] }
+          ]) {
             deepEqual(gradientsOf(model, { schedule, microbatch: 2, ...options }, 5), accumulated)
           }
         }
@@ -113,7 +117,7 @@ for (const device of BACKENDS) {
         }
       }
       const model = { ...working, layers: [first, failing, third] }
-      const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host' })
+      const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host', deviceOutputs: [0] })
       const batch = new DenseRows(model)
       for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
       const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
