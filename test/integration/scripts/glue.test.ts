@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const texts = ['the river rises when the "rain falls', 'the hills are green', 'a small boat crosses the river']
 
 describe('the GLUE benchmark', function () {
-  this.timeout(120_000)
+  this.timeout(300_000)
   let data = ''
   before(() => {
     data = mkdtempSync(join(tmpdir(), 'admb-glue-data-'))
