@@ -22,6 +22,7 @@ export type LearningNode = Pick<
   | 'tick'
   | 'connect'
   | 'disconnect'
+  | 'taken'
   | 'receive'
   | 'frame'
   | 'takeEffects'

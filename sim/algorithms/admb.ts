@@ -45,6 +45,8 @@ interface NodeState {
   neighbours: number[]
   /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
+  /** By neighbour: number of frames sent in this session, and of the neighbour's last frame that the node has received. */
+  readonly exchanged: Map<number, { readonly session: number; sent: number; received: number; isInParts: boolean }>
   readonly disk: SimulatedDisk
   /** Its inputs so far by their number in the run, if there is a journal. */
   readonly inputs: Map<number, Examples>
@@ -123,6 +125,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     nonce: 0,
     neighbours: [],
     waiting: new Set(),
+    exchanged: new Map(),
     disk: new SimulatedDisk(scenario.diskTime),
     inputs: new Map(),
     local: world.localSteps?.(),
@@ -168,6 +171,25 @@ function create(world: World, precedence: Precedence): Algorithm {
       node.closeSegment()
     }
   }
+  /** What each frame would show if its transport confirmed frames: its number, and that of the last one taken by its sender. */
+  const marks = new WeakMap<Uint8Array, { readonly session: number; readonly number: number; readonly taken: number }>()
+  const mark = (index: number, neighbour: number, frame: Uint8Array) => {
+    const exchanged = states[index].exchanged.get(neighbour)
+    if (exchanged === undefined) return
+    const { session, received: taken, isInParts } = exchanged
+    exchanged.isInParts = isFragment(frame)
+    if (exchanged.isInParts) return
+    exchanged.sent++
+    // A fragment may be lost in a partition.
+    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, taken })
+  }
+  /** A frame arrives. */
+  const confirm = (to: number, from: number, frame: Uint8Array) => {
+    const [exchanged, arrived] = [states[to].exchanged.get(from), marks.get(frame)]
+    if (!world.isOrdered || exchanged === undefined || arrived?.session !== exchanged.session) return
+    exchanged.received = Math.max(exchanged.received, arrived.number)
+    if (arrived.taken > 0) states[to].node.taken(from, arrived.taken)
+  }
   /** Sends the next frame once the link is free. */
   const sendNext = (index: number, neighbour: number) => {
     const { node, waiting } = states[index]
@@ -181,6 +203,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       }
       frame = node.frame(neighbour)
       writeJournal(index)
+      if (frame) mark(index, neighbour, frame)
       if (frame) world.send(index, neighbour, frame, frame.length)
     } while (frame && isFragment(frame))
   }
@@ -217,6 +240,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       learnAgain(index)
     },
     receive(to, from, message) {
+      confirm(to, from, message as Uint8Array)
       states[to].node.receive(from, message as Uint8Array)
       applyEffects(to)
     },
@@ -226,6 +250,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     connect(index, neighbour, session) {
       const state = states[index]
+      state.exchanged.set(neighbour, { session, sent: 0, received: 0, isInParts: false })
       state.node.connect(neighbour, session, labels[neighbour])
       if (!state.neighbours.includes(neighbour)) state.neighbours.push(neighbour)
       // Nothing is sent before time 0.

@@ -13,6 +13,7 @@ import { Jumps } from './jumps.js'
 import { Progress } from './progress.js'
 import { Quiescence } from './quiescence.js'
 import { Waiting } from './waiting.js'
+import { Withholding } from './withholding.js'
 
 export { Violation } from '../result.js'
 export type {
@@ -41,6 +42,7 @@ export const invariants: Invariants = run => {
     size,
     new NoEcho(),
     acceptance,
+    new Withholding(),
     new Storable(start),
     new Gated(),
     ...(scenario.signed ? [new Authentic(), new Attribution()] : []),

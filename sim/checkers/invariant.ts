@@ -64,6 +64,8 @@ export interface Invariant {
   connected?(node: CheckedNode, edge: number): void
   disconnected?(node: CheckedNode, edge: number): void
   frameSent?(node: CheckedNode, edge: number, frame: Uint8Array): void
+  /** The neighbour has taken the first `sequence` frames of the session. */
+  framesTaken?(node: CheckedNode, edge: number, sequence: number): void
   frameReceived?(node: CheckedNode, edge: number, frame: Uint8Array): void
   /** A predictor was announced to a neighbour. */
   announced?(node: CheckedNode, edge: number, message: Uint8Array): void

@@ -148,6 +148,11 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.#finishEvent('disconnected')
   }
 
+  taken(edge: number, sequence: number): void {
+    this.node.taken(edge, sequence)
+    for (const invariant of this.#invariants) invariant.framesTaken?.(this, edge, sequence)
+  }
+
   receive(edge: number, frame: Uint8Array): void {
     this.node.receive(edge, frame)
     this.#collectEffects()

@@ -40,6 +40,11 @@ interface Push {
   readonly steps: number
 }
 
+/**
+ * Frames in a row that acknowledge too little, above which a neighbour counts as withholding. A correct one sends one, which was on its
+ * way when the neighbour took this node's frame.
+ */
+const MAX_IGNORING = 4
 const MIN_WAIT = 4
 const MAX_WAIT = 64
 
@@ -75,6 +80,10 @@ export class Edge {
   sent = 0
   /** Highest sequence number that the neighbour has acknowledged. */
   acknowledged = 0
+  /** Highest sequence number that the neighbour is known to have taken: each frame that it composes afterwards acknowledges it. */
+  taken = 0
+  /** Number of its last frames that have not. */
+  #ignoring = 0
   /** Predictor of the neighbour, from its last frame; undefined before its first frame. */
   peerPredictor: PredictorId | undefined
   /** The last predictor that both ends held. */
@@ -160,6 +169,12 @@ export class Edge {
       this.roundTrip = period - this.#timed.period
       this.#timed = undefined
     }
+  }
+
+  /** Whether the neighbour takes frames and uses none of them, given what its next frame acknowledges. */
+  isWithheld(received: number): boolean {
+    this.#ignoring = received >= this.taken ? 0 : this.#ignoring + 1
+    return this.#ignoring > MAX_IGNORING
   }
 
   isCurrent(session: number, sequence: number): boolean {

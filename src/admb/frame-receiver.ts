@@ -1,6 +1,7 @@
 /** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
 import type { Announcements } from './announcements.js'
 import type { Authenticity } from './authenticity.js'
+import { FrameError } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import { decodeFrame } from './decode.js'
@@ -68,6 +69,8 @@ export class FrameReceiver {
 
   #process(edge: Edge, frame: ReceivedFrame, period: number): void {
     const { current, outbox, gate, jumps, authenticity, announcements, buffers, maxBatch } = this.#options
+    if (edge.isWithheld(frame.received))
+      throw new FrameError('it takes frames and acknowledges none of them, so nothing is passed on through it')
     if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch)
     const comparison = current.compare(frame.id)
     const isRefused = gate.hasRejected(frame.id) || jumps.isWaiting(frame.id)

@@ -410,6 +410,15 @@ export class AdmbNode {
     this.#updateIfFull()
   }
 
+  /**
+   * The neighbour's transport reports, in order with its frames, that the neighbour has taken this node's frames.
+   * @param sequence of the last one, counted from 1 in each session. @default all frames so far
+   */
+  taken(edgeNumber: number, sequence?: number): void {
+    const edge = this.#edges.get(edgeNumber)
+    if (edge) edge.taken = Math.max(edge.taken, sequence ?? edge.sent)
+  }
+
   /** Algorithm 5: a frame arrived. Reports malformed bytes as a `refused` effect and changes nothing; never throws for them. */
   receive(edgeNumber: number, bytes: Uint8Array): void {
     const edge = this.#edges.get(edgeNumber)

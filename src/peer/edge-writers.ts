@@ -31,9 +31,14 @@ export class EdgeWriters {
     this.#writers.delete(edge)
   }
 
-  /** The oldest pending frame has been consumed, or the oldest pending fragment has been sent. */
-  cleared(edge: number): void {
-    this.#writers.get(edge)?.pending.shift()
+  /**
+   * The oldest pending frame has been consumed, or the oldest pending fragment has been sent.
+   * @returns whether the neighbour has consumed all frames
+   */
+  cleared(edge: number): boolean {
+    const writer = this.#writers.get(edge)
+    writer?.pending.shift()
+    return writer !== undefined && writer.pending.length === 0 && !writer.isFragmented
   }
 
   /** Edges on which nothing is pending. */

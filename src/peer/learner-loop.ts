@@ -274,7 +274,7 @@ export class LearnerLoop {
         this.#node.receive(message.edge, message.bytes)
         break
       case 'writable':
-        this.#writers.cleared(message.edge)
+        if (this.#writers.cleared(message.edge)) this.#node.taken(message.edge)
         break
       case 'announced':
         if (this.#wants(message.predictor)) this.#gossip.receive(message, this.#now())

@@ -19,6 +19,7 @@ const HOSTILE = {
   'forged-predictor': /worse than the current one|signed two different updates|number of updates exceeds/,
   equivocation: /has signed two different updates with one name/,
   'replayed-signatures': /without a signature|has not signed the header/,
+  withholding: /takes frames and acknowledges none of them/,
   'label-flip': undefined
 } satisfies Partial<Record<AdversaryName, RegExp | undefined>>
 
@@ -70,7 +71,7 @@ function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
   return {
     name: adversary,
     isHostile: true,
-    seconds: 5,
+    seconds: 2,
     inflict: async (cluster, _random, ms) => {
       await until('every peer has inputs for its loss gate', () =>
         cluster.peers.every(({ latest }) => (latest?.inputs ?? 0) >= GATE_INPUTS)

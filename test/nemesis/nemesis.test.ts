@@ -43,7 +43,7 @@ async function run(...args: string[]): Promise<Round[]> {
 const rounded = (value: number) => Math.round(10 * value) / 10
 
 describe('real peers on an emulated network', function () {
-  this.timeout(240_000)
+  this.timeout(600_000)
 
   before(function () {
     const reason = obstacle()
@@ -68,9 +68,9 @@ describe('real peers on an emulated network', function () {
   })
 
   it('agree beside hostile peers, and name them', async () => {
-    const kinds = ['unbounded', 'forged-predictor', 'equivocation', 'replayed-signatures', 'label-flip']
+    const kinds = ['unbounded', 'forged-predictor', 'equivocation', 'replayed-signatures', 'withholding', 'label-flip']
     const hostile = ['--nemeses', kinds.join(','), '--influence', 'bounded', '--rounds', `${kinds.length}`]
-    const rounds = await run('--peers', '4', '--models', '300', '--lines', 'lan', '--seconds', '3', ...hostile)
+    const rounds = await run('--peers', '4', '--models', '300', '--lines', 'lan', '--seconds', '2', ...hostile)
     assert.deepEqual(rounds.map(({ nemesis }) => nemesis).sort(), kinds.sort())
     assert.ok((rounds.at(-1)?.audited ?? 0) > 1000)
   })

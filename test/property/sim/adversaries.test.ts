@@ -52,6 +52,23 @@ describe('hostile nodes', function () {
     }
   })
 
+  it('that withhold are refused by each neighbour, and only they', () => {
+    for (const topology of ['path', 'star', 'overlay']) {
+      const refused = new Set<number>()
+      class Recorder extends AdmbNode {
+        override takeEffects(): Effect[] {
+          const effects = super.takeEffects()
+          for (const effect of effects) if (effect.kind === 'refused') refused.add(effect.edge)
+          return effects
+        }
+      }
+      const adversaries = { nodes: 1, kind: 'withholding', place: 'inner' }
+      const scenario = parseScenario({ ...SCENARIO, topology, inputs: 1500, batch: 8, latency: 3, adversaries }, 'test')
+      assert.deepEqual(simulate(scenario, { node: options => new Recorder(options) }).violations, [])
+      assert.equal(refused.size, 1, topology)
+    }
+  })
+
   it('count once for each of their ids: one that loses its disk returns with another', () => {
     const adversaries = { nodes: 1, kind: 'forged-vouchers', place: 'inner' }
     const faults = { crashShare: 0.2, diskLossShare: 1, awayShare: 0.1 }

@@ -6,7 +6,22 @@ import { describeMutants, hostile } from '../../support/mutants.js'
 /** One hostile node and one other do not suffice. */
 const JUMPS = { signed: true, jumpSigners: 3, gate: false }
 
+/** Frames that arrive are known to have been taken only then. */
+const ORDERED = { delay: 'constant', loss: 0, reorder: 0 } as const
+
 describeMutants('defences', [
+  {
+    without: 'a limit of frames that are taken and not acknowledged',
+    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (edge.isWithheld(frame.received))', to: 'if (false)' }],
+    breaks: ['withholding'],
+    scenario: { ...ORDERED, nodes: 3, period: 1, inputs: 600, adversaries: hostile('withholding') }
+  },
+  {
+    without: 'a distinction between frames that are taken and frames on their way',
+    changes: [{ file: 'src/admb/node.js', from: 'Math.max(edge.taken, sequence ?? edge.sent)', to: 'edge.sent' }],
+    breaks: ['acceptance'],
+    scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 20, period: 1 }
+  },
   {
     without: 'a limit of the gradients of a segment',
     changes: [{ file: 'src/admb/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],

@@ -1,0 +1,52 @@
+/** Withholding: a neighbour that takes frames and acknowledges none of them is refused. */
+import { Reader } from '../../src/admb/bytes.js'
+import { isAnnouncement, isFragment, isVoucher } from '../../src/admb/index.js'
+import { Violation } from '../result.js'
+import type { CheckedNode, Invariant } from './invariant.js'
+
+/** More frames than a correct node can send before it acknowledges what it has taken. */
+const MAX_IGNORING = 6
+/** Bytes before the numbers of a frame's head, and how many of these precede the acknowledgement. */
+const PREFIX = 2
+const BEFORE_RECEIVED = 2
+
+interface Taken {
+  sequence: number
+  /** Frames in a row that have acknowledged less. */
+  ignoring: number
+}
+
+export class Withholding implements Invariant {
+  readonly #edges = new WeakMap<CheckedNode, Map<number, Taken>>()
+
+  started(checked: CheckedNode): void {
+    this.#edges.set(checked, new Map())
+  }
+
+  connected(checked: CheckedNode, edge: number): void {
+    this.#edges.get(checked)?.set(edge, { sequence: 0, ignoring: 0 })
+  }
+
+  framesTaken(checked: CheckedNode, edge: number, sequence: number): void {
+    const taken = this.#edges.get(checked)?.get(edge)
+    if (taken) taken.sequence = Math.max(taken.sequence, sequence)
+  }
+
+  frameRefused(checked: CheckedNode, edge: number): void {
+    this.#edges.get(checked)?.delete(edge)
+  }
+
+  frameReceived(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    const taken = this.#edges.get(checked)?.get(edge)
+    if (taken === undefined || isFragment(frame) || isAnnouncement(frame) || isVoucher(frame)) return
+    const input = new Reader(frame)
+    for (let i = 0; i < PREFIX; i++) input.byte()
+    for (let i = 0; i < BEFORE_RECEIVED; i++) input.uint()
+    taken.ignoring = input.uint() >= taken.sequence ? 0 : taken.ignoring + 1
+    if (taken.ignoring > MAX_IGNORING)
+      throw new Violation(
+        'withholding',
+        `${checked.origin} keeps ${checked.edges.get(edge)?.peer}, which has ignored ${taken.ignoring} frames`
+      )
+  }
+}
