@@ -63,7 +63,7 @@ describe('hostile nodes', function () {
         }
       }
       const adversaries = { nodes: 1, kind: 'withholding', place: 'inner' }
-      const scenario = parseScenario({ ...SCENARIO, topology, inputs: 1500, batch: 8, latency: 3, adversaries }, 'test')
+      const scenario = parseScenario({ ...SCENARIO, topology, inputs: 4000, batch: 8, latency: 3, adversaries }, 'test')
       assert.deepEqual(simulate(scenario, { node: options => new Recorder(options) }).violations, [])
       assert.equal(refused.size, 1, topology)
     }
