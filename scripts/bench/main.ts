@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   batch: () => import('./batch.js'),
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
+  tabs: () => import('./tabs.js'),
   drift: () => import('./drift.js'),
   trust: () => import('./trust.js'),
   signatures: () => import('./signatures.js'),

@@ -109,6 +109,15 @@ export class PeerProcess {
     return (await response.json()) as PeerStatus
   }
 
+  /** The body of a response of its HTTP interface. */
+  async fetch(path: string): Promise<Uint8Array> {
+    return new Uint8Array(await (await fetch(`${this.#url}${path}`)).arrayBuffer())
+  }
+
+  async fetchText(path: string): Promise<string> {
+    return new TextDecoder().decode(await this.fetch(path))
+  }
+
   /** Sends SIGKILL. */
   async kill(): Promise<void> {
     this.#running.child.kill('SIGKILL')

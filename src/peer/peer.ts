@@ -28,7 +28,7 @@ import { MemberExchange, openMembership } from './members.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { checkPrivacy } from './privacy-options.js'
-import { answerContacts, SpareConnections } from './spare-connections.js'
+import { Contacts, contactAddresses, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
@@ -57,6 +57,7 @@ export class Peer extends EventEmitter {
   #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
   readonly #members: MemberExchange | undefined
+  readonly #contacts = new Contacts()
   readonly #spares: SpareConnections | undefined
   readonly #generator: Generator
   #stopping: Promise<void> | undefined
@@ -194,6 +195,8 @@ export class Peer extends EventEmitter {
       network,
       name: options.name,
       status: () => this.status(),
+      addresses: () => contactAddresses(network.addresses),
+      onRun: (from, { addresses = [] }) => this.#contacts.add(from, addresses),
       isPrivate: options.dp !== undefined,
       sign: createSigner(key),
       send: (edge, bytes) => this.#edges.sendStatus(edge, bytes),
@@ -210,10 +213,10 @@ export class Peer extends EventEmitter {
     })
     this.#members =
       membership && new MemberExchange({ membership, network, log, onFailure: error => this.#fail(error) })
-    this.#spares = dialled.includes('webrtc') ? new SpareConnections(network, log) : undefined
+    this.#spares = dialled.includes('webrtc') ? new SpareConnections(network, this.#contacts, log) : undefined
     network.onFetch(
       async (request, from) =>
-        answerContacts(request, from, network) ??
+        this.#contacts.answer(request, from) ??
         (await this.#members?.answer(request, from)) ??
         this.#predictors.answer(request)
     )

@@ -37,6 +37,11 @@ export class RunGossip {
     return Math.max(LEAST_MS, RARE_MS * peers)
   }
 
+  /** The next announcement is due now, because it says something new. */
+  changed(): void {
+    this.#sentAt = Number.NEGATIVE_INFINITY
+  }
+
   /** There may be two live peers with this identity. */
   doubted(id: string, peers: number, now: number): void {
     if (this.#doubt !== undefined || now - this.#anyAskedAt < PAUSE_MS) return

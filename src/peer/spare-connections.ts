@@ -1,17 +1,24 @@
 /**
  * Connections that a tab keeps besides those of the tree: to other tabs, and to a second peer that relays between tabs. Two tabs that
- * have lost their relays cannot connect any more, so they connect while they can. Each asks its peers for contacts until it has
- * enough of both.
+ * have lost their relays cannot connect any more, so they connect while they can. They choose among the contacts of the whole network,
+ * so that the tabs of all peers stay connected when these are gone.
  */
 import { decodeReferral, encodeReferral, type Log, type Network, transportOf } from '../network/index.js'
 
-/** Connections of each kind that a tab keeps. */
-const ENOUGH = 2
+/** Tabs and relays that a tab is connected to. */
+const TABS = 3
+const RELAYS = 2
 /** Time between two attempts in ms: the shortest, and the longest after attempts without a new connection. */
 const SHORTEST_MS = 1000
 const LONGEST_MS = 30_000
 const DIAL_MS = 20_000
 const REQUEST = 'contacts'
+/** Contacts that a peer remembers, and those of an answer. */
+const MOST = 256
+const ANSWERED_TABS = 6
+const ANSWERED_RELAYS = 2
+/** Addresses of a contact. */
+const MOST_ADDRESSES = 4
 
 /** A peer that tabs can dial. */
 interface Contact {
@@ -19,24 +26,55 @@ interface Contact {
   readonly addresses: readonly string[]
 }
 
-/** Answers a request for contacts with connected peers that a tab can dial; undefined for another request. */
-export function answerContacts(request: Uint8Array, from: string, network: Network): Uint8Array | undefined {
-  if (new TextDecoder().decode(request) !== REQUEST) return undefined
-  const others = network.peers
-    .filter(({ id }) => id !== from)
-    .map(({ id, addresses }) => ({ id, addresses: addresses.filter(isForTabs) }))
-  return encodeReferral(shuffled(others.filter(({ addresses }) => addresses.length > 0)))
+/** The addresses at which tabs can dial a peer: the first four. */
+export function contactAddresses(addresses: readonly string[]): readonly string[] {
+  return addresses.filter(address => isForTabs(address) && address.length < 256).slice(0, MOST_ADDRESSES)
+}
+
+/** Peers that tabs can dial, as they have announced themselves by gossip. The oldest is forgotten first. */
+export class Contacts {
+  readonly #known = new Map<string, Contact>()
+
+  /** Addresses that do not end with the id are ignored. */
+  add(id: string, given: readonly string[]): void {
+    const addresses = contactAddresses(given).filter(address => address.endsWith(`/p2p/${id}`))
+    if (addresses.length === 0) return
+    this.#known.delete(id)
+    this.#known.set(id, { id, addresses })
+    if (this.#known.size > MOST) this.#known.delete(this.#known.keys().next().value as string)
+  }
+
+  delete(id: string): void {
+    this.#known.delete(id)
+  }
+
+  /** A random order of those that are not in `excluded`. */
+  choose(excluded: ReadonlySet<string> = new Set()): readonly Contact[] {
+    return shuffled([...this.#known.values()].filter(({ id }) => !excluded.has(id)))
+  }
+
+  /** Answers a request for contacts; undefined for another request. */
+  answer(request: Uint8Array, from: string): Uint8Array | undefined {
+    if (new TextDecoder().decode(request) !== REQUEST) return undefined
+    const all = this.choose(new Set([from]))
+    return encodeReferral([
+      ...all.filter(isTab).slice(0, ANSWERED_TABS),
+      ...all.filter(isRelay).slice(0, ANSWERED_RELAYS)
+    ])
+  }
 }
 
 export class SpareConnections {
   readonly #network: Network
+  readonly #contacts: Contacts
   readonly #log: Log
   readonly #stop = new AbortController()
   #wait = SHORTEST_MS
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(network: Network, log: Log) {
+  constructor(network: Network, contacts: Contacts, log: Log) {
     this.#network = network
+    this.#contacts = contacts
     this.#log = log
     this.#schedule()
   }
@@ -60,31 +98,44 @@ export class SpareConnections {
 
   async #run(): Promise<void> {
     const { peers } = this.#network
-    const [tabs, relays] = [peers.filter(isTab).length, peers.filter(isRelay).length]
-    if (peers.length > 0 && (tabs < ENOUGH || relays < ENOUGH)) {
-      const before = peers.length
-      await this.#connect(tabs < ENOUGH, relays < ENOUGH)
-      const isNew = this.#network.peers.length > before
+    const needsTab = peers.filter(isTab).length < TABS
+    const needsRelay = peers.filter(isRelay).length < RELAYS
+    if (peers.length > 0 && (needsTab || needsRelay)) {
+      await this.#ask(shuffled(peers)[0])
+      const others = this.#contacts.choose(new Set([this.#network.id, ...peers.map(({ id }) => id)]))
+      const chosen = [needsTab && others.find(isTab), needsRelay && others.find(isRelay)]
+      await Promise.all(chosen.map(contact => contact && this.#connect(contact)))
+      const isNew = this.#network.peers.length > peers.length
       this.#wait = isNew ? SHORTEST_MS : Math.min(2 * this.#wait, LONGEST_MS)
     }
     this.#schedule()
   }
 
-  /** Asks a peer for contacts, and connects to one of each kind that is needed. */
-  async #connect(needsTab: boolean, needsRelay: boolean): Promise<void> {
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(DIAL_MS)])
-    const [asked] = shuffled(this.#network.peers)
+  /** Asks a peer for contacts. */
+  async #ask(peer: Contact): Promise<void> {
     try {
-      const answer = await this.#network.fetch(asked, new TextEncoder().encode(REQUEST), signal)
-      const known = new Set([this.#network.id, ...this.#network.peers.map(({ id }) => id)])
-      const contacts = decodeReferral(answer).filter(({ id }) => !known.has(id))
-      const tab = needsTab ? contacts.find(isTab) : undefined
-      const relay = needsRelay ? contacts.find(isRelay) : undefined
-      await Promise.all([tab, relay].map(contact => contact && this.#network.connect(contact, signal)))
+      const answer = await this.#network.fetch(peer, new TextEncoder().encode(REQUEST), this.#signal())
+      for (const { id, addresses } of decodeReferral(answer)) this.#contacts.add(id, addresses)
     } catch (error) {
-      if (this.#stop.signal.aborted) return
-      this.#log('debug', `no spare connection: ${(error as Error).message}`, { peer: asked.id })
+      this.#report(peer, error as Error)
     }
+  }
+
+  async #connect(contact: Contact): Promise<void> {
+    try {
+      await this.#network.connect(contact, this.#signal())
+    } catch (error) {
+      this.#contacts.delete(contact.id)
+      this.#report(contact, error as Error)
+    }
+  }
+
+  #signal(): AbortSignal {
+    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(DIAL_MS)])
+  }
+
+  #report({ id }: Contact, { message }: Error): void {
+    if (!this.#stop.signal.aborted) this.#log('debug', `no spare connection: ${message}`, { peer: id })
   }
 }
 

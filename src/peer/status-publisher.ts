@@ -22,6 +22,7 @@ import {
   NetworkView,
   type OwnStatus,
   type PeerRow,
+  type RunMessage,
   type Subtree,
   sampleHeld
 } from '../view/index.js'
@@ -44,6 +45,10 @@ export interface StatusPublisherOptions {
   readonly network: Pick<Network, 'id' | 'publish'>
   readonly name: string | undefined
   readonly status: () => PeerStatus
+  /** Addresses at which tabs can dial this peer, at most 4. @default none */
+  readonly addresses?: () => readonly string[]
+  /** Called with the announcement of another peer. */
+  readonly onRun?: (from: string, message: RunMessage) => void
   /** Whether losses and alarms must not leave this peer. @default false */
   readonly isPrivate?: boolean
   /** Signs a text with this peer's identity. */
@@ -75,6 +80,8 @@ export class StatusPublisher {
   readonly #samples: Sample[] = []
   readonly #ticking: NodeJS.Timeout
   #reporting: NodeJS.Timeout | undefined
+  /** Those that it has announced. */
+  #addresses = ''
   /** Until when this peer watches because of an alarm. */
   #alarmedUntil = 0
   #alarms = 0
@@ -106,6 +113,7 @@ export class StatusPublisher {
     const now = this.#now()
     this.view.announced(from, message, now)
     this.#runs.receive(message, now)
+    this.#options.onRun?.(from, message)
   }
 
   /** The problem to report if another live peer has this identity. */
@@ -179,11 +187,16 @@ export class StatusPublisher {
     this.view.tick(now)
     const doubt = this.view.takeDoubt()
     if (doubt !== undefined) this.#runs.doubted(doubt, totals.peers, now)
+    const addresses = this.#options.addresses?.() ?? []
+    if (addresses.join() !== this.#addresses) this.#runs.changed()
     const due = this.#runs.takeDue(totals.peers, now)
     if (due === undefined) return
     const { incarnation, nonce } = this.#options.status()
+    this.#addresses = addresses.join()
     const run = { incarnation, nonce, started: this.#started, uptime: this.#uptime(now) }
-    this.#options.network.publish('run', encodeRun({ ...run, interval: this.#runs.intervalOf(totals.peers), ...due }))
+    const interval = this.#runs.intervalOf(totals.peers)
+    const contact = addresses.length > 0 ? { addresses } : {}
+    this.#options.network.publish('run', encodeRun({ ...run, interval, ...due, ...contact }))
   }
 
   #reportPeriodically(): void {

@@ -16,11 +16,13 @@ const schema = z.object({
   uptime: number,
   interval: number.max(1e9),
   /** The runs of this peer should announce themselves, because there may be two. */
-  doubt: z.string().max(64).optional()
+  doubt: z.string().max(64).optional(),
+  /** Addresses at which tabs can dial the peer. */
+  addresses: z.array(z.string().max(255)).max(4).readonly().optional()
 })
 
 /** What a peer gossips about its run. */
-export type RunMessage = z.infer<typeof schema>
+export type RunMessage = Readonly<z.infer<typeof schema>>
 
 /** JSON in UTF-8. */
 export function encodeRun(run: RunMessage): Uint8Array {

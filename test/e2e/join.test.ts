@@ -248,6 +248,29 @@ describe('the join page', function () {
     peer = await start('--passes', '100', '--batch', '32')
   })
 
+  it('connects a tab that is closed and opened again to the other tab', async () => {
+    const tabs = [await visit('tab 8', DESKTOP, RECORD_WEBRTC), await visit('tab 9', DESKTOP, RECORD_WEBRTC)]
+    for (const { page } of tabs) {
+      await press(page, 'Join and learn')
+      await joined(page)
+    }
+    const linked = (page: Page) => async () => (await webRtcOf(page)).states.includes('connected')
+    for (const { page } of tabs) await shown('a connection between the tabs', linked(page))
+    const [closed, other] = tabs.map(({ page }) => page)
+    const context = closed.context()
+    await closed.close()
+    await shown('the end of the connection', async () => !(await linked(other)()))
+    const opened = await context.newPage()
+    await opened.goto(url())
+    await opened.locator('#name').fill('tab 8')
+    await press(opened, 'Join and learn')
+    await joined(opened)
+    for (const page of [opened, other]) await shown('a new connection', linked(page))
+    await until('its second run', async () => (await row('tab 8'))?.incarnation === 2, WAIT_MS)
+    await context.close()
+    await other.context().close()
+  })
+
   it('learns rows of a file and typed rows, and says which it refuses', async () => {
     await peer.stop()
     peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1')

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
+import { WebSocketUpgrades } from '../../../src/network/upgrades.js'
 import { openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 /** Listen addresses through a relay. */
@@ -82,6 +83,49 @@ describe('a relay', function () {
     const other = await peers.start({ listen: [] })
     await openSession(other, hidden)
     assert.equal(after.id, before.id)
+  })
+})
+
+describe('a relay for tabs', function () {
+  this.timeout(60_000)
+  const peers = new Peers()
+  afterEach(() => peers.stop())
+  const startRelay = (limits: NetworkOptions['limits'] = {}) =>
+    peers.start({ upgrades: new WebSocketUpgrades(), limits })
+
+  it('connects two peers, but carries neither sessions nor fetches', async () => {
+    const relay = await startRelay()
+    const hidden = await peers.start({ listen: through(relay) })
+    const other = await peers.start({ listen: [] })
+    assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, timeout()), hidden.id)
+    await assert.rejects(other.open(targetOf(hidden), timeout()))
+    await assert.rejects(other.fetch(targetOf(hidden), Uint8Array.of(1), timeout()))
+    await until(() => other.peers.some(({ id }) => id === relay.id))
+    for (const { peers } of [other, hidden])
+      assert.deepEqual(
+        peers.map(({ id }) => id),
+        [relay.id]
+      )
+  })
+
+  it('refuses further peers when its places are taken, and gives the place of a peer that has gone to another', async () => {
+    const relay = await startRelay({ relayedPeers: 1 })
+    const first = await peers.start({ listen: through(relay) })
+    await assert.rejects(peers.start({ listen: through(relay) }), /cannot listen on/)
+    await first.stop()
+    await until(() => relay.peers.length === 0)
+    const second = await peers.start({ listen: through(relay) })
+    assert.ok(second.addresses.length > 0)
+  })
+
+  it('needs the network key of both', async () => {
+    const networkKey = generateNetworkKey()
+    const relay = await peers.start({ upgrades: new WebSocketUpgrades(), networkKey })
+    const hidden = await peers.start({ listen: through(relay), networkKey })
+    const other = await peers.start({ listen: [], networkKey })
+    assert.equal(await other.connect({ addresses: [hidden.addresses[0]] }, timeout()), hidden.id)
+    const stranger = await peers.start({ listen: [], networkKey: generateNetworkKey() })
+    await assert.rejects(stranger.connect({ addresses: [hidden.addresses[0]] }, AbortSignal.timeout(3000)))
   })
 })
 
