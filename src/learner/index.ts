@@ -56,9 +56,13 @@ export { lazyAveraging } from './lazy-average.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } from './local-steps.js'
 export { LossGate } from './loss-gate.js'
+export { pearson, spearman } from './metrics/correlation.js'
 export {
+  type ClassFigures,
   commitRows,
   commitSums,
+  Evaluation,
+  type EvaluationFigures,
   type Figures,
   type Metrics,
   type MinuteFigures,

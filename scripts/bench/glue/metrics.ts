@@ -1,4 +1,5 @@
 /** The metrics of GLUE, of labels and predictions in the same order. All are at most 1. */
+import { pearson, spearman } from '../../../src/learner/index.js'
 
 export interface Metric {
   readonly name: string
@@ -28,10 +29,10 @@ export const metrics = {
       return root === 0 ? 0 : (both * neither - wrong * missed) / root
     }
   },
-  pearson: { name: 'Pearson', of: (labels, predicted) => correlation(labels.map(Number), predicted.map(Number)) },
+  pearson: { name: 'Pearson', of: (labels, predicted) => pearson(labels.map(Number), predicted.map(Number)) ?? 0 },
   spearman: {
     name: 'Spearman',
-    of: (labels, predicted) => correlation(ranks(labels.map(Number)), ranks(predicted.map(Number)))
+    of: (labels, predicted) => spearman(labels.map(Number), predicted.map(Number)) ?? 0
   }
 } as const satisfies Readonly<Record<string, Metric>>
 
@@ -43,30 +44,4 @@ function counts(labels: readonly string[], predicted: readonly string[], classes
     count[is ? (says ? 0 : 2) : says ? 3 : 1]++
   }
   return count
-}
-
-/** 0 if one of them is constant. */
-function correlation(a: readonly number[], b: readonly number[]): number {
-  const mean = (of: readonly number[]) => of.reduce((sum, value) => sum + value, 0) / of.length
-  const [meanA, meanB] = [mean(a), mean(b)]
-  let [both, squaresA, squaresB] = [0, 0, 0]
-  for (const [i, value] of a.entries()) {
-    both += (value - meanA) * (b[i] - meanB)
-    squaresA += (value - meanA) ** 2
-    squaresB += (b[i] - meanB) ** 2
-  }
-  return squaresA === 0 || squaresB === 0 ? 0 : both / Math.sqrt(squaresA * squaresB)
-}
-
-/** Equal numbers have the mean of their ranks. */
-function ranks(values: readonly number[]): number[] {
-  const order = [...values.keys()].sort((i, j) => values[i] - values[j])
-  const result: number[] = []
-  for (let from = 0; from < order.length; ) {
-    let to = from + 1
-    while (to < order.length && values[order[to]] === values[order[from]]) to++
-    for (const i of order.slice(from, to)) result[i] = (from + to - 1) / 2
-    from = to
-  }
-  return result
 }

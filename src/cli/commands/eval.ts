@@ -1,6 +1,6 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
-import { ProgressiveMetrics, type Score } from '../../learner/index.js'
+import { Evaluation, type Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
@@ -9,6 +9,7 @@ import { UsageError } from '../errors.js'
 import { type NetworkFlags, withExecution, withText, withWeights } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
+import { classTables, evaluationLines } from '../output/evaluation-lines.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
@@ -50,7 +51,7 @@ async function evaluate(given: Flags): Promise<void> {
   })
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
-  const outcomes = learner.outcomeKind && new ProgressiveMetrics(learner.outcomeKind)
+  const outcomes = learner.outcomeKind && new Evaluation(learner.outcomeKind)
   const score: Score = { loss: 0, hits: 0, outcomes }
   let inputs = 0
   const start = performance.now()
@@ -71,15 +72,18 @@ async function evaluate(given: Flags): Promise<void> {
     throw new UsageError(`the weights of all inputs of ${data} are 0: give others, or leave the weights out`)
   const loss = score.loss / weight
   const accuracy = learner.classifies ? score.hits / weight : undefined
-  const metrics = outcomes?.metrics(score.loss).total
+  const metrics = outcomes?.figures(score.loss)
+  const names = spec.network?.text?.classNames ?? spec.features.classNames
   if (flags.json) {
-    printJson({ command: 'eval', inputs, loss, accuracy, metrics, skipped: stream.skipped, predictor: predictor.id })
+    const { skipped } = stream
+    printJson({ command: 'eval', inputs, loss, accuracy, metrics, classNames: names, skipped, predictor: predictor.id })
   } else {
     print(`inputs      ${formatNumber(inputs)}`)
     print(`loss        ${loss.toFixed(5)}`)
     if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
-    if (metrics) for (const line of figureLines(metrics, 12)) print(line)
+    for (const line of metrics ? [...figureLines(metrics, 12), ...evaluationLines(metrics, 12)] : []) print(line)
     print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
+    for (const line of metrics ? classTables(metrics, names) : []) print(line)
   }
   skipped.checkLimit(data, inputs, 0, flags.skipLimit)
 }

@@ -1,4 +1,5 @@
-/** Progressive metrics of a learner. */
+/** Metrics of a learner while it learns, and of predictors. */
+export { type ClassFigures, Evaluation, type EvaluationFigures } from './evaluation.js'
 export {
   commitClass,
   commitRows,

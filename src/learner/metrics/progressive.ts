@@ -96,7 +96,7 @@ export class ProgressiveMetrics implements Outcomes {
     const weight = this.#inputs + this.#surplus
     const mean = weight > 0 ? loss / weight : 0
     return {
-      total: figures(this.#kind, this.#inputs, mean, this.#total),
+      total: figuresOf(this.#kind, this.#inputs, mean, this.#total),
       recent: WINDOWS.map(window => ({ window, ...this.recent(window) }))
     }
   }
@@ -116,7 +116,7 @@ export class ProgressiveMetrics implements Outcomes {
         loss += weight * this.#lossOf(this.#ring, i)
       }
     }
-    return figures(this.#kind, inputs, total > 0 ? loss / total : 0, tally)
+    return figuresOf(this.#kind, inputs, total > 0 ? loss / total : 0, tally)
   }
 
   /** Records the weight of the next outcomes. */
@@ -161,7 +161,8 @@ export class ProgressiveMetrics implements Outcomes {
   }
 }
 
-function figures(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
+/** @param loss mean loss of the inputs */
+export function figuresOf(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
   const isLogLoss = kind.kind === 'classes' || (kind.kind === 'two-class' && kind.isLogLoss === true)
   return { inputs, loss, ...tally.figures(loss), ...(isLogLoss && inputs > 0 ? { logLoss: loss } : {}) }
 }

@@ -29,6 +29,10 @@ describe('admb on a directory of', function () {
       assert.ok(second.updates > first.updates)
       const score = await admbJson(['eval', '--dir', dir, '--data', path, '--limit', '200'])
       assert.ok(score.inputs > 0 && Number.isFinite(score.loss))
+      const { macroF1, matthews, byClass, pearson, perplexity } = score.metrics
+      const hasClasses = byClass !== undefined && macroF1 >= 0 && macroF1 <= 1 && Math.abs(matthews) <= 1
+      assert.ok(hasClasses || Math.abs(pearson) <= 1 || perplexity > 1, JSON.stringify(score.metrics))
+      if (name === 'mlp') assert.deepEqual(score.classNames, ['no', 'yes'])
       const { code, stdout, stderr } = await admb(['predict', '--dir', dir, '--data', path, '--limit', '50'])
       assert.equal(code, 0, stderr)
       assert.ok(stdout.trim().split('\n').length > 0)
