@@ -15,6 +15,10 @@ export const formatShare = (share: number | undefined): string =>
 export const formatRate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : whole.format(perSecond)
 
+/** Such as `ε 2.35 of 8`: rounded up, so that the budget never seems smaller than it is spent. */
+export const formatBudget = ({ epsilon, spent }: NonNullable<PeerRow['privacy']>): string =>
+  `ε ${Math.min(epsilon, Math.ceil(100 * spent) / 100)} of ${epsilon}`
+
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
 
 /** Three digits and a unit, where 1 kB is 1000 bytes. */

@@ -215,7 +215,10 @@ export class StatusPublisher {
     const { network, onReport } = this.#options
     // This one is renewed every second.
     const trail = this.#trail(now, HELD_INTERVALS * INTERVAL_MS)
-    const status = { ...own.row.status, ...figuresOf(this.#options.status()), trail }
+    const peer = this.#options.status()
+    const { epsilon, spent } = peer.privacy ?? {}
+    const privacy = epsilon === undefined || spent === undefined ? undefined : { epsilon, spent }
+    const status = { ...own.row.status, ...figuresOf(peer), trail, ...(privacy && { privacy }) }
     this.view.receive(network.id, status, now)
     onReport(status)
     return own

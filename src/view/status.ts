@@ -79,6 +79,8 @@ const schema = z.object({
     .optional(),
   /** Inputs that were malformed or did not fit the model; absent for none. */
   skipped: count.optional(),
+  /** Its budget of differential privacy: ε in all, and ε spent. Absent without one, and in the statuses of other peers. */
+  privacy: z.object({ epsilon: positive, spent: positive }).optional(),
   /** Whether its stream has ended. */
   ended: z.boolean(),
   /** True in the last status of a peer that stops. */

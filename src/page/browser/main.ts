@@ -1,7 +1,7 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
 import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow } from '../../view/types.js'
-import { formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
+import { formatBudget, formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
 import { NetworkState } from '../network-state.js'
 import { describeNetwork, describePeer, describeSchema, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
@@ -124,7 +124,8 @@ function drawTotals(): void {
     ...shareFigure('Accuracy', totals.accuracy),
     ...shareFigure('Recent accuracy', totals.recentAccuracy),
     ['Sent per second', formatBytes(totals.bytesPerSecond)],
-    ...float32Figure(totals)
+    ...float32Figure(totals),
+    ...privacyFigure(state.peers.get(state.self ?? ''))
   ]
   keyed(
     byId('totals'),
@@ -141,6 +142,11 @@ function float32Figure({
   float32BytesPerSecond
 }: NetworkTotals): readonly (readonly [string, string])[] {
   return float32BytesPerSecond > 1.5 * bytesPerSecond ? [['With float32 sums', formatBytes(float32BytesPerSecond)]] : []
+}
+
+/** The budget of differential privacy of the peer that serves the page. */
+function privacyFigure({ privacy }: Partial<PeerRow> = {}): readonly (readonly [string, string])[] {
+  return privacy === undefined ? [] : [['Privacy spent', formatBudget(privacy)]]
 }
 
 /** Nothing for an unknown share. */

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { EventParser } from '../../../src/page/event-parser.js'
-import { formatAge, formatBytes, formatDuration, formatRate, listOf, markLetter } from '../../../src/page/format.js'
+import {
+  formatAge,
+  formatBudget,
+  formatBytes,
+  formatDuration,
+  formatRate,
+  listOf,
+  markLetter
+} from '../../../src/page/format.js'
 import { NetworkState } from '../../../src/page/network-state.js'
 import { hiddenBehind, pathTo } from '../../../src/page/paths.js'
 import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
@@ -29,6 +37,8 @@ describe('the page formats', () => {
       '1.50 TB'
     ])
     assert.deepEqual([0, 0.25, 9.96, 1234].map(formatRate), ['0', '0.3', '10.0', '1,234'])
+    assert.equal(formatBudget({ epsilon: 8, spent: 2.341 }), 'ε 2.35 of 8')
+    assert.equal(formatBudget({ epsilon: 0.999, spent: 0.9985 }), 'ε 0.999 of 0.999')
     assert.deepEqual([0, 5000, 300_000, 9e6].map(formatAge), ['now', '5 s ago', '5 min ago', '3 h ago'])
     assert.deepEqual([5, 750, 11_100].map(formatDuration), ['0:05', '12:30', '3 h 05'])
   })

@@ -149,7 +149,8 @@ describe('StatusPublisher', function () {
       ...line.statuses[1],
       accuracy: 0.75,
       metrics: { total: recent, recent: [recent], minute: { ...recent, seconds: 1 } },
-      drift: { test: 'adwin', alarms: 1, recent: [drift] }
+      drift: { test: 'adwin', alarms: 1, recent: [drift] },
+      privacy: { epsilon: 8, delta: 1e-6, clip: 1, releases: 3, released: 1, spent: 2.345, exhausted: false }
     }
     const row = (view: StatusPublisher['view']) => view.snapshot().peers.find(({ id }) => id === hidden.view.self)
     await until('its own figures', () => row(hidden.view)?.accuracy === 0.75)
@@ -157,7 +158,9 @@ describe('StatusPublisher', function () {
     await until('its status at the neighbour', () => line.texts.length > before && row(publisher.view) !== undefined)
     const { loss, accuracy, recent: last } = row(hidden.view) ?? {}
     assert.deepEqual([loss, accuracy, last?.loss], [0.3333333, 0.75, 0.25])
+    assert.deepEqual(row(hidden.view)?.privacy, { epsilon: 8, spent: 2.345 })
     const received = row(publisher.view)
+    assert.equal(received?.privacy, undefined)
     assert.deepEqual([received?.loss, received?.accuracy, received?.recent], [undefined, undefined, undefined])
     assert.equal(
       line.texts.find(text => /0\.75|"drift\\*":\{|"drifting":[^0]/.test(text)),
