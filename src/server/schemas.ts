@@ -275,6 +275,10 @@ export const components = [
           description: 'Alarms of drift in its run, and inputs at the last one; absent before the first.',
           ...object({ alarms: count, inputs: count })
         },
+        privacy: {
+          description: 'Its budget of differential privacy; only for the answering peer, and absent without one.',
+          ...object({ epsilon: number, spent: { ...number, description: 'ε of the releases so far.' } })
+        },
         ended: { type: 'boolean', description: 'Whether its stream has ended.' },
         firstSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
         lastSeen: { ...number, description: 'ms since the epoch, by the clock of the answering peer.' },
@@ -298,6 +302,7 @@ export const components = [
         'problem',
         'skipped',
         'drift',
+        'privacy',
         'below',
         'path'
       ]
