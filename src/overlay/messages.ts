@@ -40,7 +40,7 @@ export interface Join {
   readonly kind: 'join'
   readonly label: Label
   readonly addresses: readonly string[]
-  /** Transports that the sender can dial. @default all */
+  /** Transports that the sender can dial. @default TCP and WebSockets */
   readonly dials?: Transports
 }
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
 import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
 import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/overlay/messages.js'
+import { BASE_TRANSPORTS } from '../../../src/overlay/reachability.js'
 import { OverlayMessageError } from '../../../src/overlay/wire.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
@@ -28,7 +29,7 @@ const summary = record({
 const kind = <const K extends string>(name: K) => fc.constant(name)
 const message: fc.Arbitrary<OverlayMessage> = fc.oneof(
   record({ kind: kind('join'), label, addresses }),
-  record({ kind: kind('join'), label, addresses, dials: fc.nat(254) }),
+  record({ kind: kind('join'), label, addresses, dials: fc.nat(255).filter(dials => dials !== BASE_TRANSPORTS) }),
   record({ kind: fc.constantFrom('accept' as const, 'label' as const, 'freeze' as const), label, path }),
   record({ kind: kind('redirect'), contact }),
   record({
@@ -57,7 +58,7 @@ describe('overlay codec', () => {
     assert.deepEqual([...join], [1, 0, 0xac, 2, 2, 97, 98, 1, 2, 47, 120])
     const limited = encodeMessage({ kind: 'join', label: root, addresses: [], dials: 2 })
     assert.deepEqual([...limited], [1, 0, 0xac, 2, 2, 97, 98, 0, 2])
-    assert.throws(() => decodeMessage(limited.with(-1, 255)), /transports/)
+    assert.throws(() => decodeMessage(limited.with(-1, BASE_TRANSPORTS)), /transports/)
     assert.deepEqual([...encodeMessage({ kind: 'heartbeat' })], [1, 8])
     assert.deepEqual([...encodeMessage({ kind: 'bye', reason: 'moving' })], [1, 10, 2])
   })

@@ -33,6 +33,8 @@ class Line {
   readonly statuses: PeerStatus[] = []
   readonly reported: NetworkStatus[] = []
   readonly runs: RunMessage[] = []
+  /** Those of the first peer. */
+  addresses: readonly string[] = []
   reports = 0
   /** What has been sent. */
   readonly texts: string[] = []
@@ -53,6 +55,7 @@ class Line {
       name: `cellar ${place}`,
       isPrivate,
       status: () => this.statuses[place],
+      addresses: () => this.addresses,
       sign: createSigner(key),
       // Edge 2 p joins the peers p and p + 1.
       send: (edge, bytes) => {
@@ -221,6 +224,19 @@ describe('StatusPublisher', function () {
       ]
     )
     assert.equal(subtree?.network.peers, 2)
+  })
+
+  it('announces the addresses at which tabs can dial it, again when they change', async () => {
+    await until('the run', () => line.runs.length === 1)
+    assert.equal(line.runs[0].addresses, undefined)
+    line.addresses = ['/ip4/10.0.0.1/tcp/7280/ws']
+    await until('the addresses', () => line.runs.length === 2)
+    assert.deepEqual(line.runs[1].addresses, line.addresses)
+    line.addresses = []
+    await until('none', () => line.runs.length === 3)
+    assert.equal(line.runs[2].addresses, undefined)
+    const wrong = { ...line.runs[0], addresses: ['/a', '/b', '/c', '/d', '/e'] }
+    assert.throws(() => publisher.receiveRun(B, new TextEncoder().encode(JSON.stringify(wrong))), StatusError)
   })
 
   it('announces its run rarely, and repeatedly when it is asked', async () => {
