@@ -223,6 +223,7 @@ export class Peer extends EventEmitter {
     network.onPeer(event => {
       this.#members?.onPeer(event)
       if (event.kind !== 'lost') return this.#edges.candidate(event)
+      this.#contacts.delete(event.id)
       this.#publisher.lost(event.id)
       this.#edges.lost(event)
       this.#spares?.lost()

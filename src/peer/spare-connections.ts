@@ -8,7 +8,7 @@ import { decodeReferral, encodeReferral, type Log, type Network, transportOf } f
 /** Tabs and relays that a tab is connected to. */
 const TABS = 3
 const RELAYS = 2
-/** Time between two attempts in ms: the shortest, and the longest after attempts without a new connection. */
+/** Time between two attempts in ms: the shortest, and the longest without new contacts. */
 const SHORTEST_MS = 1000
 const LONGEST_MS = 30_000
 const DIAL_MS = 20_000
@@ -105,8 +105,8 @@ export class SpareConnections {
       const others = this.#contacts.choose(new Set([this.#network.id, ...peers.map(({ id }) => id)]))
       const chosen = [needsTab && others.find(isTab), needsRelay && others.find(isRelay)]
       await Promise.all(chosen.map(contact => contact && this.#connect(contact)))
-      const isNew = this.#network.peers.length > peers.length
-      this.#wait = isNew ? SHORTEST_MS : Math.min(2 * this.#wait, LONGEST_MS)
+      // Most contacts of a network whose tabs come and go have gone, so an attempt that failed says nothing about the next one.
+      this.#wait = chosen.some(Boolean) ? SHORTEST_MS : Math.min(2 * this.#wait, LONGEST_MS)
     }
     this.#schedule()
   }
