@@ -51,7 +51,7 @@ export const streamAttacks: Readonly<Record<string, Attack>> = {
 }
 
 function someProtocol(tag: string, random: Random): string {
-  return [edgeProtocol, tagged(fetchProtocol, tag), tagged(catchUpProtocol, tag)][random.below(3)]
+  return [edgeProtocol, fetchProtocol, tagged(catchUpProtocol, tag)][random.below(3)]
 }
 
 /** Opens streams on a connection of a new identity, as many as are accepted, and sends the messages on each. */
@@ -94,7 +94,7 @@ async function withConnection(
     const address = multiaddr(`/ip4/127.0.0.1/tcp/${target.tcpPort}`)
     const connection = await node.dial(address, { signal: AbortSignal.timeout(2000) })
     const { protocols } = await node.services.identify.identify(connection)
-    const [tag = ''] = protocols.flatMap(name => name.split(`${fetchProtocol}/`)[1] ?? [])
+    const [tag = ''] = protocols.flatMap(name => name.split(`${catchUpProtocol}/`)[1] ?? [])
     const made = await use(connection, tag)
     connection.abort(new Error('done'))
     return made

@@ -20,7 +20,15 @@ import { explainListen } from './libp2p-errors.js'
 import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
 import type { NetworkOptions, PeerTarget } from './options.js'
 import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol, referralProtocol, type Topic, tagged } from './protocols.js'
+import {
+  catchUpProtocol,
+  edgeProtocol,
+  fetchProtocol,
+  inNetwork,
+  referralProtocol,
+  type Topic,
+  tagged
+} from './protocols.js'
 import { receiveReferral } from './referral.js'
 import { Session } from './session.js'
 import { Trimmer } from './trimmer.js'
@@ -114,7 +122,7 @@ export class Network {
     this.#hello = inNetworkWithId(options.hello, options.networkId)
     const tag = helloTag(this.#hello)
     this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond, tag)
-    this.#fetchProtocol = tagged(fetchProtocol, tag)
+    this.#fetchProtocol = inNetwork(fetchProtocol, options.networkId)
     this.#catchUpProtocol = tagged(catchUpProtocol, tag)
     const streams = { maxInboundStreams: streamsPerConnection, maxOutboundStreams: streamsPerConnection }
     void host.handle(edgeProtocol, this.#acceptSession, streams)

@@ -13,5 +13,9 @@ export const topics: readonly Topic[] = ['beacon', 'head', 'run']
 /** Name of the gossipsub topic. @param tag of the hello */
 export const topicName = (topic: Topic, tag: string): string => tagged(`admb/1/${topic}`, tag)
 
+/** A name that only peers of one network understand. @param networkId if it has one */
+export const inNetwork = (name: string, networkId?: string): string =>
+  networkId === undefined ? name : tagged(name, networkId)
+
 /** A name that only peers with an equal hello understand. @param tag of the hello */
 export const tagged = (name: string, tag: string): string => `${name}/${tag}`

@@ -177,7 +177,7 @@ describe('a network', () => {
     assert.deepEqual([...new Set(heard)], ['same'])
   })
 
-  it('neither gossips nor fetches between peers of different models', async () => {
+  it('does not gossip between peers of different models', async () => {
     const changed = { ...hello, fields: hello.fields.map(([k, v]): [string, string] => [k, k === 'batch' ? '128' : v]) }
     const reordered = { ...hello, fields: hello.fields.toReversed() }
     const one = await peers.start()
@@ -188,15 +188,10 @@ describe('a network', () => {
     }
     const heard: string[] = []
     for (const [name, peer] of Object.entries(others)) {
-      peer.onFetch(async () => Uint8Array.of(1))
       peer.onGossip(() => heard.push(name))
       await one.connect(targetOf(peer), timeout())
     }
     one.publish('head', Uint8Array.of(1))
-    assert.equal((await one.fetch(targetOf(others.same), Uint8Array.of(1), timeout())).length, 1)
-    for (const peer of [others.other, others.newer]) {
-      await assert.rejects(one.fetch(targetOf(peer), Uint8Array.of(1), timeout()), { code: 'ERR_NOT_ADMB_PEER' })
-    }
     await until(() => heard.includes('same'))
     await sleep(1500)
     assert.deepEqual([...new Set(heard)], ['same'])
