@@ -143,11 +143,11 @@ export function numbersOf(tensor: tf.Tensor): Float32Array {
 
 /**
  * The largest difference, relative to the largest number of its gradient. Gradients can vanish, of which only rounding errors remain:
- * relative to at least 0.01, and to a hundredth of the largest number of all gradients.
+ * relative to at least 0.01, and to a tenth of the largest number of all gradients.
  */
 export function difference(actual: readonly Float32Array[], expected: readonly Float32Array[]): number {
   const sizes = expected.map(numbers => numbers.reduce((most, v) => Math.max(most, Math.abs(v)), 0.01))
-  const least = Math.max(...sizes) / 100
+  const least = Math.max(...sizes) / 10
   const worst = actual.map((numbers, i) => {
     const size = Math.max(least, sizes[i])
     return numbers.reduce((most, v, j) => Math.max(most, Math.abs(v - expected[i][j])), 0) / size
