@@ -158,7 +158,7 @@ class Crowd {
     while (this.#tabs.size < TABS) await this.#open()
   }
 
-  /** Closes the tabs whose time has come, opens others, and gives inputs to all. */
+  /** Closes tabs whose lifetime has ended, opens new ones, and sends inputs to all. */
   async churn(): Promise<void> {
     const now = performance.now()
     const dying = [...this.#tabs].filter(({ dies }) => dies < now)
@@ -216,7 +216,7 @@ class Crowd {
 
   #line(): string {
     const count = this.#digits.length / (1 + PIXELS)
-    // 3,571 is prime, so all digits come before one comes again.
+    // 3,571 is prime, so each digit is used once before any is repeated.
     const digit = (this.#next++ * 3571) % count
     return imageRow(this.#digits.subarray(count + digit * PIXELS, count + (digit + 1) * PIXELS), this.#digits[digit])
   }

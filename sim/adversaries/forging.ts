@@ -184,7 +184,7 @@ class VouchingNode extends ForgingNode {
   }
 
   override receive(edge: number, bytes: Uint8Array): void {
-    // A question names no peer. Answers to answers of another such node would never end.
+    // Only questions are answered: otherwise two such nodes would answer each other endlessly.
     if (isVoucher(bytes)) {
       const { id, peer } = decodeVoucher(bytes)
       if (peer === '') this.#vouch(edge, id)

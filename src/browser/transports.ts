@@ -9,7 +9,7 @@ import type { Multiaddr } from '@multiformats/multiaddr'
 import { isWebRtc, isWebSocket, type TransportName } from '../network/addresses.js'
 import type { DirectOptions, DirectTransports, HostServices, ServiceOptions } from '../network/transports.js'
 
-/** Some browsers have no WebRTC, and some of their users switch it off. */
+/** Some browsers lack WebRTC, and users can disable it. */
 const hasWebRtc = 'RTCPeerConnection' in globalThis
 
 export const dialled: readonly TransportName[] = hasWebRtc ? ['ws', 'webrtc'] : ['ws']
@@ -19,7 +19,7 @@ const listen = ['/p2p-circuit', '/p2p-circuit', '/webrtc']
 
 export async function directTransports({ stun }: DirectOptions): Promise<DirectTransports> {
   if (!hasWebRtc) return { transports: [webSockets()], listen: [] }
-  // libp2p's default are the STUN servers of companies, which would learn the address of each tab.
+  // By default libp2p uses public STUN servers, whose operators would learn the address of each tab.
   const rtcConfiguration = { iceServers: stun.map(urls => ({ urls })) }
   return { transports: [webSockets(), webRTC({ rtcConfiguration })], listen, isAnnounced }
 }

@@ -22,7 +22,7 @@ export function inNetworkWithId({ protocol, fields }: Hello, networkId: string |
 }
 
 /**
- * Part of the names of topics and protocols that carry predictors, so that they reach only peers with an equal hello.
+ * Part of the names of gossip topics and catch-ups, so that announcements reach only peers with an equal hello.
  * @returns 16 hexadecimal digits, which do not depend on the order of the fields
  */
 export function helloTag({ protocol, fields }: Hello): string {

@@ -52,12 +52,14 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
   const access = new AccessControl(allow, undefined, options.membership)
   const { privateKey, listen, announce = [], networkKey, networkId, mdns = false, relay = false, dials = [] } = options
+  const hello = inNetworkWithId(options.hello, networkId)
+  const tag = helloTag(hello)
   const host = await createHost({
     privateKey,
     listen,
     announce,
     networkKey,
-    tag: helloTag(inNetworkWithId(options.hello, networkId)),
+    tag,
     mdns,
     relay,
     dials,
@@ -68,7 +70,7 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
     limits,
     log: options.log
   })
-  const network = new Network(host, access, limits, options)
+  const network = new Network(host, access, limits, { ...options, hello }, tag)
   try {
     await host.start()
   } catch (error) {
@@ -108,8 +110,12 @@ export class Network {
   readonly #referredAt = new Map<string, number>()
   #stopping: Promise<void> | undefined
 
-  /** @param host not started; use `createNetwork` */
-  constructor(host: Host, access: AccessControl, limits: Limits, options: NetworkOptions) {
+  /**
+   * @param host not started; use `createNetwork`
+   * @param options whose hello has the network id
+   * @param tag of the hello
+   */
+  constructor(host: Host, access: AccessControl, limits: Limits, options: NetworkOptions, tag: string) {
     this.id = peerIdOf(options.privateKey)
     this.#host = host
     this.#access = access
@@ -119,8 +125,7 @@ export class Network {
     this.#fetchRate = new RateLimiter(limits.fetchesPerSecond, () => performance.now())
     this.#peers = new PeerTable(host, connection => void this.#sendCatchUp(connection))
     this.#dialler = new Dialer(host, this.id, access, limits)
-    this.#hello = inNetworkWithId(options.hello, options.networkId)
-    const tag = helloTag(this.#hello)
+    this.#hello = options.hello
     this.#gossip = new Gossip(host.services.gossip, access, limits.gossipPerSecond, tag)
     this.#fetchProtocol = inNetwork(fetchProtocol, options.networkId)
     this.#catchUpProtocol = tagged(catchUpProtocol, tag)

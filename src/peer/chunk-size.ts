@@ -8,12 +8,12 @@ const MOST_ROWS = 64
 const SHORT_MS = 500
 /** The same if single rows take long. */
 const LONG_MS = 5000
-/** A chunk may take this multiple of the time of a single row. At least three quarters of it then depend on the number of rows. */
+/** A chunk may take this multiple of the time of a single row, so that its fixed cost is at most a quarter of it. */
 const SINGLE_ROWS = 4
 
 export class ChunkSize {
   #rows = 1
-  /** Whether the first chunk is over, in which a network is prepared. */
+  /** Whether the first chunk is over, which includes the initialisation of a network. */
   #isWarm = false
   /** Milliseconds of a chunk of one row: the least so far. */
   #single = Number.POSITIVE_INFINITY

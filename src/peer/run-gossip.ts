@@ -37,7 +37,7 @@ export class RunGossip {
     return Math.max(LEAST_MS, RARE_MS * peers)
   }
 
-  /** The next announcement is due now, because it says something new. */
+  /** The next announcement is due now, because its content has changed. */
   changed(): void {
     this.#sentAt = Number.NEGATIVE_INFINITY
   }

@@ -16,7 +16,7 @@ import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
 
-/** Tables are hashed into so many features, as a power of two, for networks, which have a vector of weights for each. */
+/** `hashBits` of tables for networks: fewer than for linear models, because each feature has a vector of weights. */
 const NETWORK_HASH_BITS = 12
 /** Rows of `synthetic` if no limit is given. The stream is endless. */
 const SYNTHETIC_ROWS = 100_000

@@ -169,7 +169,7 @@ function joined(rows: readonly Int32Array[], width: number): Int32Array {
   return values
 }
 
-/** Whether labels are numbers to predict, which is inferred as for tables if nothing tells it. */
+/** Whether labels are numbers to predict. Inferred as for tables if no option determines it. */
 function predictsNumbers(options: TaskOptions, { rows }: Texts, known: KnownText | undefined): boolean {
   const target = options.target ?? known?.target
   if (target !== undefined) return target === 'number'

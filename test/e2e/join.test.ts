@@ -300,7 +300,7 @@ describe('the join page', function () {
   })
 })
 
-/** Before the page: keeps its WebRTC connections, and the STUN servers that they use. */
+/** Runs before the page's scripts: records its WebRTC connections and their STUN servers. */
 const RECORD_WEBRTC = `globalThis.webRtc = { connections: [], iceServers: [] }
 globalThis.RTCPeerConnection = class extends RTCPeerConnection {
   constructor(options) {

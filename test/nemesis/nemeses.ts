@@ -66,7 +66,10 @@ function lines(change: (random: Random) => object): Nemesis['inflict'] {
   }
 }
 
-/** A hostile peer joins. The log of an honest one names it, and nobody else. @param sign what the log says; undefined: nothing */
+/**
+ * A hostile peer joins, and the log of an honest peer must name it and no other peer.
+ * @param sign text that the log must contain @default no text is expected
+ */
 function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
   return {
     name: adversary,
@@ -90,7 +93,7 @@ function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
       if (sign) await until(`the log names ${id}`, () => cluster.peers.some(({ log }) => log.some(names)))
       clearInterval(feeding)
       await peer.kill()
-      // What it logs is no evidence.
+      // The log of the hostile peer itself is not checked.
       peer.accusations.length = 0
       await cluster.remove(peer)
     }

@@ -1,21 +1,36 @@
 /** Figures that follow from counts of inputs by class and predicted class, and from counts by predicted probability. */
 import { type Figures, MAX_MATRIX } from './figures.js'
 
+/** Figures of one class. */
+export interface ClassFigures {
+  /** Summed weight of its inputs. */
+  readonly inputs: number
+  /** Share of the inputs with this prediction that are of the class. 0 if there are none. */
+  readonly precision: number
+  /** Share of the inputs of the class with this prediction. 0 if there are none. */
+  readonly recall: number
+  /** Harmonic mean of precision and recall, 0 if both are 0. */
+  readonly f1: number
+}
+
 /** Counts of inputs by class and predicted class. */
 export class Confusion {
   readonly #inputs: Float64Array
+  readonly #predicted: Float64Array
   readonly #hits: Float64Array
   /** classes × classes, row by row; undefined above `MAX_MATRIX` classes. */
   readonly #matrix: Float64Array | undefined
 
   constructor(private readonly classes: number) {
     this.#inputs = new Float64Array(classes)
+    this.#predicted = new Float64Array(classes)
     this.#hits = new Float64Array(classes)
     if (classes <= MAX_MATRIX) this.#matrix = new Float64Array(classes * classes)
   }
 
   add(label: number, predicted: number, inputs = 1): void {
     this.#inputs[label] += inputs
+    this.#predicted[predicted] += inputs
     if (label === predicted) this.#hits[label] += inputs
     if (this.#matrix !== undefined) this.#matrix[label * this.classes + predicted] += inputs
   }
@@ -38,6 +53,36 @@ export class Confusion {
       ...(rows === undefined ? {} : { confusion: rows })
     }
   }
+
+  /** In the order of the class numbers. */
+  get byClass(): readonly ClassFigures[] {
+    const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
+    return Array.from(this.#inputs, (inputs, k) => {
+      const [predicted, hits] = [this.#predicted[k], this.#hits[k]]
+      const [precision, recall] = [share(hits, predicted), share(hits, inputs)]
+      return { inputs, precision, recall, f1: share(2 * hits, inputs + predicted) }
+    })
+  }
+
+  /** Mean of F1 over the classes that occur or are predicted; undefined without inputs. */
+  get macroF1(): number | undefined {
+    const occurring = this.byClass.filter((_, k) => this.#inputs[k] + this.#predicted[k] > 0)
+    return occurring.length === 0 ? undefined : sumOf(occurring.map(({ f1 }) => f1)) / occurring.length
+  }
+
+  /** Matthews' correlation of classes and predictions (Gorodkin, 2004). 0 if only one is predicted or occurs. */
+  get matthews(): number {
+    const [inputs, predicted] = [this.#inputs, this.#predicted]
+    const total = sumOf(inputs)
+    const both = sumOf(inputs.map((count, k) => count * predicted[k]))
+    const squares = [inputs, predicted].map(counts => total ** 2 - sumOf(counts.map(count => count * count)))
+    const root = Math.sqrt(squares[0] * squares[1])
+    return root > 0 ? (sumOf(this.#hits) * total - both) / root : 0
+  }
+}
+
+function sumOf(values: ArrayLike<number>): number {
+  return Array.from(values).reduce((total, value) => total + value, 0)
 }
 
 const BINS = 10

@@ -1,4 +1,5 @@
 /** Figures of a predictor over labelled inputs: those of progressive metrics, by class, and correlations. */
+import { type ClassFigures, Confusion } from './confusion.js'
 import { pearson, spearman } from './correlation.js'
 import { type Figures, OUTCOME_ROWS, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
 import { figuresOf } from './progressive.js'
@@ -6,18 +7,6 @@ import { createTally, type Tally } from './tallies.js'
 
 /** Numbers above which correlations are left out. */
 const MOST_NUMBERS = 1_000_000
-
-/** Figures of one class. */
-export interface ClassFigures {
-  /** Summed weight of its inputs. */
-  readonly inputs: number
-  /** Share of the inputs with this prediction that are of the class. 0 if there are none. */
-  readonly precision: number
-  /** Share of the inputs of the class with this prediction. 0 if there are none. */
-  readonly recall: number
-  /** Harmonic mean of precision and recall, 0 if both are 0. */
-  readonly f1: number
-}
 
 /** Figures of an evaluation. Those that a model does not have are absent. */
 export interface EvaluationFigures extends Figures {
@@ -38,7 +27,7 @@ export class Evaluation implements Outcomes {
   readonly entries: Float64Array
   readonly #kind: OutcomeKind
   readonly #tally: Tally
-  readonly #classes: ClassCounts | undefined
+  readonly #classes: Confusion | undefined
   readonly #targets: number[] = []
   readonly #predictions: number[] = []
   #inputs = 0
@@ -48,8 +37,8 @@ export class Evaluation implements Outcomes {
     this.#kind = kind
     this.#tally = createTally(kind)
     this.entries = new Float64Array(OUTCOME_ROWS * widthOf(kind))
-    if (kind.kind === 'two-class') this.#classes = new ClassCounts(2)
-    if (kind.kind === 'classes') this.#classes = new ClassCounts(kind.classes)
+    if (kind.kind === 'two-class') this.#classes = new Confusion(2)
+    if (kind.kind === 'classes') this.#classes = new Confusion(kind.classes)
   }
 
   commit(rows: number, weight = 1): void {
@@ -74,7 +63,8 @@ export class Evaluation implements Outcomes {
   figures(loss: number): EvaluationFigures {
     const weight = this.#inputs + this.#surplus
     const figures = figuresOf(this.#kind, this.#inputs, weight > 0 ? loss / weight : 0, this.#tally)
-    return { ...figures, ...this.#classes?.figures, ...this.#correlations }
+    const { byClass, macroF1, matthews } = this.#classes ?? {}
+    return { ...figures, ...(macroF1 !== undefined && { byClass, macroF1, matthews }), ...this.#correlations }
   }
 
   get #correlations(): Pick<EvaluationFigures, 'pearson' | 'spearman'> {
@@ -83,52 +73,4 @@ export class Evaluation implements Outcomes {
     const [linear, ranked] = [pearson(targets, predictions), spearman(targets, predictions)]
     return linear === undefined || ranked === undefined ? {} : { pearson: linear, spearman: ranked }
   }
-}
-
-/** Counts of inputs by class, by predicted class, and of both together. */
-class ClassCounts {
-  readonly #inputs: Float64Array
-  readonly #predicted: Float64Array
-  readonly #hits: Float64Array
-
-  constructor(classes: number) {
-    this.#inputs = new Float64Array(classes)
-    this.#predicted = new Float64Array(classes)
-    this.#hits = new Float64Array(classes)
-  }
-
-  add(label: number, predicted: number, weight: number): void {
-    this.#inputs[label] += weight
-    this.#predicted[predicted] += weight
-    if (label === predicted) this.#hits[label] += weight
-  }
-
-  get figures(): Pick<EvaluationFigures, 'byClass' | 'macroF1' | 'matthews'> {
-    const [inputs, predicted, hits] = [this.#inputs, this.#predicted, this.#hits]
-    const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
-    const byClass = Array.from(inputs, (count, k) => ({
-      inputs: count,
-      precision: share(hits[k], predicted[k]),
-      recall: share(hits[k], count),
-      f1: share(2 * hits[k], count + predicted[k])
-    }))
-    const occurring = byClass.filter((_, k) => inputs[k] + predicted[k] > 0)
-    if (occurring.length === 0) return {}
-    return {
-      byClass,
-      macroF1: sum(occurring.map(({ f1 }) => f1)) / occurring.length,
-      matthews: matthews(inputs, predicted, hits)
-    }
-  }
-}
-
-function matthews(inputs: Float64Array, predicted: Float64Array, hits: Float64Array): number {
-  const total = sum(inputs)
-  const both = sum(inputs.map((count, k) => count * predicted[k]))
-  const root = Math.sqrt((total ** 2 - sum(inputs.map(n => n * n))) * (total ** 2 - sum(predicted.map(n => n * n))))
-  return root > 0 ? (sum(hits) * total - both) / root : 0
-}
-
-function sum(values: ArrayLike<number>): number {
-  return Array.from(values).reduce((total, value) => total + value, 0)
 }

@@ -1,5 +1,6 @@
 /** Metrics of a learner while it learns, and of predictors. */
-export { type ClassFigures, Evaluation, type EvaluationFigures } from './evaluation.js'
+export type { ClassFigures } from './confusion.js'
+export { Evaluation, type EvaluationFigures } from './evaluation.js'
 export {
   commitClass,
   commitRows,

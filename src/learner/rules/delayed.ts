@@ -15,7 +15,7 @@ export function delayed(rule: UpdateRule): UpdateRule {
     },
     step(previous, sum, count, updates, contributors) {
       const own = previous.state.length - sum.length
-      // Without an update yet, both are the initial parameters.
+      // Before the first update, both are the initial parameters.
       const parameters = (updates === 0 ? previous.parameters : previous.state.slice(own)).map(block => block.slice())
       const next = rule.step({ parameters, state: previous.state.slice(0, own) }, sum, count, updates, contributors)
       return { parameters, state: [...next.state, ...next.parameters] }

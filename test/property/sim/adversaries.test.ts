@@ -92,7 +92,7 @@ describe('hostile nodes', function () {
         assert.equal(checkExactly(trial), undefined)
   })
 
-  it('that vouch for each other do not answer for ever', () => {
+  it('with forged vouchers do not answer each other endlessly', () => {
     const adversaries = { nodes: 3, kind: 'forged-vouchers', place: 'inner' }
     const { violations } = run(adversaries, { nodes: 5, inputs: 100, batch: 8, jumpSigners: 3, wholeSigners: 3 })
     assert.deepEqual(violations, [])
