@@ -1,4 +1,5 @@
 /** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
+import type { Admission } from './admission.js'
 import type { Announcements } from './announcements.js'
 import type { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
@@ -8,9 +9,7 @@ import { decodeFrame } from './decode.js'
 import type { Edge } from './edge.js'
 import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
-import type { Gate } from './gate.js'
 import { checkInfluence } from './influence.js'
-import type { Jumps } from './jumps.js'
 import { gridOf } from './lazy-grid.js'
 import { checkCount } from './limits.js'
 import type { NeighbourSums } from './neighbour-sums.js'
@@ -29,15 +28,12 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly buffers: BufferPool
   readonly current: CurrentPredictor
   readonly outbox: Outbox
-  readonly gate: Gate
-  readonly jumps: Jumps
+  readonly admission: Admission
   readonly authenticity: Authenticity
   readonly sums: NeighbourSums
   readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
-  /** Whether the node may switch to a better predictor that a neighbour has sent. */
-  mayAdopt(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean
-  /** Switches to it. @param headers those of the predictor and its ancestors, newest first */
+  /** Switches to a better predictor that a neighbour has sent. @param headers those of the predictor and its ancestors, newest first */
   adopt(headers: readonly Header[], received: ReceivedPredictor, from: string): void
 }
 
@@ -68,18 +64,17 @@ export class FrameReceiver {
   }
 
   #process(edge: Edge, frame: ReceivedFrame, period: number): void {
-    const { current, outbox, gate, jumps, authenticity, announcements, buffers, maxBatch } = this.#options
+    const { current, outbox, admission, authenticity, announcements, buffers, maxBatch } = this.#options
     if (edge.isWithheld(frame.received))
       throw new FrameError('it takes frames and acknowledges none of them, so nothing is passed on through it')
     if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch)
     const comparison = current.compare(frame.id)
-    const isRefused = gate.hasRejected(frame.id) || jumps.isWaiting(frame.id)
-    const isBetter = outbox.isBetter(frame.id, edge) && !isRefused
+    const isBetter = outbox.isBetter(frame.id, edge) && !admission.hasRefused(frame.id)
     if (isBetter && frame.content) authenticity.check(frame)
     else authenticity.compare(frame.headers[0])
     if (authenticity.isExcluded(edge.peer)) return
     const received = isBetter && frame.content ? current.receive(frame) : undefined
-    const adopted = received && this.#options.mayAdopt(received, frame.headers, edge.peer) ? received : undefined
+    const adopted = received && admission.accepts(received, frame.headers, edge.peer) ? received : undefined
     this.#checkInfluence(comparison === 0 ? current.predictor : adopted?.predictor, frame.sum)
     if (received) edge.isDistrusted = adopted === undefined
     if (received && !adopted) announcements?.refused(edge)

@@ -7,6 +7,7 @@
  */
 import { DivergenceError } from '../base/errors.js'
 import type { Blocks } from '../learner/types.js'
+import { Admission } from './admission.js'
 import { Announcements, isAnnouncement } from './announcements.js'
 import { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
@@ -18,10 +19,9 @@ import { encodeProof, isProof } from './equivocation.js'
 import { ExchangedSums } from './exchanged-sums.js'
 import { FrameReceiver } from './frame-receiver.js'
 import { FrameSender } from './frame-sender.js'
-import { Gate } from './gate.js'
 import { OwnInfluence } from './influence.js'
 import { type JournalRecord, recover } from './journal.js'
-import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
+import type { QuarantinedPredictor } from './jumps.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
 import { FRAME_LIMITS, MAX_BATCH, WAIT_BATCHES } from './limits.js'
@@ -39,7 +39,7 @@ import type { OutgoingFragment } from './streaming-sum.js'
 import { Traffic, type TrafficBytes } from './traffic.js'
 import { Updater } from './updater.js'
 import { BufferPool, type Shapes, shapesOf } from './vectors.js'
-import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
+import { isVoucher } from './vouchers.js'
 
 /** Contributors that are kept without being used. */
 const SPARE_CONTRIBUTORS = 4
@@ -81,10 +81,8 @@ export class AdmbNode {
   readonly #streaming: Streaming
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage
-  readonly #gate: Gate
   readonly #authenticity: Authenticity
-  readonly #vouchers: Vouchers
-  readonly #jumps: Jumps
+  readonly #admission: Admission
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
@@ -117,18 +115,13 @@ export class AdmbNode {
     const contributor: Contributor = { origin: self, incarnation, nonce }
     this.#selfIndex = this.#table.indexOf(contributor)
     this.#buffers = new BufferPool(layout)
-    this.#gate = new Gate(options.gate)
     this.#authenticity = new Authenticity(options.signer, self, this.#table)
-    const holds = (id: PredictorId) => this.#current.holds(id)
-    const { signer } = options
-    this.#vouchers = new Vouchers({ signer, self, edges: this.#edges, holds, isListed: jumps?.isListed })
-    this.#jumps = new Jumps({
-      rule: jumps,
-      self,
-      current: () => this.predictor.id,
-      holds,
-      vouchers: id => this.#vouchers.of(id),
-      isExcluded: peer => this.#authenticity.isExcluded(peer)
+    this.#admission = new Admission({
+      ...options,
+      current: this.#current,
+      edges: this.#edges,
+      authenticity: this.#authenticity,
+      report: effect => this.#effects.push(effect)
     })
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
@@ -167,9 +160,7 @@ export class AdmbNode {
       rule,
       influence,
       maxBatch: most,
-      gate: this.#gate,
-      jumps: this.#jumps,
-      mayAdopt: (received, headers, from) => this.#mayAdopt(received, headers, from),
+      admission: this.#admission,
       adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
     this.#updater = new Updater({ ...parts, rule, averaging, contributor })
@@ -226,12 +217,9 @@ export class AdmbNode {
     return this.#ledger.count + this.#sums.count
   }
 
-  /** The predictor of another node that waits for signers since last; mostly undefined. */
+  /** The predictor of another node that waits for vouchers since last; mostly undefined. */
   get quarantined(): QuarantinedPredictor | undefined {
-    const waiting = [...this.#jumps.waiting].at(-1)
-    if (waiting === undefined) return undefined
-    const { from, received } = waiting
-    return { id: received.predictor.id, from, answers: this.#jumps.answers(waiting), needed: this.#jumps.needed }
+    return this.#admission.quarantined
   }
 
   /** Number of contributors (peers in one of their runs) that this node knows. */
@@ -365,11 +353,12 @@ export class AdmbNode {
     this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
     if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
-    this.#askForVouchers()
+    this.#admission.tick(this.#period)
+    this.#adoptVouched()
     this.#announce()
     const { holdsSums } = this
     for (const edge of this.#edges.values()) {
-      if (edge.peerPredictor === undefined || !this.#isRefused(edge.peerPredictor))
+      if (edge.peerPredictor === undefined || !this.#admission.isRefused(edge.peerPredictor))
         this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
       if (!holdsSums && this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period))
@@ -404,7 +393,7 @@ export class AdmbNode {
     const removed = this.#edges.get(edge)
     if (removed === undefined) return
     this.#edges.delete(edge)
-    this.#vouchers.disconnect(edge)
+    this.#admission.disconnect(edge)
     this.#sums.edgeRemoved(removed)
     this.#outgoingSums.markChanged()
     this.#updateIfFull()
@@ -427,7 +416,7 @@ export class AdmbNode {
     if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
       if (isProof(bytes)) this.#authenticity.receiveProof(bytes, edge.session)
-      else if (isVoucher(bytes)) this.#send(this.#vouchers.receive(edgeNumber, bytes))
+      else if (isVoucher(bytes)) this.#admission.receiveVoucher(edgeNumber, bytes)
       else if (isAnnouncement(bytes)) {
         if (this.#announcements?.receive(edge, bytes)) this.#announce()
       } else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
@@ -456,7 +445,7 @@ export class AdmbNode {
       this.#authenticity.check({ id: predictor.id, headers: lineage, attestation })
       this.#exclude()
     }
-    if (isRestored || this.#mayAdopt(received, lineage, from)) {
+    if (isRestored || this.#admission.accepts(received, lineage, from)) {
       this.#adopt(lineage, received, from)
       this.#updateIfFull()
     }
@@ -464,11 +453,7 @@ export class AdmbNode {
 
   /** Whether the predictor with this id is better than the current one. */
   isBetter(id: PredictorId): boolean {
-    return this.#current.compare(id) > 0 && !this.#isRefused(id)
-  }
-
-  #isRefused(id: PredictorId): boolean {
-    return this.#gate.hasRejected(id) || this.#authenticity.isExcluded(id.origin) || this.#jumps.isWaiting(id)
+    return this.#current.compare(id) > 0 && !this.#admission.isRefused(id)
   }
 
   /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
@@ -563,47 +548,8 @@ export class AdmbNode {
     this.#effects.push({ kind: 'refused', edge, reason: `${peer} has signed different headers with one name` })
   }
 
-  /** Asks the gate about whole predictors, and then the rule for jumps. */
-  #mayAdopt(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
-    const { predictor, parent, attestation } = received
-    const { id } = predictor
-    if (this.#authenticity.isExcluded(id.origin) || this.#authenticity.isExcluded(attestation?.signer ?? ''))
-      return false
-    if (parent !== undefined) return true
-    if (!this.#gate.accepts(predictor, this.predictor)) {
-      this.#effects.push({ kind: 'rejected', predictor, from })
-      return false
-    }
-    if (this.#jumps.accepts(received, headers)) return true
-    this.#quarantine(this.#jumps.wait(received, headers, from))
-    return false
-  }
-
-  #quarantine(waiting: Quarantined | undefined): void {
-    if (waiting === undefined) return
-    const { predictor } = waiting.received
-    const { from } = waiting
-    const answers = this.#jumps.answers(waiting)
-    this.#effects.push({ kind: 'quarantined', id: predictor.id, from, answers, needed: this.#jumps.needed })
-    waiting.backoff.start(this.#period, 0)
-    this.#send(this.#vouchers.ask(predictor.id))
-  }
-
-  /** Repeats questions, which may be lost, and which others may be able to answer later. */
-  #askForVouchers(): void {
-    this.#vouchers.tick(this.#period)
-    for (const { received, backoff } of this.#jumps.waiting) {
-      if (!backoff.due(this.#period)) continue
-      backoff.advance(this.#period)
-      this.#send(this.#vouchers.ask(received.predictor.id))
-    }
-    this.#adoptVouched()
-  }
-
-  /** Adopts predictors for which enough peers answer by now. */
   #adoptVouched(): void {
-    for (const { received, headers, from } of this.#jumps.take(id => this.#current.compare(id) > 0)) {
-      if (this.#current.compare(received.predictor.id) <= 0 || !this.#mayAdopt(received, headers, from)) continue
+    for (const { received, headers, from } of this.#admission.takeVouched()) {
       this.#adopt(headers, received, from)
       for (const edge of this.#edges.values()) {
         if (edge.peer !== from) continue
@@ -615,17 +561,13 @@ export class AdmbNode {
     }
   }
 
-  #send(messages: readonly OutgoingVoucher[]): void {
-    for (const message of messages) this.#effects.push({ kind: 'announced', ...message })
-  }
-
   /** Removes contributors to which neither edges nor headers nor own segments refer. */
   #collectContributors(): void {
     if (this.#table.size <= this.#maxContributors) return
     const live = new Set([this.#selfIndex])
     this.#ledger.mark(live)
     this.#current.mark(live)
-    this.#jumps.mark(live)
+    this.#admission.mark(live)
     this.#sums.mark(live)
     this.#table.retain(live)
     this.#sums.contributorsRemoved()

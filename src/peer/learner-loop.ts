@@ -3,26 +3,17 @@
  * requests between them. It never waits for the network: a frame is sent when an edge can take one, and encoded only then, from
  * the newest state.
  */
-import {
-  AdmbNode,
-  type Effect,
-  FrameError,
-  type Predictor,
-  type PredictorId,
-  startingPredictor
-} from '../admb/index.js'
-import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
-import { createHeaderSigner } from '../network/header-signer.js'
+import { type AdmbNode, type Effect, FrameError, type PredictorId } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
-import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
+import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'
-import { gaussian } from './gaussian.js'
 import { InputLog, restored } from './input-log.js'
-import { describeQuarantined, jumpRule } from './jumps.js'
+import { describeQuarantined } from './jumps.js'
 import { LateLabels } from './late-labels.js'
+import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
 import { PrivacyBudget } from './privacy-budget.js'
@@ -38,8 +29,6 @@ const SLICE_MS = 4
 const STATUS_MS = 250
 /** The same while nothing is learned. */
 const IDLE_STATUS_MS = 1000
-/** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
-const FRAGMENT_BYTES = 1 << 20
 
 export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
 
@@ -72,44 +61,15 @@ export class LearnerLoop {
    * @param now a monotonic clock in milliseconds
    * @throws OptionError, FrameError if options, spec and saved state do not go together
    */
-  constructor(init: LearnerInit, { learner, recipe, influence }: LearningParts, post: Post, now: () => number) {
+  constructor(init: LearnerInit, parts: LearningParts, post: Post, now: () => number) {
     this.#init = init
     this.#post = post
     this.#now = now
-    const { self, incarnation, nonce, carry } = init
-    const budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
-    this.#budget = budget
-    const normal = gaussian()
-    const initial = startingPredictor(learner.initial(), recipe)
-    const { layout } = learner
-    const batch = adaptiveBatch(init.spec) ?? init.spec.batch
-    const carries = growingNames(init.spec) && {
-      carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
-    }
-    // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
-    // The decisions of the gate would tell of private inputs.
-    const hasGate = !init.spec.network && !growingNames(init.spec) && budget === undefined
-    const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
-    const fragmentBytes = FRAGMENT_BYTES
-    const options = {
-      ...recipe,
-      signer: init.signing && createHeaderSigner(init.signing),
-      jumps: init.jumps && jumpRule(init.jumps, self),
-      self,
-      incarnation,
-      nonce,
-      layout,
-      initial,
-      batch,
-      influence,
-      carry,
-      fragmentBytes,
-      isOrdered: true,
-      marksElements: learner.outputs !== undefined,
-      noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
-      gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current))
-    }
-    this.#node = new AdmbNode({ ...options, ...carries, journal: init.journal !== undefined })
+    const { learner, recipe } = parts
+    const { self, incarnation } = init
+    this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
+    const { node, gate } = createNode(init, parts, this.#budget)
+    this.#node = node
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])

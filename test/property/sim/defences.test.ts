@@ -44,9 +44,9 @@ describeMutants('defences', [
     without: 'a gate that is obeyed',
     changes: [
       {
-        file: 'src/admb/node.js',
-        from: "this.#effects.push({ kind: 'rejected', predictor, from }); return false;",
-        to: "this.#effects.push({ kind: 'rejected', predictor, from }); return true;"
+        file: 'src/admb/admission.js',
+        from: "report({ kind: 'rejected', predictor, from }); return false;",
+        to: "report({ kind: 'rejected', predictor, from }); return true;"
       }
     ],
     breaks: ['gate'],

@@ -1,0 +1,50 @@
+/** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
+import { AdmbNode, type Predictor, startingPredictor } from '../admb/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
+import { createHeaderSigner } from '../network/header-signer.js'
+import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
+import { gaussian } from './gaussian.js'
+import { jumpRule } from './jumps.js'
+import type { PrivacyBudget } from './privacy-budget.js'
+import type { LearnerInit } from './thread-messages.js'
+
+/** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
+const FRAGMENT_BYTES = 1 << 20
+
+/** @throws RangeError, OptionError if options do not go together */
+export function createNode(
+  init: LearnerInit,
+  { learner, recipe, influence }: LearningParts,
+  budget: PrivacyBudget | undefined
+): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
+  const { spec, self, incarnation, nonce, carry } = init
+  const grows = growingNames(spec) !== undefined
+  // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
+  // The decisions of the gate would tell of private inputs.
+  const hasGate = !spec.network && !grows && budget === undefined
+  const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
+  const normal = gaussian()
+  const node = new AdmbNode({
+    ...recipe,
+    self,
+    incarnation,
+    nonce,
+    layout: learner.layout,
+    initial: startingPredictor(learner.initial(), recipe),
+    batch: adaptiveBatch(spec) ?? spec.batch,
+    influence,
+    carry,
+    signer: init.signing && createHeaderSigner(init.signing),
+    jumps: init.jumps && jumpRule(init.jumps, self),
+    fragmentBytes: FRAGMENT_BYTES,
+    isOrdered: true,
+    marksElements: learner.outputs !== undefined,
+    journal: init.journal !== undefined,
+    noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
+    gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
+    ...(grows && {
+      carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
+    })
+  })
+  return { node, gate }
+}
