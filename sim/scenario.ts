@@ -102,6 +102,11 @@ const schema = z.strictObject({
     .int()
     .min(0)
     .default(1 << 20),
+  /** ADMB keeps at most this many bytes of integer sums, but at least two sums, for a neighbour as bases of differences. */
+  keptBytes: z
+    .int()
+    .min(0)
+    .default(1 << 24),
   /** Periods between two checkpoints of an ADMB node. */
   checkpoint: count.default(8),
   /** Virtual milliseconds until a checkpoint is on the disk. */

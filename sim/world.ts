@@ -16,6 +16,8 @@ export interface AlgorithmOptions {
   readonly pushBytes: number
   /** Bytes of vectors above which a frame is split into fragments. */
   readonly fragmentBytes: number
+  /** Bytes of the integer sums that are kept for a neighbour as bases of differences. */
+  readonly keptBytes: number
   /** Periods between two checkpoints of a node. */
   readonly checkpoint: number
   /** Virtual milliseconds until a checkpoint is on the disk. */

@@ -111,6 +111,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       journal: scenario.journal,
       pushBytes: scenario.pushBytes,
       fragmentBytes: scenario.fragmentBytes,
+      keptBytes: scenario.keptBytes,
       isOrdered: world.isOrdered,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length),

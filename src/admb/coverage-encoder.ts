@@ -178,6 +178,13 @@ export class SequenceWindow<T> {
     return 0
   }
 
+  /** Number of values with a higher sequence number. */
+  countAfter(sequence: number): number {
+    let count = 0
+    while (count < this.#sequences.length && this.#sequences[this.#sequences.length - 1 - count] > sequence) count++
+    return count
+  }
+
   values(): readonly T[] {
     return this.#items
   }

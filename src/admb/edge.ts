@@ -3,6 +3,7 @@
  * holds, and the newest sum received from it. All of it ends with the session.
  */
 import type { Blocks } from '../learner/types.js'
+import { Backoff } from './backoff.js'
 import type { Coverage } from './coverage.js'
 import { CoverageDecoder } from './coverage-decoder.js'
 import { CoverageEncoder } from './coverage-encoder.js'
@@ -45,29 +46,6 @@ interface Push {
  * way when the neighbour took this node's frame.
  */
 const MAX_IGNORING = 4
-const MIN_WAIT = 4
-const MAX_WAIT = 64
-
-/** Exponential backoff for retries, in periods. The first wait is a little longer than a round trip, each further one doubles. */
-export class Backoff {
-  #since = 0
-  #wait = MIN_WAIT
-
-  /** @param roundTrip measured round-trip time in periods */
-  start(period: number, roundTrip: number): void {
-    this.#since = period
-    this.#wait = MIN_WAIT + 2 * roundTrip
-  }
-
-  due(period: number): boolean {
-    return period - this.#since >= this.#wait
-  }
-
-  advance(period: number): void {
-    this.#since = period
-    this.#wait = Math.max(this.#wait, Math.min(MAX_WAIT, this.#wait * 2))
-  }
-}
 
 export class Edge {
   readonly session: number

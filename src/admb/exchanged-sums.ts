@@ -8,6 +8,7 @@ import type { Blocks } from '../learner/types.js'
 import { FrameError, integerBlock } from './bytes.js'
 import { SequenceWindow } from './coverage-encoder.js'
 import type { Chain, ReceivedFrame, ReceivedSum } from './frame.js'
+import type { AdmbOptions } from './options.js'
 import type { PredictorId } from './predictor-id.js'
 import { sameId } from './predictor-id.js'
 import { createStep, expand, type Step, stepOf } from './step.js'
@@ -15,7 +16,7 @@ import { byteLength, recycle, type Shapes } from './vectors.js'
 
 /** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
 const PAST_EXCHANGES = 3
-/** Maximum bytes of the sums of one predictor that are kept in each direction, as float32 numbers, and bounds of their number. */
+/** Default of `AdmbOptions.keptBytes`, and bounds of the number of sums. */
 const KEPT_BYTES = 1 << 24
 const LEAST_KEPT = 2
 const MOST_KEPT = 64
@@ -40,15 +41,21 @@ export class ExchangedSums {
   readonly #kept: number
   /** Of the current predictor first. */
   #exchanges: Exchange[] = []
+  /** Sequence number of the last frame that the neighbour is known to have received. */
+  #received = 0
 
   /**
    * @param id the current predictor
-   * @param isOrdered whether frames arrive in the order in which they were sent and are not lost
+   * @param options see `AdmbOptions`
    */
-  constructor(shapes: Shapes, id: PredictorId, isOrdered: boolean) {
+  constructor(
+    shapes: Shapes,
+    id: PredictorId,
+    { isOrdered = false, keptBytes = KEPT_BYTES }: Pick<AdmbOptions, 'isOrdered' | 'keptBytes'>
+  ) {
     this.#shapes = shapes
     this.#isOrdered = isOrdered
-    this.#kept = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_BYTES / byteLength(shapes.parameters))))
+    this.#kept = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(keptBytes / byteLength(shapes.parameters))))
     this.switchPredictor(id)
   }
 
@@ -72,14 +79,23 @@ export class ExchangedSums {
     return this.#exchanges[0].id
   }
 
+  /**
+   * Whether a further sum must wait until the neighbour has received an earlier one. Sums on their way would displace the one that
+   * steps of the neighbour refer to.
+   */
+  get isFull(): boolean {
+    return this.#isOrdered && this.#exchanges[0].sent.countAfter(this.#received) >= this.#kept - 1
+  }
+
   /** A sum sent at the current predictor; undefined if it is not kept. */
   sent(sequence: number): PackedBlocks | undefined {
     return this.#exchanges[0].sent.get(sequence)
   }
 
-  /** Sequence number of the sum from which the next one is sent as a difference, 0 for none. */
+  /** Sequence number of the sum from which the next one is sent as a difference, 0 for none. It is kept. */
   get base(): number {
-    return this.#exchanges[0].base
+    const [{ base, sent }] = this.#exchanges
+    return sent.get(base) === undefined ? 0 : base
   }
 
   /** The sum is on its way to the neighbour, after all earlier ones. */
@@ -96,8 +112,10 @@ export class ExchangedSums {
    */
   acknowledge(held: number, received: number): void {
     const [current] = this.#exchanges
+    this.#received = received
     // A sum that has arrived and is not held, because the neighbour had another predictor, cannot be referred to.
-    const isLost = current.sent.newest(received) !== held
+    const newest = current.sent.newest(received)
+    const isLost = newest > 0 && newest !== held
     if (isLost || !this.#isOrdered) current.base = held
     current.sent.evictBefore(held)
   }

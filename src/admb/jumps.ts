@@ -4,8 +4,8 @@
  * waits until enough peers answer for it: as makers of signed headers in its lineage, or with a voucher that they hold it.
  */
 
+import { Backoff } from './backoff.js'
 import type { ReceivedPredictor } from './current-predictor.js'
-import { Backoff } from './edge.js'
 import type { Header } from './predictor.js'
 import { idKey, type PredictorId, sameId } from './predictor-id.js'
 import type { Attestation } from './signatures.js'

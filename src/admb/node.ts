@@ -361,8 +361,8 @@ export class AdmbNode {
       if (edge.peerPredictor === undefined || !this.#admission.isRefused(edge.peerPredictor))
         this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
-      if (!holdsSums && this.#outbox.willBeInSync(edge) && this.#outgoingSums.isDue(edge, this.#period))
-        edge.sumDue = true
+      if (holdsSums || edge.exchanged?.isFull || !this.#outbox.willBeInSync(edge)) continue
+      if (this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
     }
   }
 
@@ -375,11 +375,10 @@ export class AdmbNode {
     }
     for (const proof of this.#authenticity.proofs)
       this.#effects.push({ kind: 'announced', edge, bytes: encodeProof(session, proof) })
-    const { isOrdered = false } = this.#options
     const created = new Edge(
       session,
       peer,
-      this.#shapes.isLattice ? new ExchangedSums(this.#shapes, this.predictor.id, isOrdered) : undefined
+      this.#shapes.isLattice ? new ExchangedSums(this.#shapes, this.predictor.id, this.#options) : undefined
     )
     created.announceBackoff.start(this.#period, 0)
     this.#edges.set(edge, created)

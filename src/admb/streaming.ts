@@ -47,7 +47,7 @@ export class Streaming {
       if (edge === undefined || edge.outgoingTransfer || edge.replyDue || edge.urgent || !outbox.isInSync(edge))
         continue
       if (isStep) sum.addDestination(number, edge, sums.selected())
-      else if (isDue || edge.sumDue) sum.addDestination(number, edge, sums.selected(edge))
+      else if ((isDue || edge.sumDue) && !edge.exchanged?.isFull) sum.addDestination(number, edge, sums.selected(edge))
     }
     if (!sum.isEmpty) this.#sum = sum
   }

@@ -37,6 +37,7 @@ const layer = fc.record({
   again: fc.integer({ min: 0, max: 20 })
 })
 const chains = fc.array(layer, { minLength: 1, maxLength: 7 })
+const memories = fc.integer({ min: 40, max: 256 })
 
 function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
   return chain.map(({ weightBytes, outputBytes, activationBytes, forwardMs, again }, l) => ({
@@ -63,44 +64,9 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
 describe('the planner', () => {
   it('saves the activations and weights that save the most time, as exhaustive search does', () => {
     fc.assert(
-      fc.property(chains, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
-        const layers = profiles(chain)
-        const fixed = { schedule: 'l2l', microbatch: 2, stash: 'host' } as const
-        const task = {
-          profile: { bytesPerMs: 1, layers, head },
-          inputBytes: 4,
-          batch: 4,
-          deviceMemory,
-          precision,
-          fixed
-        }
-        const found = makePlan(task)
-        const live = layers.map((_, l) => liveAt(layers, l))
-        let best = Number.NEGATIVE_INFINITY
-        // All combinations of saved activations and resident weights of the layers below the last.
-        for (let ways = 0; ways < 4 ** (layers.length - 1); ways++) {
-          let kept = 0
-          let saved = 0
-          let fits = true
-          for (const [l, { activationBytes, weightBytes, vjpMs, savedVjpMs }] of layers.entries()) {
-            const way = (ways >> (2 * l)) & 3
-            if (way & 1) {
-              kept += 4 * activationBytes
-              saved += 4 * (vjpMs - savedVjpMs)
-            }
-            fits &&= kept + live[l] <= deviceMemory
-            if (way & 2) {
-              kept += weightBytes
-              saved += weightBytes
-            }
-          }
-          if (fits) best = Math.max(best, saved)
-        }
-        if ('tooLarge' in found) return equal(best, Number.NEGATIVE_INFINITY)
-        const stepMs = plainMs(layers) - best
-        ok(Math.abs(found.stepMs - stepMs) < 1e-6, `${found.stepMs}, best is ${stepMs}`)
-        ok(found.deviceBytes <= deviceMemory)
-      }),
+      fc.property(chains, memories, (chain, deviceMemory) =>
+        isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2, stash: 'host' }, [activations, weights])
+      ),
       { numRuns: 300 }
     )
   })
@@ -108,33 +74,9 @@ describe('the planner', () => {
   it('also chooses the outputs that stay on the device, as exhaustive search does', () => {
     const short = fc.array(layer, { minLength: 1, maxLength: 5 })
     fc.assert(
-      fc.property(short, fc.integer({ min: 40, max: 256 }), (chain, deviceMemory) => {
-        const layers = profiles(chain)
-        const fixed = { schedule: 'l2l', microbatch: 2 } as const
-        const profile = { bytesPerMs: 1, layers, head }
-        const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, precision, fixed })
-        const live = layers.map((_, l) => liveAt(layers, l))
-        let best = Number.NEGATIVE_INFINITY
-        // All combinations of saved activations, resident weights and outputs on the device.
-        for (let ways = 0; ways < 8 ** (layers.length - 1); ways++) {
-          let kept = 0
-          let saved = 0
-          let fits = true
-          for (const [l, { activationBytes, weightBytes, outputBytes, vjpMs, savedVjpMs }] of layers.entries()) {
-            const way = (ways >> (3 * l)) & 7
-            kept += (way & 1 ? 4 * activationBytes : 0) + (way & 4 ? 4 * outputBytes : 0)
-            saved += (way & 1 ? 4 * (vjpMs - savedVjpMs) : 0) + (way & 4 ? 5 * 4 * outputBytes : 0)
-            fits &&= kept + live[l] <= deviceMemory
-            kept += way & 2 ? weightBytes : 0
-            saved += way & 2 ? weightBytes : 0
-          }
-          if (fits) best = Math.max(best, saved)
-        }
-        if ('tooLarge' in found) return equal(best, Number.NEGATIVE_INFINITY)
-        const stepMs = plainMs(layers) - best
-        ok(Math.abs(found.stepMs - stepMs) < 1e-6, `${found.stepMs}, best is ${stepMs}`)
-        ok(found.deviceBytes <= deviceMemory)
-      }),
+      fc.property(short, memories, (chain, deviceMemory) =>
+        isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2 }, [activations, outputs, weights])
+      ),
       { numRuns: 100 }
     )
   })
@@ -158,6 +100,69 @@ describe('the planner', () => {
     )
   })
 })
+
+/** What can stay on the device between the passes over a layer, with what that saves in a step of four samples. */
+interface Keeping {
+  readonly bytes: number
+  readonly saves: number
+  /** Whether the bytes that are live while the layer runs include it. */
+  readonly isLive?: boolean
+}
+
+const activations = ({ activationBytes, vjpMs, savedVjpMs }: LayerProfile): Keeping => ({
+  bytes: 4 * activationBytes,
+  saves: 4 * (vjpMs - savedVjpMs)
+})
+const outputs = ({ outputBytes }: LayerProfile): Keeping => ({ bytes: 4 * outputBytes, saves: 5 * 4 * outputBytes })
+const weights = ({ weightBytes }: LayerProfile): Keeping => ({ bytes: weightBytes, saves: weightBytes, isLive: true })
+
+/** What each subset keeps: bytes besides those that are live, and those of them. */
+function subsets(keepings: readonly Keeping[]): { bytes: number; liveBytes: number; saves: number }[] {
+  return Array.from({ length: 2 ** keepings.length }, (_, chosen) => {
+    const subset = { bytes: 0, liveBytes: 0, saves: 0 }
+    for (const [k, { bytes, saves, isLive }] of keepings.entries()) {
+      if (((chosen >> k) & 1) === 0) continue
+      subset[isLive ? 'liveBytes' : 'bytes'] += bytes
+      subset.saves += saves
+    }
+    return subset
+  })
+}
+
+/** Compares the plan with all combinations of `choices` for the layers below the last. */
+function isBest(
+  chain: Parameters<typeof profiles>[0],
+  deviceMemory: number,
+  fixed: Parameters<typeof makePlan>[0]['fixed'],
+  choices: readonly ((layer: LayerProfile) => Keeping)[]
+): void {
+  const layers = profiles(chain)
+  const profile = { bytesPerMs: 1, layers, head }
+  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, precision, fixed })
+  const live = layers.map((_, l) => liveAt(layers, l))
+  let best = Number.NEGATIVE_INFINITY
+  const options = layers.map(layer => subsets(choices.map(choice => choice(layer))))
+  const ways = 2 ** choices.length
+  for (let way = 0; way < ways ** (layers.length - 1); way++) {
+    let kept = 0
+    let saved = 0
+    let fits = true
+    for (const [l, ofLayer] of options.entries()) {
+      const { bytes, liveBytes, saves } = ofLayer[Math.floor(way / ways ** l) % ways]
+      fits &&= kept + bytes + live[l] <= deviceMemory
+      kept += bytes + liveBytes
+      saved += saves
+    }
+    if (fits) best = Math.max(best, saved)
+  }
+  if ('tooLarge' in found) {
+    equal(best, Number.NEGATIVE_INFINITY)
+    return
+  }
+  const stepMs = plainMs(layers) - best
+  ok(Math.abs(found.stepMs - stepMs) < 1e-6, `${found.stepMs}, best is ${stepMs}`)
+  ok(found.deviceBytes <= deviceMemory)
+}
 
 /**
  * Time of a step of four samples in which only the last layer saves activations, at one byte per millisecond, with the

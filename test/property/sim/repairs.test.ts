@@ -181,6 +181,26 @@ describeMutants('extensions of ADMB', [
     breaks: ['acceptance', 'identity']
   },
   {
+    without: 'the check that the base of a difference is kept (a sum is added to one that it contains)',
+    changes: [
+      {
+        file: 'src/admb/exchanged-sums.js',
+        from: 'return sent.get(base) === undefined ? 0 : base;',
+        to: 'return base;'
+      }
+    ],
+    breaks: ['size', 'acceptance', 'purity'],
+    scenario: { sums: 'lattice', keptBytes: 0 }
+  },
+  {
+    without: 'the wait for sums on their way (they displace the one to which a step refers)',
+    changes: [
+      { file: 'src/admb/exchanged-sums.js', from: 'return this.#isOrdered && this', to: 'return false && this' }
+    ],
+    breaks: ['economy'],
+    scenario: { sums: 'lattice', keptBytes: 0 }
+  },
+  {
     without: 'the residual (what rounding takes from a gradient is lost)',
     changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = rest;', to: 'residual[i] = 0;' }],
     breaks: ['books']
