@@ -6,12 +6,14 @@ import type { CheckedNode, Invariant } from './invariant.js'
 
 /** More frames than a correct node can send before it acknowledges what it has taken. */
 const MAX_IGNORING = 6
-/** Bytes before the numbers of a frame's head, and how many of these precede the acknowledgement. */
+/** Bytes before the numbers of a frame's head. */
 const PREFIX = 2
-const BEFORE_RECEIVED = 2
 
 interface Taken {
+  /** Sequence number of the last of its frames that the neighbour has taken. */
   sequence: number
+  /** Sequence number of the neighbour's last frame: others have arrived twice or late, and nodes ignore them. */
+  last: number
   /** Frames in a row that have acknowledged less. */
   ignoring: number
 }
@@ -24,7 +26,7 @@ export class Withholding implements Invariant {
   }
 
   connected(checked: CheckedNode, edge: number): void {
-    this.#edges.get(checked)?.set(edge, { sequence: 0, ignoring: 0 })
+    this.#edges.get(checked)?.set(edge, { sequence: 0, last: 0, ignoring: 0 })
   }
 
   framesTaken(checked: CheckedNode, edge: number, sequence: number): void {
@@ -41,7 +43,10 @@ export class Withholding implements Invariant {
     if (taken === undefined || isFragment(frame) || isAnnouncement(frame) || isVoucher(frame)) return
     const input = new Reader(frame)
     for (let i = 0; i < PREFIX; i++) input.byte()
-    for (let i = 0; i < BEFORE_RECEIVED; i++) input.uint()
+    input.uint()
+    const sequence = input.uint()
+    if (sequence <= taken.last) return
+    taken.last = sequence
     taken.ignoring = input.uint() >= taken.sequence ? 0 : taken.ignoring + 1
     if (taken.ignoring > MAX_IGNORING)
       throw new Violation(

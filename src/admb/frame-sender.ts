@@ -63,12 +63,12 @@ export class FrameSender {
   }
 
   /** Queues the frames that complete sums whose fragments have been sent. */
-  finishStreaming({ isStep, destinations }: StreamingSum, period: number): void {
-    for (const { edge, transfer } of destinations) {
-      if (!isStep) edge.sumDue = true
+  finishStreaming(sum: StreamingSum, period: number): void {
+    for (const destination of sum.destinations) {
+      const { edge, transfer } = destination
+      if (!sum.isStep) edge.sumDue = true
       const frame = this.#compose(edge, period)
-      const matchesStreamed = isStep ? isSingleStep(frame) : frame.sum && !frame.content
-      const bytes = this.#encode(edge, frame, matchesStreamed ? transfer : undefined)
+      const bytes = this.#encode(edge, frame, sum.isIn(frame, destination) ? transfer : undefined)
       if (bytes !== undefined) edge.outgoingTransfer = new Transfer(edge.session, transfer, [], bytes)
     }
   }
@@ -126,8 +126,4 @@ function maximumContributors(headers: readonly Header[]): number {
   let size = 0
   for (const { coverage } of headers) size += coverage.contributors.length
   return Math.min(size, FRAME_LIMITS.contributors) + headers.length + 1 + FRAME_LIMITS.contributors
-}
-
-function isSingleStep({ content }: SentFrame): boolean {
-  return content?.kind === 'steps' && content.steps.length === 1
 }

@@ -9,6 +9,7 @@ import { integerBlock } from './bytes.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import { blocksAt, type PackedBlocks } from './exchanged-sums.js'
 import { encodeFragment, VECTORS } from './fragments.js'
+import type { SentFrame } from './frame.js'
 import type { Ledger } from './ledger.js'
 import type { Traffic } from './traffic.js'
 
@@ -24,8 +25,15 @@ interface Destination {
   readonly transfer: number
   /** Sums of other neighbours that are added to this node's own. */
   readonly neighbourSums: readonly NeighbourSum[]
-  /** With integer sums, vectors from which the difference is sent; undefined for float32 sums. */
-  readonly references: readonly PackedBlocks[] | undefined
+  /** From what the difference is sent; undefined for float32 sums. */
+  readonly base: Base | undefined
+}
+
+/** The sums that are subtracted, and their sequence numbers, 0 for none: of a sum, only `own` is used. */
+interface Base {
+  readonly own: number
+  readonly theirs: number
+  readonly sums: readonly PackedBlocks[]
 }
 
 export class StreamingSum {
@@ -66,16 +74,16 @@ export class StreamingSum {
       edge,
       transfer: edge.nextTransfer(),
       neighbourSums,
-      references: this.#references(edge)
+      base: this.#base(edge)
     })
   }
 
-  /** The vectors to which the frame will refer: no event comes in between. */
-  #references({ exchanged, encoder }: Edge): readonly PackedBlocks[] | undefined {
+  #base({ exchanged, encoder }: Edge): Base | undefined {
     if (exchanged === undefined) return undefined
-    if (this.isStep) return exchanged.references(exchanged.current).sums
-    const base = exchanged.sent(encoder.base(exchanged.base).sequence)
-    return base ? [base] : []
+    if (this.isStep) return exchanged.references(exchanged.current)
+    const own = encoder.base(exchanged.base).sequence
+    const sum = exchanged.sent(own)
+    return { own, theirs: 0, sums: sum ? [sum] : [] }
   }
 
   /** A block of the accumulator is final. A sum with a non-finite block is cancelled. */
@@ -85,16 +93,16 @@ export class StreamingSum {
     const total = new Float32Array(own.length)
     const fragments: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum
-    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums, references }) => {
+    this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums, base }) => {
       total.set(own)
       // In the order of `addUp` in neighbour-sums.ts, for identical bits.
       for (const { sum } of neighbourSums) for (let i = 0; i < total.length; i++) total[i] += sum[block][i]
-      if (!(references ? areIntegers([total]) : isFiniteBlock(total))) {
+      if (!(base ? areIntegers([total]) : isFiniteBlock(total))) {
         cancelTransfer(edge)
         return false
       }
       this.#startedEdges.add(edge)
-      const source = references ? integerBlock(total, blocksAt(references, block)) : total
+      const source = base ? integerBlock(total, blocksAt(base.sums, block)) : total
       const bytes = encodeFragment(edge.session, transfer, { vector, first: block, blocks: [source] }, this.#traffic)
       fragments.push({ edge: number, bytes })
       return true
@@ -105,6 +113,13 @@ export class StreamingSum {
   /** Whether all blocks were sent and the sum has not changed since. */
   isComplete(count: number, version: number): boolean {
     return this.#readyBlocks.size === this.#blockCount && count === this.count && version === this.#version
+  }
+
+  /** Whether a frame for the destination carries what was streamed: a step can take fewer bytes than its difference. */
+  isIn({ content, sum }: SentFrame, { base }: Destination): boolean {
+    const { own = 0, theirs = 0 } = base ?? {}
+    if (!this.isStep) return content === undefined && sum !== undefined && (base === undefined || sum.base === own)
+    return content?.kind === 'steps' && content.steps.length === 1 && content.own === own && content.theirs === theirs
   }
 
   get destinations(): readonly Destination[] {

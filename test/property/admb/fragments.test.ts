@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { formatId, isFragment } from '../../../src/admb/index.js'
+import { AdmbNode, formatId, isFragment } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
-import { addToyGradient } from '../../support/toy.js'
+import { addToyGradient, exchange, latticeToy, toyLayout, toyStart } from '../../support/toy.js'
 
 const state = ({ hosts }: World) =>
   hosts.map(({ node }) => [formatId(node.predictor.id), node.predictor.id.digest, node.gradients, node.ownGradients])
@@ -86,6 +86,33 @@ describe('fragmented frames', () => {
       if (fills) assert.notEqual(formatId(b.predictor.id), before)
       else assert.equal(b.gradients, 3)
     }
+  })
+
+  it('replace streamed ones if the step takes fewer bytes than its difference from the sums before', () => {
+    const layout = toyLayout(64)
+    const initial = toyStart(64, latticeToy)
+    const options = { ...latticeToy, layout, initial, incarnation: 1, batch: 2, fragmentBytes: 0, isOrdered: true }
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 20, maxLength: 60 }), gradient => {
+        const [a, b] = ['a', 'b'].map(self => new AdmbNode({ ...options, self }))
+        a.connect(1, 1, 'b')
+        b.connect(1, 1, 'a')
+        exchange(a, b)
+        // The gradients cancel each other out.
+        for (const sign of [1, -1]) {
+          a.startStreaming(1, [1], true)
+          for (const [i, value] of gradient.entries()) a.accumulator[0][i] += sign * value
+          for (const { bytes } of [2, 1, 0].flatMap(block => a.blockReady(block))) b.receive(1, bytes)
+          a.added(1)
+          exchange(a, b)
+        }
+        assert.deepEqual(
+          b.takeEffects().map(({ kind }) => kind),
+          ['adopted']
+        )
+        assert.deepEqual(b.predictor.id, a.predictor.id)
+      })
+    )
   })
 
   it('have no effect if a fragment is lost, and the predictor arrives nevertheless', () => {
