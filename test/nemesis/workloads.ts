@@ -30,7 +30,8 @@ export const workloads: readonly Workload[] = [
   { name: '8k', model: 'softmax', classes: 10, dimension: 784, batch: 128, features: 60, rate: 100 },
   { name: '100k', model: 'logistic', classes: 2, dimension: 100_000, batch: 256, features: 30, rate: 100 },
   { name: '1M', model: 'logistic', classes: 2, dimension: 1_000_000, batch: 512, features: 30, rate: 50 },
-  { name: 'net 1M', model: 'mlp', classes: 10, dimension: 784, batch: 512, features: 60, rate: 20, hidden: 1258 }
+  { name: 'net 1M', model: 'mlp', classes: 10, dimension: 784, batch: 512, features: 60, rate: 20, hidden: 1258 },
+  { name: 'net 3M', model: 'mlp', classes: 10, dimension: 784, batch: 512, features: 60, rate: 10, hidden: 3774 }
 ]
 
 /** Bytes of a whole predictor: parameters, state of the rule and average, each a float32. */
