@@ -12,6 +12,9 @@ import { explainDial, explainStream } from './libp2p-errors.js'
 import type { Limits } from './limits.js'
 import type { PeerTarget } from './options.js'
 
+/** A peer that admits no connection closes it within this time. In ms. */
+const REFUSAL_MS = 5000
+
 export class Dialer {
   readonly #host: Host
   readonly #self: string
@@ -47,6 +50,7 @@ export class Dialer {
    * @throws NetworkError with the cause, or the signal's reason
    */
   async openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
+    const openedAt = Date.now()
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
     try {
       return await connection.newStream(protocol, { signal: bounded })
@@ -55,7 +59,8 @@ export class Dialer {
       // The connection may be dead; abort it, so that the next dial creates a new one.
       if (bounded.aborted) connection.abort(error as Error)
       const target = `peer ${connection.remotePeer}`
-      throw explainStream(error as Error, bounded.aborted, target, this.#self, protocol)
+      const wasAccepted = openedAt - connection.timeline.open > REFUSAL_MS
+      throw explainStream(error as Error, { timedOut: bounded.aborted, wasAccepted }, target, this.#self, protocol)
     }
   }
 

@@ -63,16 +63,20 @@ export function explainDial(error: Error, target: string, self: string): Network
   return new UnreachablePeerError(target, code ?? (causes[0].message?.split('\n')[0] || 'the connection failed'))
 }
 
-/** As `explainDial`, for opening a stream on an existing connection. */
+/**
+ * As `explainDial`, for opening a stream on a connection.
+ * @param attempt whether it took too long, and whether the other end had accepted the connection
+ */
 export function explainStream(
   error: Error,
-  timedOut: boolean,
+  { timedOut, wasAccepted }: { readonly timedOut: boolean; readonly wasAccepted: boolean },
   target: string,
   self: string,
   protocol: string
 ): NetworkError {
   if (error.name === 'UnsupportedProtocolError') return new NotAdmbPeerError(target, protocol)
   if (timedOut) return new UnreachablePeerError(target, 'no answer in time')
+  if (wasAccepted) return new UnreachablePeerError(target, 'the connection ended')
   return new PeerRefusedError(target, self)
 }
 
