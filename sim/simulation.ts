@@ -220,6 +220,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#observer.onPredictorChange?.(this.now, node, id, cause)
   }
 
+  refused(node: number, neighbour: number): void {
+    this.#wiring.ban?.(node, neighbour)
+  }
+
   createNode(index: number, options: AdmbOptions): LearningNode {
     const hostile = this.adversaries.create(index, options)
     if (hostile !== undefined) return hostile

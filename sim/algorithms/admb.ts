@@ -209,7 +209,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     } while (frame && isFragment(frame))
   }
   const applyEffects = (index: number) => {
-    const { node, neighbours } = states[index]
+    const { node } = states[index]
     for (const effect of node.takeEffects()) {
       if (effect.kind === 'adopted') {
         adoptions++
@@ -218,8 +218,9 @@ function create(world: World, precedence: Precedence): Algorithm {
         shared.add(effect.predictor)
         world.predictorChanged(index, effect.predictor.id, 'updated')
       } else if (effect.kind === 'announced') world.send(index, effect.edge, effect.bytes, effect.bytes.length)
+      else if (effect.kind === 'refused') world.refused(index, effect.edge)
     }
-    for (const neighbour of neighbours) sendNext(index, neighbour)
+    for (const neighbour of states[index].neighbours) sendNext(index, neighbour)
   }
   return {
     serving: (index): Blocks => states[index].node.predictor.average,

@@ -17,6 +17,7 @@ import {
   type Transports,
   type TransportsOf
 } from '../../src/overlay/index.js'
+import type { HostileNodes } from '../checkers/invariant.js'
 import { OverlayChecker, type OverlayEndpoint } from '../checkers/overlay.js'
 import type { Random } from '../engine/random.js'
 import type { Population } from '../faults/population.js'
@@ -62,6 +63,7 @@ export interface OverlayWiringOptions {
 export interface OverlayRun {
   readonly now: number
   readonly population: Population
+  readonly adversaries: HostileNodes
   readonly transport: Transport
   readonly algorithm: Connectable & { receive(to: number, from: number, message: unknown): void }
   /** Call when the tree has changed. */
@@ -112,8 +114,9 @@ export class OverlayWiring implements Wiring {
     })
   }
 
+  /** A hostile root that others have banned keeps the correct nodes below it from theirs, so with one there need not be a single tree. */
   checkQuiescence(): Violation | undefined {
-    return this.#checker?.checkQuiescence()
+    return this.#run.adversaries.count > 0 ? undefined : this.#checker?.checkQuiescence()
   }
 
   start(): void {
@@ -186,6 +189,16 @@ export class OverlayWiring implements Wiring {
 
   left(node: number): void {
     this.#event(node, (core, now) => core.leave(now))
+  }
+
+  ban(node: number, neighbour: number): void {
+    const { core, edges, key } = this.#hosts[node]
+    const { parent, children } = core?.view() ?? { children: [] }
+    const peer = [parent, ...children].find(held => held && held.session === edges.get(neighbour))?.peer
+    if (core === undefined || peer === undefined) return
+    this.#event(node, (_, now) => core.ban(now, peer))
+    if (this.#checker && edges.has(neighbour))
+      throw new Violation('overlay', `${key} keeps its edge with ${peer}, which it has banned`)
   }
 
   returned(node: number): void {

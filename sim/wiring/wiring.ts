@@ -29,6 +29,8 @@ export interface Wiring {
   returned?(node: number): void
   /** Whether bytes, but no whole messages, arrive from `from` at `to`. */
   drip?(from: number, to: number, drips: boolean): void
+  /** A node has refused a frame of a neighbour, which violates the protocol. The overlay bans it; the topology's links remain. */
+  ban?(node: number, neighbour: number): void
   /** Adds a link that the topology does not have. The overlay ignores it, as it creates its own links. */
   link(from: number, to: number): void
   /** Closes the session at the end `from` only; on the overlay, the connection breaks at both ends. */

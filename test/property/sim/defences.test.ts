@@ -137,6 +137,12 @@ describeMutants('defences', [
     scenario: { adversaries: hostile('forged-predictor') }
   },
   {
+    without: 'an end of the sessions with a banned peer',
+    changes: [{ file: 'src/overlay/sessions.js', from: 'if (held.peer !== peer) continue;', to: 'continue;' }],
+    breaks: ['overlay'],
+    scenario: { topology: 'overlay', adversaries: hostile('mutation') }
+  },
+  {
     without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',
     changes: [
       {
