@@ -1,5 +1,6 @@
 /** Withholding: a neighbour that takes frames and acknowledges none of them is refused. */
 import { Reader } from '../../src/admb/bytes.js'
+import { isProof } from '../../src/admb/equivocation.js'
 import { isAnnouncement, isFragment, isVoucher } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant } from './invariant.js'
@@ -40,10 +41,10 @@ export class Withholding implements Invariant {
 
   frameReceived(checked: CheckedNode, edge: number, frame: Uint8Array): void {
     const taken = this.#edges.get(checked)?.get(edge)
-    if (taken === undefined || isFragment(frame) || isAnnouncement(frame) || isVoucher(frame)) return
+    if (taken === undefined || isFragment(frame) || isAnnouncement(frame) || isVoucher(frame) || isProof(frame)) return
     const input = new Reader(frame)
     for (let i = 0; i < PREFIX; i++) input.byte()
-    input.uint()
+    if (input.uint() !== checked.edges.get(edge)?.session) return
     const sequence = input.uint()
     if (sequence <= taken.last) return
     taken.last = sequence
