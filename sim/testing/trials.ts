@@ -37,15 +37,22 @@ export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
   const faulty = fc.tuple(scenarios(fixed), looseSchedules).map(([scenario, schedule]): Trial => {
     const { nodes, inputs, interval, warmup } = scenario
     const faults = schedule({ nodes, until: warmup + (inputs / nodes) * interval })
-    return { scenario, faults: faults.filter(fault => !isLossOfHost(fault, scenario)) }
+    return { scenario, faults: needsHosts(scenario) ? faults.flatMap(fault => withHosts(fault, scenario)) : faults }
   })
   return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
 }
 
-/** Whether a node that tabs can dial stays away: then they cannot join the others. */
-function isLossOfHost(fault: Fault, { nodes, tabs, tabHosts, tabLinks }: Scenario): boolean {
-  if (tabs === 0 || (tabLinks && tabs + tabHosts === nodes)) return false
-  return (fault.kind === 'leave' || fault.kind === 'join') && fault.node < tabHosts
+/** Whether there are tabs that only the first nodes connect with the others. */
+function needsHosts({ nodes, tabs, tabHosts, tabLinks }: Scenario): boolean {
+  return tabs > 0 && !(tabLinks && tabs + tabHosts === nodes)
+}
+
+/** The fault, unless a node that tabs can dial stays away, or returns with a key that they do not know. */
+function withHosts(fault: Fault, { tabHosts }: Scenario): readonly Fault[] {
+  const { kind } = fault
+  if ((kind === 'leave' || kind === 'join') && fault.node < tabHosts) return []
+  if (kind === 'restart' && fault.node < tabHosts && fault.disk === 'lost') return [{ ...fault, disk: 'kept' }]
+  return [fault]
 }
 
 /** Arbitrary of trials with up to three hostile nodes, which do different things. */
