@@ -5,6 +5,7 @@
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
 import { isClassifier, type ModelName } from './model.js'
+import { checkOptions, named } from './option-types.js'
 import { describe, type OptionTable, resolveOptions } from './options.js'
 import type { Averaging, Blocks } from './types.js'
 
@@ -105,6 +106,9 @@ export type AveragingSpec = {
 /** Chosen by measurement: best or close to it on stationary data, and much better than the plain mean on drifting data. */
 export const defaultAveraging: AveragingSpec = { name: 'tail' }
 
+/** The type of the option `averaging`. */
+export const averagingType = named(defaultAveraging.name)
+
 /**
  * The average of a linear model. For regression, the tail is shorter by default: a long average of a target that drifts costs more
  * than it gains on a target that does not (docs/benchmarks.md).
@@ -117,9 +121,10 @@ export function averagingFor(model: ModelName, spec: AveragingSpec = defaultAver
  * Creates a running average of predictors.
  * @example
  * const averaging = createAveraging({ name: 'exponential', halfLife: 500 })
- * @throws OptionError for an unknown name or option, or a value out of range
+ * @throws OptionError for an unknown name or option, or a value out of range or of another type
  */
 export function createAveraging(spec: AveragingSpec = defaultAveraging): WeightedAveraging {
+  checkOptions('averaging', averagingType, spec)
   if (!Object.hasOwn(averages, spec.name)) {
     throw new OptionError(`unknown average '${spec.name}'; expected one of ${averagingNames.join(', ')}`)
   }

@@ -8,6 +8,7 @@ export {
   averages,
   averagingFor,
   averagingNames,
+  averagingType,
   copyingLast,
   createAveraging,
   defaultAveraging,
@@ -78,6 +79,8 @@ export {
   widthOf
 } from './metrics/index.js'
 export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
+export * as optionTypes from './option-types.js'
+export { checkOptions, type OptionTypes } from './option-types.js'
 export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
 export {
   type BitsOption,
@@ -93,6 +96,7 @@ export {
   ruleFor,
   ruleNames,
   rules,
+  ruleType,
   undelayed
 } from './rules/index.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'

@@ -23,6 +23,7 @@ import {
   outputsOf,
   scalarLossOf
 } from './model.js'
+import * as types from './option-types.js'
 import { l2Option, resolveOptions } from './options.js'
 import {
   type Blocks,
@@ -34,6 +35,21 @@ import {
   weightOf
 } from './types.js'
 
+const modelType = types.options<ModelOptions>(
+  {
+    model: types.text,
+    dimension: types.number,
+    classes: types.number,
+    l2: types.number,
+    targetScale: types.object('{ mean: 190, deviation: 180 }'),
+    reacts: types.flag,
+    classWeights: types.numbers,
+    clip: types.number,
+    named: types.number
+  },
+  ['model', 'dimension']
+)
+
 /**
  * Creates a linear model: scores, gradients and predictions as functions of the parameters.
  * @returns a stateless learner with one block of dimension × (classes or 1) weights, initially zero
@@ -41,9 +57,10 @@ import {
  * const learner = createLearner({ model: 'logistic', dimension: 3 })
  * const parameters = learner.initial()
  * const gradient = parameters.map(block => new Float32Array(block.length))
- * @throws OptionError if model, classes, dimension or l2 do not go together
+ * @throws OptionError if model, classes, dimension or l2 do not go together, or an option is unknown or of another type
  */
 export function createLearner(options: ModelOptions): Learner {
+  types.checkOptions('the options of createLearner', modelType, options)
   const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named, reacts = false } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)

@@ -70,12 +70,17 @@ function checkNumber(owner: string, key: string, option: NumberOption, value: un
     (isMinExcluded ? value > min : value >= min) &&
     (below === undefined || value < below)
   if (isInRange) return value
-  throw new OptionError(`${owner}: ${key} must be a number ${rangeOf(option)}, not ${String(value)}`)
+  throw new OptionError(`${owner}: ${key} must be a number ${rangeOf(option)}, not ${quoted(value)}`)
 }
 
 function checkChoice(owner: string, key: string, { choices }: ChoiceOption, value: unknown): string {
   if (choices.includes(value as string)) return value as string
   throw new OptionError(`${owner}: ${key} must be ${choices.join(' or ')}, not ${String(value)}`)
+}
+
+/** Tells the string '1' from the number 1. */
+function quoted(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
 /** The values that a numeric option takes, such as `at least 0 and below 1`. */

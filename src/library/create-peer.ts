@@ -1,4 +1,5 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
+import { checkOptions, optionTypes as types } from '../learner/index.js'
 import {
   type Prediction as Answer,
   type Log,
@@ -6,11 +7,13 @@ import {
   Peer,
   type PeerOptions,
   type PeerStatus,
+  peerTypes,
   RequestError,
   WebSocketUpgrades,
   withStored
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
+import { taskTypes } from '../task/option-types.js'
 import type { TaskOptions } from '../task/options.js'
 import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
@@ -24,6 +27,27 @@ export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec'
   /** @default warnings are dropped */
   readonly log?: Log
 }
+
+const { spec: _spec, stream: _stream, ...ownTypes } = peerTypes
+const { flag, number, object, text, texts } = types
+const createPeerType = types.options<CreatePeerOptions>({
+  ...ownTypes,
+  ...taskTypes,
+  http: types.options<Omit<HttpOptions, 'peer' | 'log'>>(
+    {
+      host: text,
+      port: number,
+      joinPage: flag,
+      token: types.either(text, texts),
+      tls: object('{ cert, key }'),
+      bodyLimit: number,
+      requestsPerSecond: types.either(number, object('{ learn: 100 }')),
+      requestTimeoutMs: number,
+      origins: texts
+    },
+    ['port']
+  )
+})
 
 /** Types of `event.detail` by event. */
 export interface PeerEvents {
@@ -52,15 +76,12 @@ export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerE
  * @throws OptionError, ModelError, PluginError; errors of stream, store, network and HTTP, each a line that says what to do
  */
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
-  const {
-    http,
-    log = () => undefined,
-    upgrades = http?.joinPage ? new WebSocketUpgrades() : undefined,
-    ...rest
-  } = options
+  checkOptions('the options of createPeer', createPeerType, options)
+  const { http, log = () => undefined, upgrades = http?.joinPage ? new WebSocketUpgrades() : undefined } = options
   const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log))
   const execution = { ...options.execution, checkpoint: options.checkpoint }
-  const peer = await Peer.start({ ...rest, upgrades, execution, spec, stream, plugins, log })
+  const own = Object.fromEntries(Object.entries(options).filter(([key]) => key in peerTypes))
+  const peer = await Peer.start({ ...own, upgrades, execution, spec, stream, plugins, log })
   try {
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))
     return new LearningPeer(peer, server)

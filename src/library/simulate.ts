@@ -1,8 +1,26 @@
 /** The simulator for programs. */
 import { loadScenario, parseScenario, type RunResult, simulate as run, type SimulateOptions } from '../../sim/index.js'
+import { checkOptions, optionTypes as types } from '../learner/index.js'
 
 /** Keys of a scenario file (`docs/simulator.md`). Missing keys have their defaults. */
 export type ScenarioValues = Readonly<Record<string, unknown>>
+
+const { callback, flag, list, object } = types
+const scenarioType = types.either(types.text, object("{ algorithm: 'admb', nodes: 16 }"))
+const optionsType = types.options<SimulateOptions>({
+  inputs: object('the inputs of a stream'),
+  data: object('a recorded stream'),
+  learner: object('the result of createLearner'),
+  recipe: object('{ rule, averaging, digest }'),
+  noise: callback,
+  faults: list,
+  observer: object('{ onInput }'),
+  invariants: callback,
+  node: callback,
+  topology: object('the tree of a scenario'),
+  wiring: callback,
+  quiesce: flag
+})
 
 /**
  * Runs a scenario in virtual time. The same scenario gives the same result on any machine.
@@ -10,13 +28,16 @@ export type ScenarioValues = Readonly<Record<string, unknown>>
  * @param values override the scenario's
  * @example
  * const { regret } = simulate('binary-tree', { algorithm: 'admb', nodes: 16 })
- * @throws ScenarioError
+ * @throws ScenarioError; OptionError for an argument of another type
  */
 export function simulate(
   scenario: string | ScenarioValues,
   values: ScenarioValues = {},
   options: SimulateOptions = {}
 ): RunResult {
+  checkOptions('the scenario', scenarioType, scenario)
+  checkOptions('the values of the scenario', types.object('{ nodes: 16 }'), values)
+  checkOptions('the options of simulate', optionsType, options)
   const { source, values: before } =
     typeof scenario === 'string' ? loadScenario(scenario) : { source: 'scenario', values: scenario }
   return run(parseScenario({ ...before, ...values }, source), options)

@@ -2,13 +2,15 @@
 import type { Execution } from '../l2l/index.js'
 import {
   type Blocks,
+  checkOptions,
   type Learner,
   learnerAfter,
   type Metrics,
   OptionError,
   type PredictWith,
   type Rest,
-  type SerialReport
+  type SerialReport,
+  optionTypes as types
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
 import {
@@ -22,6 +24,7 @@ import {
 } from '../streams/index.js'
 import { ClassNumbers } from '../task/class-numbers.js'
 import { classNamesOf } from '../task/learning-spec.js'
+import { executionType, taskTypes } from '../task/option-types.js'
 import type { TaskOptions } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'
@@ -42,6 +45,15 @@ export interface TrainOptions extends TaskOptions {
   /** How a network is executed. @default one minibatch at a time on the first device that works */
   readonly execution?: Execution
 }
+
+const trainType = types.options<TrainOptions>({
+  ...taskTypes,
+  inputs: types.list,
+  labels: types.list,
+  weights: types.numbers,
+  predictWith: types.text,
+  execution: executionType
+})
 
 /** Results of training. */
 export interface TrainReport extends SerialReport {
@@ -65,6 +77,7 @@ export interface TrainReport extends SerialReport {
  *   EndedEarlyError if something was learned before
  */
 export async function train(options: TrainOptions): Promise<TrainedModel> {
+  checkOptions('the options of train', trainType, options)
   const { inputs, labels, weights, checkpoint, predictWith = 'average' } = options
   const execution = { ...options.execution, checkpoint }
   if ((inputs === undefined) === (options.data === undefined)) {

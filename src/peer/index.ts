@@ -23,6 +23,7 @@ export type { Download } from './download.js'
 export { LearnerFailedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
+export { peerTypes } from './option-types.js'
 export {
   DEFAULT_CARRY,
   type NeighbourChange,

@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { downloadOf, Generator, loadPlugins } from '#runtime'
-import { OptionError } from '../learner/index.js'
+import { checkOptions, OptionError } from '../learner/index.js'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
@@ -25,6 +25,7 @@ import { quarantineProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
+import { peerType } from './option-types.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { checkPrivacy } from './privacy-options.js'
@@ -78,9 +79,11 @@ export class Peer extends EventEmitter {
    *   log: (level, message) => console.error(level, message)
    * })
    * await peer.stop()
-   * @throws OptionError for an invalid name or STUN server; errors of the store, the network and the stream
+   * @throws OptionError for an invalid name or STUN server, or an option that is unknown or of another type; errors of the store, the
+   *   network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {
+    checkOptions('the options of the peer', peerType, options)
     if (options.webhook !== undefined && !isWebhookUrl(options.webhook)) {
       throw new OptionError('the webhook must be a URL that begins with http:// or https://')
     }

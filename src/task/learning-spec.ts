@@ -148,13 +148,17 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, cl
   const reacts = spec.onDrift !== undefined
   const learner = isCustomLoss(spec)
     ? createCustomLearner({ ...spec, reacts, clip })
-    : createLearner({ ...spec, reacts, clip, named: growingNames(spec)?.length })
+    : createLearner({ ...modelOf(spec), reacts, clip, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
   // Further blocks hold class names or votes.
   const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)
   return adaptive === undefined
     ? parts
     : { ...parts, learner: adaptive.learner(parts.learner), recipe: adaptive.recipe(parts.recipe) }
+}
+
+function modelOf({ model, dimension, classes, l2, targetScale, classWeights }: LinearSpec) {
+  return { model, dimension, classes, l2, targetScale, classWeights }
 }
 
 function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {

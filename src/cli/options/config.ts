@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import type { Command, Option } from 'commander'
 import { parse } from 'yaml'
+import { nearest } from '../../base/nearest.js'
 import { UsageError } from '../errors.js'
-import { nearest } from './nearest.js'
 import { collect } from './values.js'
 
 /** Fills in options that were not given on the command line from the file named by `--config`. */

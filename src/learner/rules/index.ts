@@ -3,6 +3,7 @@ import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { type DriftAction, reactingRule } from '../drift/reaction.js'
 import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
+import { checkOptions, named } from '../option-types.js'
 import type { OptionTable } from '../options.js'
 import type { Layout, UpdateRule } from '../types.js'
 import { adagrad } from './adagrad.js'
@@ -76,15 +77,19 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
   return spec.name === 'adagrad' ? { maxLossDecrease: 1, ...spec } : spec
 }
 
+/** The type of the option `rule`. */
+export const ruleType = named(defaultRule.name)
+
 /**
  * Creates an update rule.
  * @example
  * const rule = createRule({ name: 'adam', step: 0.01 })
  * const state = rule.stateLayout({ blocks: [{ name: 'w', length: 3 }] })
  * @param layout of the parameters, for rules that treat biases and norms differently @default all weights are alike
- * @throws OptionError for an unknown name or option, or a value out of range
+ * @throws OptionError for an unknown name or option, or a value out of range or of another type
  */
 export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): UpdateRule {
+  checkOptions('rule', ruleType, spec)
   if (isCustomRule(spec)) return customRule(spec)
   const { create, around, eightBitState } = definitionOf(spec)
   if (eightBitState === undefined) return create(spec)
