@@ -4,7 +4,7 @@
  * not counted.
  */
 import * as tf from '#tfjs'
-import { formatBytes } from '../../base/format-bytes.js'
+import { formatExcess } from '../../base/format-bytes.js'
 import { DeviceError } from '../../device/index.js'
 
 /** The internals of the engine that track the allocation and disposal of buffers. */
@@ -45,9 +45,8 @@ export class OverBudgetError extends DeviceError {
     readonly limit: number,
     advice = 'use a smaller --microbatch, --stash host, or --schedule l2l'
   ) {
-    super(
-      `${what} needs at least ${formatBytes(bytes)} on the device, --device-memory allows ${formatBytes(limit)}: ${advice}`
-    )
+    const [allowed, needed] = formatExcess(limit, bytes)
+    super(`${what} needs at least ${needed} on the device, --device-memory allows ${allowed}: ${advice}`)
   }
 }
 

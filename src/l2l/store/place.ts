@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { formatBytes } from '../../base/format-bytes.js'
+import { formatBytes, formatExcess } from '../../base/format-bytes.js'
 import { OptionError } from '../../learner/index.js'
 import type { Execution } from '../executor/types.js'
 import { type DiskNeeds, type DiskOptions, diskNeeds, type ParamServerOptions } from '../training/param-server.js'
@@ -44,8 +44,9 @@ export function diskOptions(
   if (workers > 1) throw new OptionError('--store disk trains on one device: leave --workers out')
   const { least, file } = diskNeeds(server)
   if (hostMemory !== undefined && hostMemory < least) {
+    const [given, needed] = formatExcess(hostMemory, least)
     throw new OptionError(
-      `--host-memory ${formatBytes(hostMemory)} is too small for the model, whose largest layer needs ${formatBytes(least)} for itself and the layers that are read and written beside it`
+      `--host-memory ${given} is too small for the model, whose largest layer needs ${needed} for itself and the layers that are read and written beside it`
     )
   }
   checkSpace(place.folder, file)
