@@ -1,24 +1,28 @@
 /** Counts malformed inputs and reports them to the caller, or throws under `strict`. */
 import { MalformedInputError } from './errors.js'
+import type { Shard } from './stages.js'
 import type { Malformed } from './types.js'
 
 export interface ReporterOptions {
   /** Throw a `MalformedInputError` at the first malformed input, instead of skipping and counting it. @default false */
   readonly strict?: boolean
-  /** Called for each malformed input that is skipped. @default none */
+  /** The share of the input: each malformed input is counted in one of its shards, although all report it. @default all are counted */
+  readonly shard?: Shard
+  /** Called for each malformed input that is skipped, of any shard. @default none */
   readonly onMalformed?: (malformed: Malformed) => void
   /** Called with one line about the input as a whole, such as the columns that the model does not know. @default none */
   readonly onNotice?: (notice: string) => void
 }
 
 export class Reporter {
-  /** Inputs skipped so far. */
+  /** Inputs of the shard skipped so far. */
   skipped = 0
   /** Number of well-formed inputs so far in this pass. */
   index: () => number = () => 0
   /** Whether rows are read again that have been reported before. */
   isMuted = false
   readonly #strict: boolean
+  readonly #shard: Shard | undefined
   readonly #onMalformed: ((malformed: Malformed) => void) | undefined
 
   /** @param source name of the input in messages: a path, or `<stdin>` */
@@ -27,6 +31,7 @@ export class Reporter {
     options: ReporterOptions
   ) {
     this.#strict = options.strict ?? false
+    this.#shard = options.shard
     this.#onMalformed = options.onMalformed
   }
 
@@ -39,7 +44,15 @@ export class Reporter {
     if (this.isMuted) return
     const malformed = { source: this.source, line, column, reason, index: this.index() }
     if (this.#strict) throw new MalformedInputError(malformed)
-    this.skipped++
+    if (this.#shard === undefined || shardOf(line, this.#shard.count) === this.#shard.index) this.skipped++
     this.#onMalformed?.(malformed)
   }
+}
+
+/**
+ * The shard that counts a malformed line. Its number alone decides, because peers that resume do not know how many rows precede it.
+ * Multiplicative hashing (Knuth, TAOCP 3, section 6.4) divides a regular pattern among the shards.
+ */
+function shardOf(line: number, count: number): number {
+  return Math.floor(((Math.imul(line, 0x9e3779b1) >>> 0) / 2 ** 32) * count)
 }

@@ -40,7 +40,7 @@ export interface ExampleStream extends AsyncIterable<Rows> {
   readonly summary: string | undefined
   /** Whether the rows can be read again, so that a position has a meaning. */
   readonly isReplayable: boolean
-  /** Number of inputs skipped as malformed so far. */
+  /** Number of inputs skipped as malformed so far, each in one shard. */
   readonly skipped: number
   /** The share of all passes, from 0 to 1, that has been read; undefined if the end is not known. */
   readonly share: number | undefined

@@ -30,7 +30,7 @@ export class SkippedInputs {
   readonly #reasons = new Map<string, Reason>()
   readonly #shards: number
 
-  /** @param shard the part of the data that is used. Malformed inputs belong to no shard: all of them are reported. */
+  /** @param shard the part of the data that is used. Malformed inputs of all shards are reported. */
   constructor(shard?: { readonly count: number }) {
     this.#shards = shard?.count ?? 1
   }
