@@ -1,13 +1,13 @@
 /** `admb explain`: what a stored predictor has learned, by the names of its features and columns. */
 import type { Command } from 'commander'
-import type { Examples } from '../../learner/index.js'
+import { type Examples, rowsOf } from '../../learner/index.js'
 import { readsText } from '../../nn/spec/sample.js'
 import { openStream, RowBuffer } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'
-import { type Importance, importanceOf, lossOf } from '../explain/importance.js'
+import { type Importance, importanceOf, lossOf, rowsWithin } from '../explain/importance.js'
 import { deviationsOf, namedWeights, type Weights } from '../explain/weights.js'
 import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
 import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
@@ -17,7 +17,7 @@ import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadStored, type Stored } from '../training/stored.js'
 
-/** Rows of the data that are read, of a linear model and of a network. */
+/** Rows of the data that are read at most without `--limit`, of a linear model and of a network. */
 const LINEAR_ROWS = 10_000
 const NETWORK_ROWS = 1000
 const REPEATS = 5
@@ -52,7 +52,10 @@ Examples:
 }
 
 interface Explained extends Partial<Weights> {
+  /** Inputs whose columns were permuted. */
   readonly inputs?: number
+  /** Inputs that were read. */
+  readonly rows?: number
   readonly loss?: number
   readonly importance?: readonly Importance[]
 }
@@ -101,7 +104,10 @@ async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureN
   return { rows: kept.view(), check }
 }
 
-function measured(flags: Flags, { learner, predictor }: Stored, names: FeatureNames, rows: Examples) {
+function measured(flags: Flags, { spec, learner, predictor }: Stored, names: FeatureNames, all: Examples) {
+  const weights = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
+  const size = flags.limit === undefined ? rowsWithin(all, spec.network && weights) : all.size
+  const rows = rowsOf(all, 0, size)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const progress = new ProgressLine()
   const start = performance.now()
@@ -115,18 +121,26 @@ function measured(flags: Flags, { learner, predictor }: Stored, names: FeatureNa
     onProgress: share => progress.show(() => `permuting columns${timeLeft(share, (performance.now() - start) / 1000)}`)
   })
   progress.clear()
-  return { inputs: rows.size, loss: lossOf({ learner, parameters }, rows), importance }
+  return { inputs: size, rows: all.size, loss: lossOf({ learner, parameters }, rows), importance }
 }
 
 function show(
   flags: Flags,
   { spec, predictor }: Stored,
-  { weights, constant, inputs, loss, importance }: Explained
+  { weights, constant, inputs = 0, rows: read = 0, loss, importance }: Explained
 ): void {
   const count = flags.top ?? TOP
   const top = { weights: weights?.slice(0, count), importance: importance?.slice(0, count) }
   if (flags.json) {
-    printJson({ command: 'explain', model: spec.model, inputs, loss, constant, ...top, predictor: predictor.id })
+    printJson({
+      command: 'explain',
+      model: spec.model,
+      inputs: importance && inputs,
+      loss,
+      constant,
+      ...top,
+      predictor: predictor.id
+    })
     return
   }
   if (constant !== undefined) print(`constant  ${constant.map(format).join(' ')}`)
@@ -145,7 +159,8 @@ function show(
   }
   if (top.importance === undefined) return
   if (top.weights !== undefined) print('')
-  print(`loss ${format(loss)} on ${formatNumber(inputs as number)} inputs`)
+  const part = inputs < read ? `the first ${formatNumber(inputs)} of ${formatNumber(read)}` : formatNumber(inputs)
+  print(`loss ${format(loss)} on ${part} inputs${inputs < read ? ': more take long (--limit N)' : ''}`)
   const rows = top.importance.map(({ column, increase, deviation }) => [column, format(increase), format(deviation)])
   table(['column permuted', 'increase', '±'], rows, 1)
   more(importance, count, 'columns')

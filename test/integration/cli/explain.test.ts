@@ -113,6 +113,22 @@ describe('admb explain', function () {
     assert.match(stdout, /^and \d+ more weights: --top \d+$/m)
   })
 
+  it('permutes fewer rows of many columns unless --limit says how many, and prints the number', async () => {
+    const wide = path('wide.csv')
+    const head = Array.from({ length: 600 }, (_, column) => `c${column}`).join(',')
+    const lines = Array.from({ length: 290 }, (_, row) => {
+      const values = Array.from({ length: 600 }, (_, column) => 1 + ((row * 31 + column * 17) % 13))
+      return `${values.join(',')},${values[0]}`
+    })
+    writeFileSync(wide, `${head},label\n${lines.join('\n')}\n`)
+    await json('train', '--data', wide, '--model', 'linear', '--dir', path('wide'))
+    const words = ['explain', '--dir', path('wide'), '--data', wide, '--repeats', '1', '--top', '1']
+    // 600 values and the constant feature: 276 rows of 601² take 1e8.
+    const { stdout } = await admb(words)
+    assert.match(stdout, /^loss \S+ on the first 276 of 290 inputs: more take long \(--limit N\)$/m)
+    assert.equal((await json(...words, '--limit', '290')).inputs, 290)
+  })
+
   it('gives the importance of columns for a network, which needs data', async () => {
     const flags = ['--label', 'class', '--ignore', 'price,text,city,time', '--data', data]
     await json('train', ...flags, '--model', 'mlp', '--dir', path('mlp'), '--passes', '3')

@@ -1,7 +1,7 @@
 /** Permutation importance, for random linear models and sparse rows. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { importanceOf } from '../../../src/cli/explain/importance.js'
+import { importanceOf, rowsWithin } from '../../../src/cli/explain/importance.js'
 import { createLearner, type Examples } from '../../../src/learner/index.js'
 import { RowBuffer } from '../../../src/streams/index.js'
 
@@ -56,6 +56,30 @@ describe('permutation importance', () => {
           label: row.values.reduce((sum, value, i) => sum + value * weights[i], 0)
         }))
         for (const { increase } of ofRows(rowsOf(exact), weights)) assert.ok(increase >= 0, `${increase}`)
+      })
+    )
+  })
+
+  it('takes fewer rows the more values they have, or the more weights a network has, and no fewer than 50', () => {
+    const tables = fc.record({
+      size: fc.integer({ min: 1, max: 3000 }),
+      entries: fc.integer({ min: 1, max: 2000 }),
+      weights: fc.option(fc.integer({ min: 1, max: 10_000_000 }), { nil: undefined })
+    })
+    fc.assert(
+      fc.property(tables, ({ size, entries, weights }) => {
+        const rows = {
+          size,
+          labels: new Float32Array(size),
+          offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * entries),
+          indices: new Int32Array(0),
+          values: new Float32Array(0)
+        }
+        const found = rowsWithin(rows, weights)
+        assert.ok(found >= Math.min(size, 50) && found <= size)
+        const work = (count: number) => count * entries * (weights === undefined ? entries / 1e8 : weights / 5e9)
+        if (found > 50) assert.ok(work(found) <= 1.001)
+        if (found < size) assert.ok(work(found + 1) >= 0.999)
       })
     )
   })
