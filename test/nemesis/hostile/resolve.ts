@@ -1,9 +1,9 @@
-/** Module hook: the learner's loop imports the ADMB node from `node.ts` of this folder. */
+/** Module hook: what creates the node of a learner imports `AdmbNode` from `node.ts` of this folder. */
 import type { ResolveHook } from 'node:module'
 
 const HOSTILE = new URL('node.js', import.meta.url).href
 
 export const resolve: ResolveHook = (specifier, context, next) =>
-  specifier === '../admb/index.js' && context.parentURL?.endsWith('/src/peer/learner-loop.js')
+  specifier === '../admb/index.js' && context.parentURL?.endsWith('/src/peer/learner-node.js')
     ? { url: HOSTILE, shortCircuit: true }
     : next(specifier, context)
