@@ -37,20 +37,22 @@ describe('admb audit', function () {
     return dir
   }
 
-  /** Changes the stored records whose keys begin with `prefix`. */
-  async function tamper(
-    dir: string,
-    prefix: string,
-    change: (record: Record<string, unknown>, index: number) => object | undefined
-  ): Promise<void> {
+  /** Changes records of the journal, those that the peer has dropped and those that it would still read. */
+  async function tamper(dir: string, change: (record: Record<string, unknown>) => object | undefined): Promise<void> {
     const database = new Level<string, Uint8Array>(join(dir, 'db'), { valueEncoding: 'view' })
-    const all = await database.iterator({ gt: `${prefix}/`, lt: `${prefix}0` }).all()
-    for (const [i, [key, value]] of all.entries()) {
-      const changed = change(JSON.parse(Buffer.from(value).toString()), i)
-      if (changed === undefined) await database.del(key)
-      else await database.put(key, new TextEncoder().encode(JSON.stringify(changed)))
+    let changes = 0
+    for (const prefix of ['kept/journal', 'journal']) {
+      for (const [key, value] of await database.iterator({ gt: `${prefix}/`, lt: `${prefix}0` }).all()) {
+        const record = JSON.parse(Buffer.from(value).toString())
+        const changed = change(record)
+        if (changed === record) continue
+        changes++
+        if (changed === undefined) await database.del(key)
+        else await database.put(key, new TextEncoder().encode(JSON.stringify(changed)))
+      }
     }
     await database.close()
+    assert.ok(changes > 0)
   }
 
   it('reports what each run used, over restarts', async () => {
@@ -84,9 +86,9 @@ describe('admb audit', function () {
   it('fails if a segment is used twice', async () => {
     const dir = await learned(20)
     // A list carries a segment over that the update before has used.
-    await tamper(dir, 'kept/journal', (record, i) => {
+    await tamper(dir, record => {
       if (record.kind !== 'epoch' || record.number !== 5) return record
-      assert.deepEqual([record.carried, i > 0], [[], true])
+      assert.deepEqual(record.carried, [])
       return { ...record, carried: [1] }
     })
     const { code, stderr, stdout } = await admb(['audit', '--dir', dir])
@@ -103,7 +105,7 @@ describe('admb audit', function () {
 
   it('fails if an update used segments that the journal lacks, and with --complete if rows are lost', async () => {
     const dir = await learned(20)
-    await tamper(dir, 'kept/journal', record => (record.kind === 'segment' && record.epoch === 3 ? undefined : record))
+    await tamper(dir, record => (record.kind === 'segment' && record.epoch === 3 ? undefined : record))
     const { code, stderr } = await admb(['audit', '--dir', dir])
     assert.equal(code, 1)
     assert.match(stderr, /update 3 used \d+ segments of 12D3\w+ in run 1 that its journal lacks/)
