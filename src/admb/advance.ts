@@ -27,8 +27,9 @@ export function advance(before: Content, batch: Batch, updates: number, recipe: 
 }
 
 function step(before: Content, { sum, count, contributorCount }: Batch, updates: number, recipe: Recipe): Content {
-  const { parameters, state } = recipe.rule.step(before, sum, count, updates, contributorCount)
-  const average = recipe.averaging.average(before.average, parameters, updates, before.parameters)
+  const { rule, averaging } = recipe
+  const { parameters, state } = rule.step(before, sum, count, updates, contributorCount)
+  const average = averaging.average(before.average, parameters, updates, before.parameters, rule.leastWeight?.(state))
   return { parameters, average, state }
 }
 

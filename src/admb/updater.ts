@@ -66,9 +66,10 @@ export class Updater {
     if (ledger.count + sums.count === 0) return averaging.read?.(average, before) ?? average
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.total(), sums.selected())
-    const { parameters } = rule.step(current.predictor, sum, count, id.updates, contributorCount(union(coverages)))
+    const contributors = contributorCount(union(coverages))
+    const { parameters, state } = rule.step(current.predictor, sum, count, id.updates, contributors)
     buffers.give(sum)
-    const next = averaging.average(average, parameters, id.updates, before)
+    const next = averaging.average(average, parameters, id.updates, before, rule.leastWeight?.(state))
     return averaging.read?.(next, parameters) ?? next
   }
 }

@@ -85,6 +85,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
       description: rule.description,
       stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
       isLocal: rule.isLocal,
+      leastWeight: rule.leastWeight,
       step: (previous, sum, ...[count, updates, contributors]) => {
         const { parameters, state } = rule.step(own(previous), sum.slice(0, -1), count, updates, contributors)
         const batch = this.next(lastOf(previous.parameters)[0], lastOf(sum)[0], count)

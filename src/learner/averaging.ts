@@ -1,6 +1,6 @@
 /**
- * Running averages of the predictors. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄), where the weight γ depends only on the number
- * of updates. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
+ * Running averages of the predictors. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄), where the weight γ depends on the number of
+ * updates and, for `tail`, on the rule. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
  */
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
@@ -11,9 +11,9 @@ import type { Averaging, Blocks } from './types.js'
 
 /** An average that exposes its weight, so that a sparse trainer can apply it lazily. */
 export interface WeightedAveraging extends Averaging {
-  /** γ in (0, 1] for the predictor of update `updates` + 1. */
-  weight(updates: number): number
-  average(previous: Blocks, parameters: Blocks, updates: number): Float32Array[]
+  /** γ in (0, 1] for the predictor of update `updates` + 1. @param least γ that the rule asks for at least @default 0 */
+  weight(updates: number, least?: number): number
+  average(previous: Blocks, parameters: Blocks, updates: number, before?: Blocks, least?: number): Float32Array[]
 }
 
 /** An average with the metadata that the command line needs. */
@@ -59,13 +59,14 @@ interface TailOptions {
 const tailOptions = {
   decay: { default: 15, min: 0, help: 'about the last 1/(1+decay) of all updates counts (127 for regression)' }
 } as const
-/** Polynomial decay (Shamir and Zhang, ICML 2013, section 4). */
+/** Polynomial decay (Shamir and Zhang, ICML 2013, section 4), unless the rule asks for more weight of the newest predictor. */
 const tail: AveragingDefinition<TailOptions> = {
   summary: 'mean of about the last sixteenth of all predictors (Shamir and Zhang, 2013)',
   options: tailOptions,
   create(given) {
     const values = resolveOptions('average tail', tailOptions, given)
-    return weighted('tail', values, updates => (1 + values.decay) / (updates + 1 + values.decay))
+    const { decay } = values
+    return weighted('tail', values, (updates, least = 0) => Math.max(least, (1 + decay) / (updates + 1 + decay)))
   }
 }
 
@@ -148,8 +149,14 @@ export function copyingLast(
     name,
     description,
     isLocal,
-    average: (previous, parameters, updates, before) => [
-      ...averaging.average(others(previous), others(parameters), ageOf(last(parameters), updates), others(before)),
+    average: (previous, parameters, updates, before, least) => [
+      ...averaging.average(
+        others(previous),
+        others(parameters),
+        ageOf(last(parameters), updates),
+        others(before),
+        least
+      ),
       last(parameters)
     ],
     ...(layout && {
@@ -172,13 +179,13 @@ export function copyingLast(
 function weighted(
   name: string,
   values: Record<string, number>,
-  weight: (updates: number) => number
+  weight: (updates: number, least?: number) => number
 ): WeightedAveraging {
   return {
     name,
     description: describe(name, values),
     weight,
-    average: (previous, parameters, updates) => mix(previous, parameters, weight(updates))
+    average: (previous, parameters, updates, _, least) => mix(previous, parameters, weight(updates, least))
   }
 }
 

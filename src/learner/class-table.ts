@@ -91,6 +91,7 @@ export function growingRule(rule: UpdateRule, named: readonly string[]): UpdateR
     description: rule.description,
     stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, 1) }),
     isLocal: rule.isLocal,
+    leastWeight: rule.leastWeight,
     step({ parameters: [weights, table], state }, [sum, proposals], count, updates) {
       const next = rule.step({ parameters: [weights], state }, [sum], count, updates)
       return { parameters: [...next.parameters, adopted(table, proposals, named)], state: next.state }

@@ -92,6 +92,7 @@ export class InfluenceBound implements InfluenceRule {
       description: `${rule.description} bounded`,
       stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
       isLocal: rule.isLocal,
+      leastWeight: rule.leastWeight,
       step: (previous, sum, ...[count, updates, contributors]) => {
         const before = own(previous)
         const gradients = sum.slice(0, -1)

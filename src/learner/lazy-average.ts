@@ -32,9 +32,9 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
       ...parameters.map((block, k) => block.map((w, i) => w - average[k][i])),
       retentionBlock(1)
     ],
-    average(previous, parameters, updates, before) {
+    average(previous, parameters, updates, before, least) {
       const retention = retentionOf(previous)
-      const next = retention * (1 - weight(updates))
+      const next = retention * (1 - weight(updates, least))
       const isSmall = next < SMALLEST_RETENTION
       const lags = parameters.map((block, k) => {
         const lag = previous[k].slice()

@@ -13,6 +13,15 @@ import type { OutcomeKind } from './metrics/index.js'
 import { featureOutOfRange } from './model.js'
 import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
 import {
+  agreementBlock,
+  BATCHES,
+  countUpdate,
+  forgottenShare,
+  leastWeight,
+  measure,
+  measures
+} from './rules/agreement.js'
+import {
   checkProgress,
   type Engine,
   INITIAL_CAPACITY,
@@ -45,7 +54,10 @@ export const SMALLEST_RETENTION = 1e-150
 
 /** Size of a cell. */
 export const CELL = 4
-/** Offsets within a cell, after the weight at 0: (w − w̄)/retention; Σh²; the row's gradient, which is zero between rows. */
+/**
+ * Offsets within a cell, after the weight at 0: (w − w̄)/retention; Σh², with `maxForget` with the sign of the last h; the row's
+ * gradient, which is zero between rows.
+ */
 export const LAG = 1
 export const SQUARES = 2
 export const GRADIENT = 3
@@ -61,6 +73,10 @@ export abstract class SparseEngine implements Engine {
   protected readonly outputs: number
   protected readonly adagrad: AdagradValues
   protected averaging: WeightedAveraging
+  /** As the block of that name. */
+  protected readonly agreement = new Float64Array(agreementBlock.length)
+  /** Limit of what accumulators forget. 0: the agreement is not used. */
+  protected readonly maxForget: number
   protected readonly servesAverage: boolean
   protected readonly classWeights: readonly number[] | undefined
   readonly #averages: boolean
@@ -69,7 +85,7 @@ export abstract class SparseEngine implements Engine {
   readonly #onDrift: DriftAction | undefined
   readonly #fromBirth: WeightedAveraging
   /** The update from which the age of the average counts. */
-  #birth = 0
+  protected birth = 0
   #isDrifting = false
   /** Number of features seen, or given. */
   #dimension: number
@@ -78,6 +94,7 @@ export abstract class SparseEngine implements Engine {
     this.progress = newProgress(kind)
     this.outputs = options.outputs
     this.adagrad = options.adagrad
+    this.maxForget = options.adagrad.maxForget ?? 0
     this.classWeights = options.classWeights
     this.#averages = options.averaging.name !== 'none'
     this.servesAverage = options.predictWith === 'average' && this.#averages
@@ -101,15 +118,16 @@ export abstract class SparseEngine implements Engine {
     if (isDrifting && !this.#isDrifting && action !== undefined) {
       const { cells } = this
       for (let i = SQUARES; i < cells.length; i += CELL) cells[i] *= KEPT_AGE[action]
-      this.#setBirth(rejuvenated(this.#birth, this.updates, action))
+      this.agreement[BATCHES] *= KEPT_AGE[action]
+      this.#setBirth(rejuvenated(this.birth, this.updates, action))
     }
     this.#isDrifting = isDrifting
   }
 
   #setBirth(birth: number): void {
-    this.#birth = birth
+    this.birth = birth
     const { weight } = this.#fromBirth
-    this.averaging = { ...this.#fromBirth, weight: updates => weight(updates - birth) }
+    this.averaging = { ...this.#fromBirth, weight: (updates, least) => weight(updates - birth, least) }
   }
 
   learn(examples: Examples): void {
@@ -120,8 +138,10 @@ export abstract class SparseEngine implements Engine {
   protected abstract learnRows(examples: Examples): void
 
   /** Numbers were rounded to float32 when the earlier run ended. */
-  resume({ parameters: [weights, drift], average: [average], state: [squares], updates, dimension }: Trained): void {
+  resume({ parameters: [weights, drift], average: [average], state, updates, dimension }: Trained): void {
     const { cells } = this
+    const [squares, agreement] = state
+    if (this.maxForget > 0) this.agreement.set(agreement)
     for (let i = 0; i < weights.length; i++) {
       cells[CELL * i] = weights[i]
       cells[CELL * i + LAG] = this.#averages ? weights[i] - average[i] : 0
@@ -148,12 +168,12 @@ export abstract class SparseEngine implements Engine {
       average[i] = cells[CELL * i] - (this.#averages ? retention * cells[CELL * i + LAG] : 0)
       squares[i] = cells[CELL * i + SQUARES]
     }
-    const drift = this.#onDrift === undefined ? [] : [driftState(this.#isDrifting, this.#birth)]
+    const drift = this.#onDrift === undefined ? [] : [driftState(this.#isDrifting, this.birth)]
     return {
       dimension,
       parameters: [weights, ...drift],
       average: [average, ...drift],
-      state: [squares],
+      state: this.maxForget > 0 ? [squares, Float32Array.from(this.agreement)] : [squares],
       updates: this.updates
     }
   }
@@ -191,27 +211,52 @@ export abstract class SparseEngine implements Engine {
 
   /** The AdaGrad step with the gathered gradients, which are then reset, so that a duplicate feature makes one step. */
   protected stepGathered({ indices, offsets }: Examples, row: number): void {
-    const { outputs, cells } = this
-    const { step, growth, initial, forget = 0 } = this.adagrad
+    const { outputs, cells, maxForget } = this
+    const { step, growth, initial } = this.adagrad
     const inverse = 1 / this.retention
+    const keep = this.keep()
+    const signs = maxForget > 0 ? 2 : 0
+    let agreeing = 0
+    let total = 0
     for (let p = offsets[row]; p < offsets[row + 1]; p++) {
       const first = indices[p] * outputs * CELL
       for (let i = first; i < first + outputs * CELL; i += CELL) {
         const h = cells[i + GRADIENT]
         cells[i + GRADIENT] = 0
-        const squares = (h === 0 ? 1 : 1 - forget) * cells[i + SQUARES] + h * h
+        if (h === 0) continue
+        const last = cells[i + SQUARES]
+        const square = keep * Math.abs(last) + h * h
+        const unit = h / Math.sqrt(initial + square)
+        const agreed = Math.sign(last) * unit
+        agreeing += agreed
+        total += Math.abs(agreed)
         const before = cells[i]
-        const after = adagradWeight(before, h, squares, step, growth, initial)
+        const after = adagradWeight(before, unit, step, growth)
         cells[i] = after
         cells[i + LAG] += (after - before) * inverse
-        cells[i + SQUARES] = squares
+        cells[i + SQUARES] = h < 0 ? (1 - signs) * square : square
       }
     }
+    if (maxForget === 0) return
+    countUpdate(this.agreement, keep)
+    if (measures(1, this.updates - this.birth)) measure(this.agreement, agreeing, total)
+  }
+
+  /** Share of the accumulators that the next update keeps. */
+  protected keep(): number {
+    const { agreement, maxForget } = this
+    const { forget = 0 } = this.adagrad
+    return maxForget > 0 ? (1 - forget) * (1 - forgottenShare(agreement, maxForget)) : 1 - forget
+  }
+
+  /** Least weight of the newest predictor in the average. */
+  protected least(): number {
+    return this.maxForget > 0 ? leastWeight(this.agreement) : 0
   }
 
   /** Completes an update: shrinks every lag. */
   protected shrinkLags(): void {
-    this.retention *= 1 - this.averaging.weight(this.updates++)
+    this.retention *= 1 - this.averaging.weight(this.updates++, this.least())
     if (this.retention < SMALLEST_RETENTION) this.rescaleLags()
   }
 

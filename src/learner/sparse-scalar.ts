@@ -4,6 +4,7 @@ import { logistic, logisticSlope, outcomesOf, type ScalarLoss } from './losses.j
 import type { OUTCOME_ROWS, Outcomes } from './metrics/index.js'
 import { checkGradient, checkLabel, GRADIENT_SQUARE_LIMIT, gradientWeight } from './model.js'
 import { adagradWeight } from './rules/adagrad.js'
+import { countUpdate, measure, measures } from './rules/agreement.js'
 import type * as cell from './sparse-engine.js'
 import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import { type Examples, weightOf } from './types.js'
@@ -50,9 +51,9 @@ export class SparseScalarEngine extends SparseEngine {
    */
   #learnFrom(examples: Examples, start: number, end: number): number {
     const { labels, offsets, indices, values } = examples
-    const { step, growth, initial, forget = 0 } = this.adagrad
-    const keep = 1 - forget
-    const { progress, servesAverage, averaging, cells, capacity } = this
+    const { step, growth, initial } = this.adagrad
+    const isSigned = this.maxForget > 0
+    const { progress, servesAverage, averaging, birth, cells, capacity } = this
     const most = capacity - 1
     const regression = this.#classes === 0
     const scalarLoss = this.#loss
@@ -124,22 +125,36 @@ export class SparseScalarEngine extends SparseEngine {
       entries[entry + 1] = served
       if (unordered < 0) {
         this.retention = retention
+        this.updates = updates
         this.#stepOf(examples, row, slope)
       } else {
         if (last > highest) highest = last
         const inverse = 1 / retention
+        const keep = this.keep()
+        const isMeasured = isSigned && measures(1, updates - birth)
+        let agreeing = 0
+        let total = 0
         for (let p = from; p < to; p++) {
           const i = CELL * indices[p]
           const h = slope * values[p]
-          const squares = (h === 0 ? 1 : keep) * cells[i + SQUARES] + h * h
+          const last = cells[i + SQUARES]
+          const square = (h === 0 ? 1 : keep) * Math.abs(last) + h * h
+          const unit = h / Math.sqrt(initial + square)
+          if (isMeasured) {
+            const agreed = Math.sign(last) * unit
+            agreeing += agreed
+            total += Math.abs(agreed)
+          }
           const weight = cells[i]
-          const after = adagradWeight(weight, h, squares, step, growth, initial)
+          const after = adagradWeight(weight, unit, step, growth)
           cells[i] = after
           cells[i + LAG] += (after - weight) * inverse
-          cells[i + SQUARES] = squares
+          cells[i + SQUARES] = h === 0 ? last : isSigned && h < 0 ? -square : square
         }
+        if (isSigned) countUpdate(this.agreement, keep)
+        if (isMeasured) measure(this.agreement, agreeing, total)
       }
-      retention *= 1 - averaging.weight(updates++)
+      retention *= 1 - averaging.weight(updates++, this.least())
       if (retention < SMALLEST_RETENTION) {
         this.retention = retention
         this.rescaleLags()

@@ -165,6 +165,8 @@ export interface UpdateRule {
    * @param count number of gradients in the batch
    */
   squares?(state: Blocks, count: number, updates: number): Float32Array[]
+  /** Least weight γ of the newest parameters in a running average that follows the rule, 0 to 1. @default 0 */
+  leastWeight?(state: Blocks): number
   /**
    * An estimate of the mean square of an element of the first batch's sum, > 0, for rules without `squares`. @default that of gradients
    */
@@ -189,8 +191,9 @@ export interface Averaging {
    * @param parameters the new w
    * @param updates number of updates before
    * @param before w before
+   * @param least `leastWeight` of the rule @default 0
    */
-  average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks): Float32Array[]
+  average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks, least?: number): Float32Array[]
   /** Whether elements of what a predictor contains change only where those of w do. @default false */
   readonly isLocal?: boolean
   /** Layout of what a predictor contains. @default that of the parameters */

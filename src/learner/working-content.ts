@@ -49,11 +49,12 @@ export class WorkingContent implements Content {
 
   /** One update. @param updates number of updates before */
   update(sum: Blocks, count: number, updates: number): void {
-    const { averaging } = this.#recipe
+    const { rule, averaging } = this.#recipe
     const before = this.#parameters
     this.#step(sum, count, updates)
-    if (isWeighted(averaging)) this.#mix(averaging.weight(updates))
-    else this.#average = averaging.average(this.#average, this.#parameters, updates, before)
+    const least = rule.leastWeight?.(this.#state)
+    if (isWeighted(averaging)) this.#mix(averaging.weight(updates, least))
+    else this.#average = averaging.average(this.#average, this.#parameters, updates, before, least)
   }
 
   /** Replaces a block of the parameters, which is not averaged. */

@@ -60,7 +60,9 @@ export async function trainerFor(
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
       const room = { model, classes, classWeights, named: growingNames(spec), dimension }
-      const given = { ...room, rule, averaging, batch, l2, targetScale, predictWith, onDrift }
+      // A rule of a specification is complete: an option that it lacks is off.
+      const complete = rule.name === 'adagrad' ? { maxForget: 0, ...rule } : rule
+      const given = { ...room, rule: complete, averaging, batch, l2, targetScale, predictWith, onDrift }
       return { trainer: watching(new SerialTrainer(given), spec) }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>

@@ -7,8 +7,7 @@
 
 import { copyingLast } from '../averaging.js'
 import { OptionError } from '../errors.js'
-import type { RuleDefinition } from '../rules/definition.js'
-import type { Averaging, Layout, UpdateRule } from '../types.js'
+import type { Averaging, Blocks, Layout, UpdateRule } from '../types.js'
 import { type Drift, SAME_ALARM } from './detector.js'
 
 export const driftActions = ['raise-step', 'forget'] as const
@@ -42,7 +41,11 @@ export function rejuvenated(birth: number, updates: number, action: DriftAction)
 }
 
 /** The rule for parameters whose last block is `driftBlock`. @throws OptionError if its state has no age */
-export function reactingRule(rule: UpdateRule, aged: RuleDefinition<never>['aged'], action: DriftAction): UpdateRule {
+export function reactingRule(
+  rule: UpdateRule,
+  aged: ((state: Blocks, share: number) => Float32Array[]) | undefined,
+  action: DriftAction
+): UpdateRule {
   if (aged === undefined) {
     throw new OptionError(
       `rule ${rule.name} does not shorten its steps with time, so it cannot react to drift: leave --on-drift out, or use adagrad or mirror-descent`
@@ -53,6 +56,7 @@ export function reactingRule(rule: UpdateRule, aged: RuleDefinition<never>['aged
     description: `${rule.description} on-drift ${action}`,
     stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
     isLocal: rule.isLocal,
+    leastWeight: rule.leastWeight,
     step(previous, sum, count, updates) {
       const last = sum.length - 1
       const before = previous.parameters[last]

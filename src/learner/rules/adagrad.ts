@@ -1,12 +1,13 @@
 /**
  * The default rule for linear models: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), which adapts the step
- * to each feature's scale and frequency. Three additions improve it on real streams without tuning (docs/benchmarks.md): a batch
- * of n gradients counts as n in the accumulator, a weight's step grows with the weight, and the decrease of the loss that a
- * batch's step predicts can be limited.
+ * to each feature's scale and frequency. Four additions improve it on real streams without tuning (docs/benchmarks.md): a batch
+ * of n gradients counts as n in the accumulator, a weight's step grows with the weight, the decrease of the loss that a
+ * batch's step predicts can be limited, and the accumulators can forget while successive gradients agree.
  */
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, UpdateRule } from '../types.js'
+import { agreementBlock, BATCHES, countUpdate, forgottenShare, leastWeight, measure, measures } from './agreement.js'
 import type { RuleDefinition } from './definition.js'
 import { decayed } from './lazy-decay.js'
 
@@ -28,6 +29,11 @@ export interface AdagradOptions {
    * drifts: about the last 1/forget gradients count. @default none, as for a stream that does not change
    */
   readonly forget?: number
+  /**
+   * Share of a weight's accumulator that an update removes at most, while successive gradients agree: then steps stay long, and the
+   * running average follows the newest predictor. 0: never. @default 0; `ruleFor` sets 0.05 unless `forget` is given
+   */
+  readonly maxForget?: number
   /**
    * λ of the penalty λ/2·‖w‖² as a decay: a weight makes up for all of it when it has a gradient again, so gradients stay sparse.
    * Predictions with a weight that waits use it as it was. @default none
@@ -54,6 +60,12 @@ const options = {
     below: 1,
     help: 'share of the accumulator that each gradient removes, for streams that drift'
   },
+  maxForget: {
+    default: undefined,
+    min: 0,
+    below: 1,
+    help: 'share that an update removes at most, while successive gradients agree (0.05; 0: never)'
+  },
   l2: {
     default: undefined,
     min: 0,
@@ -74,52 +86,59 @@ export function adagradValues(given: AdagradOptions) {
   return resolveOptions('rule adagrad', options, given)
 }
 
-/**
- * One weight after a gradient h, given its accumulator with h² already in it:
- * w − max(step, growth·|w|)·h / √(initial + Σh²).
- */
-export function adagradWeight(
-  weight: number,
-  h: number,
-  squares: number,
-  step: number,
-  growth: number,
-  initial: number
-): number {
+/** One weight after a step: w − max(step, growth·|w|)·u. @param unit u = h / √(initial + Σh²) */
+export function adagradWeight(weight: number, unit: number, step: number, growth: number): number {
   const relative = growth * Math.abs(weight)
   // Twice the maximum, without a branch that depends on data.
   const twice = relative + step + Math.abs(relative - step)
-  return weight - (0.5 * twice * h) / Math.sqrt(initial + squares)
+  return weight - 0.5 * twice * unit
 }
 
 /**
  * With h = sum/√n: a ← (1 − forget)ⁿ·a + h² where h ≠ 0, w ← w − max(step, growth·|w|)·h/√(initial + a), shortened to `maxLossDecrease`, then Π_W. State:
  * a, shaped like the parameters. Since h² estimates the sum of n squared gradients' noise, `initial` has the same effect at
  * every batch size. With `l2`, w decays before, and the state also contains the number of the update after which each w is decayed.
+ *
+ * With `maxForget`, each a has the sign of the weight's last h, and `agreementBlock` is the last block of the state.
  */
 export const adagrad: RuleDefinition<AdagradOptions> = {
   summary: 'AdaGrad with a diagonal metric; needs no tuning (Duchi et al., 2011)',
   options,
-  isBlockwise: ({ radius, maxLossDecrease }) => radius === undefined && maxLossDecrease === undefined,
+  isBlockwise: ({ radius, maxLossDecrease, maxForget = 0 }) =>
+    radius === undefined && maxLossDecrease === undefined && maxForget === 0,
   // Of linear models, which have one block.
-  aged: ([squares, ...touched], share) => [squares.map(square => share * square), ...touched],
+  aged([squares, ...others], share, { maxForget = 0 }) {
+    const aged = [squares.map(square => share * square), ...others]
+    if (maxForget > 0) aged[aged.length - 1] = aged[aged.length - 1].map((n, i) => (i === BATCHES ? share * n : n))
+    return aged
+  },
   create(given): UpdateRule {
-    const values = adagradValues(given)
+    const all = adagradValues(given)
+    const { maxForget: most = 0 } = all
+    const values = { ...all, maxForget: most > 0 ? most : undefined }
     const { step, growth, initial, maxLossDecrease = Number.POSITIVE_INFINITY, forget = 0, l2 = 0 } = values
+    const isAdaptive = most > 0
     return {
       name: 'adagrad',
       description: describe('adagrad', values),
       stateLayout: ({ blocks }) => {
         const named = (suffix: string) => blocks.map(({ name, length }) => ({ name: `${name}.${suffix}`, length }))
-        return { blocks: l2 === 0 ? named('squares') : [...named('squares'), ...named('decayed')] }
+        return {
+          blocks: [...named('squares'), ...(l2 === 0 ? [] : named('decayed')), ...(isAdaptive ? [agreementBlock] : [])]
+        }
       },
       isLocal: values.radius === undefined,
       step: (previous, sum, count, updates) => {
         const scale = Math.sqrt(count)
-        const keep = power(1 - forget, count)
         const state = previous.state.map(block => block.slice())
+        const agreement = isAdaptive ? state[state.length - 1] : undefined
+        const forgotten = agreement ? forgottenShare(agreement, most) : 0
+        const keep = power(1 - forget, count) * (1 - forgotten)
         const from = l2 === 0 ? previous.parameters : previous.parameters.map(block => block.slice())
         if (l2 > 0) for (const [k, weights] of from.entries()) decay(weights, sum[k], state, k, l2 * scale, updates + 1)
+        const signs = isAdaptive ? 2 : 0
+        let agreeing = 0
+        let total = 0
         const parameters = from.map((block, k) => {
           const next = block.slice()
           const gradient = sum[k]
@@ -127,11 +146,21 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
           for (let i = 0; i < next.length; i++) {
             const h = gradient[i] / scale
             if (h === 0) continue
-            squares[i] = keep * squares[i] + h * h
-            next[i] = adagradWeight(next[i], h, squares[i], step, growth, initial)
+            const last = squares[i]
+            const square = Math.fround(keep * Math.abs(last) + h * h)
+            const unit = h / Math.sqrt(initial + square)
+            const sign = Math.sign(last)
+            agreeing += sign * unit
+            total += Math.abs(sign * unit)
+            squares[i] = h < 0 ? (1 - signs) * square : square
+            next[i] = adagradWeight(next[i], unit, step, growth)
           }
           return next
         })
+        if (agreement) {
+          countUpdate(agreement, keep)
+          if (measures(count, updates)) measure(agreement, agreeing, total)
+        }
         if (count > 1) {
           const decrease = predictedDecrease(parameters, from, sum) / count
           if (decrease > maxLossDecrease) shorten(parameters, from, maxLossDecrease / decrease)
@@ -141,10 +170,16 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       },
       squares: (state, count, updates) => {
         // An accumulator that forgets contains about 1/(forget·count) batches.
-        const batches = Math.min(updates, forget === 0 ? updates : 1 / (forget * count)) + 1
-        const squares = l2 === 0 ? state : state.slice(0, state.length / 2)
-        return squares.map(block => block.map(square => (count * (initial / LATTICE_FLOOR + square)) / batches))
-      }
+        const remembered = Math.min(updates, forget === 0 ? updates : 1 / (forget * count))
+        const batches = (isAdaptive ? state[state.length - 1][BATCHES] : remembered) + 1
+        const squares = state.slice(0, (state.length - Number(isAdaptive)) / (l2 === 0 ? 1 : 2))
+        return squares.map(block =>
+          block.map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
+        )
+      },
+      ...(isAdaptive && {
+        leastWeight: (state: Blocks) => leastWeight(state[state.length - 1])
+      })
     }
 
     /** Decays the weights with a gradient, in place. @param rate λ·√n @param update number of updates after this one */
@@ -157,10 +192,10 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       update: number
     ) {
       const squares = state[k]
-      const last = state[state.length / 2 + k]
+      const last = state[Math.floor(state.length / 2) + k]
       for (let i = 0; i < weights.length; i++) {
         if (gradient[i] === 0) continue
-        const time = (rate * Math.max(1, update - last[i])) / Math.sqrt(initial + squares[i])
+        const time = (rate * Math.max(1, update - last[i])) / Math.sqrt(initial + Math.abs(squares[i]))
         weights[i] = decayed(weights[i], time, step, growth)
         last[i] = update
       }

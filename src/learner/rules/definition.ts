@@ -36,7 +36,7 @@ export interface RuleDefinition<Options> {
    * The state after scaling the number of past gradients by `share`, which increases the step size. A rule without it has step
    * sizes that do not depend on the number of gradients. Uses only + − × ÷.
    */
-  aged?(state: Blocks, share: number): Float32Array[]
+  aged?(state: Blocks, share: number, options: Options): Float32Array[]
   /** @throws OptionError */
   create(options: Options): UpdateRule
   /**

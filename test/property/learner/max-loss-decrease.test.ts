@@ -32,13 +32,16 @@ describe('the limit of the loss decrease of an AdaGrad step', () => {
   it('does not apply to batches of one, nor by default to regression', () => {
     const sum = Float32Array.of(9, 9, 9, 9, 9, 9, 9, 9)
     assert.deepEqual(step(0.01, sum, 1).after, step(undefined, sum, 1).after)
-    assert.deepEqual(ruleFor('linear'), { name: 'adagrad' })
+    assert.deepEqual(ruleFor('linear'), { name: 'adagrad', maxForget: 0.05 })
     assert.deepEqual(ruleFor('softmax', { name: 'adagrad', step: 0.1 }), {
       name: 'adagrad',
       step: 0.1,
-      maxLossDecrease: 1
+      maxLossDecrease: 1,
+      maxForget: 0.05
     })
-    assert.deepEqual(ruleFor('hinge', { name: 'adagrad', maxLossDecrease: 3 }), { name: 'adagrad', maxLossDecrease: 3 })
+    const given = { name: 'adagrad', maxLossDecrease: 3, maxForget: 0 } as const
+    assert.deepEqual(ruleFor('hinge', given), given)
+    assert.equal((ruleFor('hinge', { name: 'adagrad', forget: 0.1 }) as { maxForget?: number }).maxForget, undefined)
     assert.deepEqual(ruleFor('logistic', { name: 'adam' }), { name: 'adam' })
   })
 })

@@ -10,7 +10,7 @@ import {
   rejuvenated
 } from '../../../src/learner/drift/reaction.js'
 import { BatchEngine, createAveraging, createLearner, SerialTrainer, type Trained } from '../../../src/learner/index.js'
-import { createReactingRule, type RuleSpec } from '../../../src/learner/rules/index.js'
+import { createReactingRule, type RuleSpec, ruleFor } from '../../../src/learner/rules/index.js'
 import { type LearningSpec, learningParts, linearParts } from '../../../src/task/learning-spec.js'
 import { examplesOf, type Row, randomFrom } from '../../support/learner/rows.js'
 
@@ -88,7 +88,7 @@ describe('a reaction to drift', () => {
           learnerFor: dimension => createLearner({ model: 'logistic', dimension, reacts: true }),
           dimension: 4,
           dimensionLimit: 4,
-          rule: createReactingRule({ name: 'adagrad' }, onDrift),
+          rule: createReactingRule(ruleFor('logistic'), onDrift),
           averaging: reactingAveraging(createAveraging()),
           batch: 1,
           predictWith: 'average'
@@ -109,7 +109,7 @@ describe('a reaction to drift', () => {
 
   it('learns a changed concept sooner, at any batch size and with every rule that has an age', () => {
     for (const batch of [1, 64]) {
-      for (const rule of [{ name: 'adagrad' }, { name: 'mirror-descent' }] as const) {
+      for (const rule of [{ name: 'adagrad', maxForget: 0 }, { name: 'mirror-descent' }] as const) {
         const accuracy = (onDrift?: 'raise-step' | 'forget') => {
           const trainer = new SerialTrainer({ model: 'logistic', dimension: 4, rule, batch, onDrift })
           trainer.watchDrift('adwin')

@@ -19,6 +19,7 @@ const dimension = 2 ** 14
 const rules: readonly RuleSpec[] = [
   { name: 'adagrad' },
   { name: 'adagrad', forget: 0.1, maxLossDecrease: 0.1, l2: 0.01 },
+  { name: 'adagrad', forget: 0.1, maxForget: 0.5, l2: 0.01 },
   { name: 'adagrad', radius: 2 },
   { name: 'momentum' },
   { name: 'adam' },
@@ -69,7 +70,13 @@ describe('a content that is updated in place', () => {
           const next = step.step(expected, sum, batch, updates)
           expected = {
             ...next,
-            average: average.average(expected.average, next.parameters, updates)
+            average: average.average(
+              expected.average,
+              next.parameters,
+              updates,
+              expected.parameters,
+              step.leastWeight?.(next.state)
+            )
           } as typeof expected
           if (!resumes || grows || updates !== 2) continue
           const saved = trainer.finish()

@@ -7,6 +7,7 @@ import { createHash, createPublicKey, verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { AdmbNode, type AdmbOptions, encodeHead, startingPredictor } from '../../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest, latticeRecipe } from '../../../src/learner/index.js'
+import type { Blocks } from '../../../src/learner/types.js'
 import { createHeaderSigner } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 
@@ -156,17 +157,42 @@ function pageDigest(parts: readonly (readonly number[])[]): string {
   return hash.digest('hex').slice(0, 32)
 }
 
-/** The update of the page with default rule and average. */
-function pageUpdate(v: number, w: number[], average: number[], a: number[], sum: ArrayLike<number>, n: number): void {
-  const gamma = (1 + 15) / (v + 1 + 15)
+/** The update of the page with default rule and average. @param p with `maxForget` */
+function pageUpdate(
+  v: number,
+  w: number[],
+  average: number[],
+  a: number[],
+  sum: ArrayLike<number>,
+  n: number,
+  p?: number[],
+  maxForget = 0
+): void {
+  const c = (x: number) =>
+    p !== undefined && p[1] > 0 ? Math.max(0, Math.min(1, ((p[0] / p[1]) * p[2] - 0.07) / x)) : 0
+  const k = 1 - maxForget * c(0.2)
+  let [agreeing, all] = [0, 0]
   for (let i = 0; i < w.length; i++) {
     const h = sum[i] / Math.sqrt(n)
-    if (h !== 0) {
-      a[i] = Math.fround(a[i] + h * h)
-      w[i] = Math.fround(w[i] - (Math.max(0.2, 0.5 * Math.abs(w[i])) * h) / Math.sqrt(0.01 + a[i]))
-    }
-    average[i] = Math.fround(average[i] + gamma * (w[i] - average[i]))
+    if (h === 0) continue
+    const s = Math.sign(a[i])
+    a[i] = Math.fround(k * Math.abs(a[i]) + h * h)
+    const u = h / Math.sqrt(0.01 + a[i])
+    agreeing += s * u
+    all += Math.abs(s * u)
+    if (p !== undefined && h < 0) a[i] = -a[i]
+    w[i] = Math.fround(w[i] - Math.max(0.2, 0.5 * Math.abs(w[i])) * u)
   }
+  if (p !== undefined) {
+    p[3] = Math.fround(k * p[3] + 1)
+  }
+  if (p !== undefined && (n > 1 || v % 4 === 0)) {
+    p[0] = Math.fround(0.999 * p[0] + Math.sqrt(p[3]) * agreeing)
+    p[1] = Math.fround(0.999 * p[1] + Math.sqrt(p[3]) * all)
+    p[2] = Math.fround(0.999 * p[2] + (1 - 0.999))
+  }
+  const gamma = Math.max(0.9 * c(0.05), (1 + 15) / (v + 1 + 15))
+  for (let i = 0; i < w.length; i++) average[i] = Math.fround(average[i] + gamma * (w[i] - average[i]))
 }
 
 function pageUint(value: number): number[] {
@@ -229,6 +255,31 @@ describe('docs/protocol.md', () => {
     assert.equal(pageDigest([w2, average2, state2]), headers[4].parent.digest)
     for (const [v, sum] of sums.entries()) pageUpdate(v, w2, average2, state2, sum, BATCH)
     assert.deepEqual([w2, average2, state2], [w, average, state])
+  })
+
+  it('specifies how AdaGrad forgets while gradients agree', () => {
+    const rule = createRule({ name: 'adagrad', maxForget: 0.3 })
+    const averaging = createAveraging()
+    const zero = () => new Float32Array(DIMENSION)
+    const content: Record<'parameters' | 'state' | 'average', Blocks> = {
+      parameters: [zero()],
+      state: [zero(), new Float32Array(4)],
+      average: [zero()]
+    }
+    const [w, average, a, p] = [[...zero()], [...zero()], [...zero()], [0, 0, 0, 0]]
+    for (let v = 0; v < 300; v++) {
+      // The signs of gradients are random at first, and then change rarely.
+      const sum = Float32Array.from(w, (_, i) => (v < 100 ? Math.sin(v * v + i) : (i + 1) * Math.sin(v / 50)))
+      const { parameters, state } = rule.step(content, [sum], 7, v)
+      content.average = averaging.average(content.average, parameters, v, content.parameters, rule.leastWeight?.(state))
+      Object.assign(content, { parameters, state })
+      pageUpdate(v, w, average, a, sum, 7, p, 0.3)
+      assert.deepEqual(
+        [[w], [a, p], [average]],
+        [parameters, state, content.average].map(blocks => blocks.map(b => [...b]))
+      )
+    }
+    assert.ok(p[3] < 290 && p[0] / p[1] > 0.1)
   })
 
   it('specifies signatures', async () => {

@@ -5,7 +5,7 @@ import { BatchEngine } from '../../../src/learner/batch-engine.js'
 import { ExampleError, OptionError } from '../../../src/learner/errors.js'
 import { createLearner } from '../../../src/learner/linear.js'
 import type { ModelName } from '../../../src/learner/model.js'
-import { createRule } from '../../../src/learner/rules/index.js'
+import { createRule, ruleFor } from '../../../src/learner/rules/index.js'
 import { type SerialOptions, SerialTrainer } from '../../../src/learner/serial.js'
 import type { PredictWith, Trained } from '../../../src/learner/trainer.js'
 import type { Blocks } from '../../../src/learner/types.js'
@@ -66,7 +66,7 @@ describe('SerialTrainer', () => {
                 learnerFor: features => createLearner({ ...shape, dimension: features }),
                 dimension,
                 dimensionLimit: 1000,
-                rule: createRule(),
+                rule: createRule(ruleFor(model)),
                 averaging: createAveraging(averagingFor(model, averaging)),
                 batch: 1,
                 predictWith
@@ -137,7 +137,7 @@ describe('SerialTrainer', () => {
       assert.equal(trained.dimension, 70001)
       assert.deepEqual(
         [...trained.parameters, ...trained.average, ...trained.state].map(block => block.length),
-        [70001, 70001, 70001]
+        [70001, 70001, 70001, 4]
       )
       for (const index of [2, 3, 5000, 70000]) assert.ok(trained.parameters[0][index] > 0)
     }

@@ -70,7 +70,12 @@ describe('regret', () => {
     const values = { stream: 'file', data: 'x', algorithm: 'serial', rule: 'adagrad', inputs: 700, batch: 16 }
     const result = simulate(scenario(values), { data })
     assertAccounts(result)
-    const trainer = new SerialTrainer({ ...data, rule: { name: 'adagrad' }, averaging: { name: 'uniform' }, batch: 16 })
+    const trainer = new SerialTrainer({
+      ...data,
+      rule: { name: 'adagrad', maxForget: 0 },
+      averaging: { name: 'uniform' },
+      batch: 16
+    })
     trainer.learn(data.examples)
     near(result.averageLoss, trainer.report().averageLoss as number, 1e-12)
     near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
