@@ -1,5 +1,5 @@
 /** Properties 1 (identity) and 2 (monotone): a predictor id identifies its content, and ids only increase. */
-import { compareIds, formatId, type Predictor } from '../../src/admb/index.js'
+import { compareIds, formatId, type Predictor, type PredictorId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
@@ -51,19 +51,51 @@ export class Monotone implements Invariant {
   }
 }
 
-/** A node never adopts a predictor that its gate has refused, and keeps the one it has when it refuses. */
+/** Own inputs after which a gate may judge a refused predictor again; twice as many after each further refusal. */
+const RETRY_INPUTS = 64
+
+/**
+ * A node does not adopt a predictor that its gate has refused, and does not judge it again, until it has learned some inputs. The
+ * number doubles with each refusal, so that repetition helps nobody.
+ */
 export class Gated implements Invariant {
-  readonly #rejected = new WeakMap<CheckedNode, Set<string>>()
+  readonly #refusals = new WeakMap<CheckedNode, Map<string, { count: number; inputs: number }>>()
+  readonly #inputs = new WeakMap<CheckedNode, number>()
+
+  learned(checked: CheckedNode, count: number): void {
+    this.#inputs.set(checked, this.#inputsOf(checked) + count)
+  }
 
   predictorRejected(checked: CheckedNode, { id }: Predictor): void {
-    const rejected = this.#rejected.get(checked) ?? new Set()
-    this.#rejected.set(checked, rejected.add(`${formatId(id)} ${id.digest}`))
+    this.#check(checked, id, 'judged')
+    const refusals = this.#refusals.get(checked) ?? new Map()
+    const key = keyOf(id)
+    const { count = 0 } = refusals.get(key) ?? {}
+    this.#refusals.set(checked, refusals.set(key, { count: count + 1, inputs: this.#inputsOf(checked) }))
   }
 
   predictorChanged(checked: CheckedNode, { cause, predictor: { id } }: PredictorChange): void {
-    if (cause === 'adopted' && this.#rejected.get(checked)?.has(`${formatId(id)} ${id.digest}`))
-      throw new Violation('gate', `${checked.origin} adopted ${formatId(id)}, which its gate has refused`)
+    if (cause === 'adopted') this.#check(checked, id, 'adopted')
   }
+
+  #check(checked: CheckedNode, id: PredictorId, verb: string): void {
+    const refused = this.#refusals.get(checked)?.get(keyOf(id))
+    if (refused === undefined) return
+    const since = this.#inputsOf(checked) - refused.inputs
+    if (since < RETRY_INPUTS * 2 ** (refused.count - 1))
+      throw new Violation(
+        'gate',
+        `${checked.origin} ${verb} ${formatId(id)}, which its gate has refused ${refused.count} times, ${since} inputs later`
+      )
+  }
+
+  #inputsOf(checked: CheckedNode): number {
+    return this.#inputs.get(checked) ?? 0
+  }
+}
+
+function keyOf(id: PredictorId): string {
+  return `${formatId(id)} ${id.digest}`
 }
 
 /**

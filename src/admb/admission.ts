@@ -44,7 +44,12 @@ export class Admission {
     })
   }
 
-  /** Whether the gate has rejected the predictor, or it waits for vouchers. */
+  /** The node has learned `count` inputs, by which the gate may judge differently. */
+  added(count: number): void {
+    this.#gate.added(count)
+  }
+
+  /** Whether the gate has rejected the predictor a short time ago, or it waits for vouchers. */
   hasRefused(id: PredictorId): boolean {
     return this.#gate.hasRejected(id) || this.#jumps.isWaiting(id)
   }

@@ -222,6 +222,15 @@ export class AdmbNode {
     return this.#admission.quarantined
   }
 
+  /** A better predictor of a neighbour that the gate has refused; mostly undefined. */
+  get refused(): Pick<QuarantinedPredictor, 'id' | 'from'> | undefined {
+    for (const { peer, peerPredictor: id, isDistrusted } of this.#edges.values()) {
+      const isRefused = id !== undefined && (isDistrusted || this.#admission.hasRefused(id))
+      if (isRefused && this.#current.compare(id) > 0) return { id, from: peer }
+    }
+    return undefined
+  }
+
   /** Number of contributors (peers in one of their runs) that this node knows. */
   get contributors(): number {
     return this.#table.size
@@ -313,6 +322,7 @@ export class AdmbNode {
     const { batch } = this.#options
     if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
     this.#ledger.added(count, first)
+    this.#admission.added(count)
     this.#outgoingSums.markChanged()
     this.#streaming.finish(count, version, this.#updateIfFull(), this.#period)
   }

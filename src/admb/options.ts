@@ -63,8 +63,8 @@ export interface AdmbOptions extends Recipe {
    */
   readonly carries?: (from: Predictor, to: Predictor) => boolean
   /**
-   * Whether a whole predictor of another node may replace the current one, beside being better. A refused one is reported, and not
-   * requested again. Predictors that follow by steps from one that this node held are not subject to it.
+   * Whether a whole predictor of another node may replace the current one, beside being better. A refused one is reported, and
+   * requested and judged again only after 64 own inputs, then 128, 256 and so on. Predictors that follow by steps from one that this node held are not subject to it.
    * @default always
    */
   readonly gate?: (candidate: Predictor, current: Predictor) => boolean

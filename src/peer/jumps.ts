@@ -50,6 +50,11 @@ export function quarantineProblem({ id, from, answers, needed }: QuarantinedPred
   return `a predictor from ${from} (update ${id.updates}) waits: ${answers} of ${needed} peers have signed it`
 }
 
+/** The same for a predictor that the loss gate has refused. */
+export function refusalProblem({ id, from }: Pick<QuarantinedPredictor, 'id' | 'from'>): string {
+  return `the predictor of ${from} (update ${id.updates}) is refused: on recent inputs it is worse than the current one and than none`
+}
+
 export function describeQuarantined({ id, from, answers, needed }: QuarantinedPredictor): string {
   const what = `a predictor from ${from} (update ${id.updates}, computed by ${id.origin})`
   return `${what} waits: it does not follow from the current one, and ${answers} of ${needed} peers have signed it`

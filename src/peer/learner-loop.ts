@@ -316,6 +316,7 @@ export class LearnerLoop {
       residualShare: this.#node.residualShare,
       clippedShare: this.#node.clippedShare,
       quarantined: this.#node.quarantined,
+      refused: this.#node.refused,
       ...(this.#budget && { privacy: this.#budget.status })
     }
   }

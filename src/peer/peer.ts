@@ -21,7 +21,7 @@ import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
 import { type JoinOffer, joinOffer } from './join-offer.js'
 import { JournalWriter } from './journal-writer.js'
-import { quarantineProblem } from './jumps.js'
+import { quarantineProblem, refusalProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
@@ -267,14 +267,15 @@ export class Peer extends EventEmitter {
     return this.#publisher.subtree(path)
   }
 
-  get #quarantined(): string | undefined {
-    const { quarantined } = this.#status
-    return quarantined && quarantineProblem(quarantined)
+  /** Why this peer does not adopt the better predictor of a neighbour. */
+  get #disagreement(): string | undefined {
+    const { quarantined, refused } = this.#status
+    return quarantined ? quarantineProblem(quarantined) : refused && refusalProblem(refused)
   }
 
   status(): PeerStatus {
     const problem =
-      this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#quarantined ?? this.#discards.warning
+      this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#disagreement ?? this.#discards.warning
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
     const { traffic, residualShare, clippedShare, privacy } = this.#status

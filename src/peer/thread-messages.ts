@@ -141,6 +141,8 @@ export interface LearnerStatus {
   readonly clippedShare: number | undefined
   /** A predictor of another peer that waits for signers; undefined if there is none. */
   readonly quarantined?: QuarantinedPredictor
+  /** A better predictor of a neighbour that the loss gate has refused; undefined if there is none. */
+  readonly refused?: Pick<QuarantinedPredictor, 'id' | 'from'>
   /** Undefined without differential privacy. */
   readonly privacy?: PrivacyStatus
 }

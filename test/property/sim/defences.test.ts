@@ -53,6 +53,24 @@ describeMutants('defences', [
     scenario: { gate: true }
   },
   {
+    without: 'a wait before a refused predictor is judged again',
+    changes: [{ file: 'src/admb/gate.js', from: 'this.#inputs < refused.until', to: 'false' }],
+    breaks: ['gate'],
+    scenario: { gate: true, adversaries: hostile('forged-predictor') }
+  },
+  {
+    without: 'a wait that doubles with each refusal',
+    changes: [
+      {
+        file: 'src/admb/gate.js',
+        from: '2 * (this.#refused.get(key)?.wait ?? RETRY_INPUTS / 2)',
+        to: 'RETRY_INPUTS'
+      }
+    ],
+    breaks: ['gate'],
+    scenario: { gate: true, nodes: 2, period: 1, inputs: 2000, adversaries: hostile('forged-predictor') }
+  },
+  {
     without: 'verification of signatures',
     changes: [
       {

@@ -66,6 +66,57 @@ describe('a gate', () => {
     assert.equal(node.predictor.id.updates, 2)
   })
 
+  it('judges a refused predictor again after 64 own inputs, then after twice as many each time', () => {
+    const { node, judged } = nodeOf('victim')
+    const forger = new Forger(node, 1)
+    learn(node)
+    const inputs: number[] = []
+    for (let input = 0; input < 1000; input++) {
+      const before = judged.length
+      send(forger, 5000, BAD)
+      if (judged.length > before) inputs.push(input)
+      learn(node)
+    }
+    assert.deepEqual(inputs, [0, 64, 192, 448, 960])
+    assert.equal(node.predictor.id.updates, 1001)
+  })
+
+  it('requests it again from a neighbour that has nothing newer, and adopts it if the gate accepts it now', () => {
+    let isOpen = false
+    const [a, b] = ['a', 'b'].map(self => {
+      const gate = () => isOpen
+      return new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 100, carry: 9, gate })
+    })
+    const ahead = new AdmbNode({ ...toy, self: 'c', incarnation: 1, layout, initial, batch: 100, carry: 9 })
+    for (let input = 0; input < 100; input++) learn(ahead)
+    isOpen = true
+    a.offer(ahead.storage.save(), 'c')
+    isOpen = false
+    a.connect(1, 1, 'b')
+    b.connect(1, 1, 'a')
+    const exchange = () => {
+      for (let round = 0; round < 150; round++) {
+        for (const [from, to] of [
+          [a, b],
+          [b, a]
+        ]) {
+          from.tick()
+          for (let frame = from.frame(1); frame; frame = from.frame(1)) to.receive(1, frame)
+        }
+      }
+    }
+    exchange()
+    assert.equal(b.predictor.id.updates, 0)
+    assert.deepEqual(b.refused, { id: a.predictor.id, from: 'a' })
+    isOpen = true
+    exchange()
+    assert.equal(b.predictor.id.updates, 0, 'it is judged again without new inputs')
+    for (let input = 0; input < 64; input++) learn(b)
+    exchange()
+    assert.ok(sameId(a.predictor.id, b.predictor.id))
+    assert.equal(b.refused, undefined)
+  })
+
   it('reports it with its sender, and keeps what is sent to other edges', () => {
     const { node } = nodeOf('victim')
     const content = contentOf(BAD)
