@@ -27,7 +27,7 @@ import type { StreamProgress } from './stream-progress.js'
 import type { StreamingSums } from './streaming-sums.js'
 import type { LearnerInit, Prediction as NamedPrediction } from './thread-messages.js'
 
-/** Of so many inputs one is kept for the gate. */
+/** Of so many inputs that come together one is kept for the gate: copying each would cost as much as learning it. */
 const KEPT_EVERY = 32
 
 export interface TestThenTrainOptions {
@@ -117,6 +117,7 @@ export class TestThenTrain {
   /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments and history. */
   learn(rows: Rows, from: number, to: number): void {
     const { preparation } = this.#progress
+    this.#keepNext()
     if (preparation === undefined) {
       this.#step(rows, from, to, rows, 0)
       return
@@ -191,6 +192,7 @@ export class TestThenTrain {
       for (const prediction of this.#predict(rows, row, row + 1)) {
         answers.push({ ...this.#named(prediction), ...rowIdOf(given, row) })
       }
+      this.#keepNext()
       this.#step(rows, row, row + 1, lagged, 0)
     }
     return answers
@@ -213,7 +215,12 @@ export class TestThenTrain {
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
 
-  /** Keeps some of the inputs for the gate: copying each would cost as much as learning it. */
+  /** Keeps the next input for the gate, so that those of a slow source are recent. */
+  #keepNext(): void {
+    this.#sinceKept = KEPT_EVERY
+  }
+
+  /** Keeps some of the inputs for the gate. */
   #keep(rows: Rows, from: number, to: number): void {
     this.#sinceKept += to - from
     if (this.#gate === undefined || (this.#gate.isFull && this.#sinceKept < KEPT_EVERY)) return

@@ -194,6 +194,24 @@ describe('LearnerLoop', () => {
     assert.match(harness.of('warning')[9].reason, /further warnings are logged at most every 10 s/)
   })
 
+  it('judges predictors by the newest inputs, also after requests with few', () => {
+    const labelled = (from: number, to: number, sign: 1 | -1): Rows => {
+      const text = Array.from({ length: to - from }, (_, i) => {
+        const value = Math.sin(12.9 * (from + i))
+        return `${JSON.stringify({ label: Number(sign * value > 0), features: [value, 1] })}\n`
+      })
+      return createParser('jsonl', { dimension: 2 }).push(Buffer.from(text.join('')))
+    }
+    const [harness, other] = [new Harness(), new Harness({ self: 'other' })]
+    harness.loop.answer(labelled(0, 1000, 1), true)
+    harness.loop.answer(labelled(1000, 2000, -1), true)
+    other.loop.answer(labelled(0, 3000, -1), true)
+    other.loop.receive({ kind: 'save', id: 1 })
+    harness.loop.receive({ kind: 'fetched', bytes: other.of('saved')[0].bytes as Uint8Array, from: 'other' })
+    assert.deepEqual(harness.of('warning'), [])
+    assert.deepEqual(harness.loop.status().predictor, other.loop.status().predictor)
+  })
+
   it('posts one checkpoint at a time, and none if nothing has changed', async () => {
     const harness = new Harness()
     await harness.run(rows(0, 8))
