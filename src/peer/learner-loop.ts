@@ -43,6 +43,8 @@ export class LearnerLoop {
   readonly #inputs: InputLog | undefined
   readonly #gossip: PredictorGossip
   readonly #chunk = new ChunkSize()
+  /** Of rows that are only predicted. */
+  readonly #predicted = new ChunkSize()
   readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
@@ -268,11 +270,37 @@ export class LearnerLoop {
 
   /** Predicts the rows of a request, or predicts and then learns them. */
   answer(rows: Rows, learn: boolean): InputAnswer {
+    const predictions = [...this.answerInSlices(rows, learn)].flat()
+    return { predictions, predictor: this.#node.predictor.id }
+  }
+
+  /**
+   * The same in slices of a few milliseconds, between which the caller handles messages.
+   * @returns the predictions of each slice
+   * @throws Error if the peer stops before the last one
+   */
+  *answerInSlices(rows: Rows, learn: boolean): Generator<readonly Prediction[]> {
     if (learn) this.#beginRequest()
-    const predictions = this.#training.answer(rows, learn)
+    const chunk = this.#predicted
+    const parts = learn ? this.#training.predictAndLearn(rows) : this.#training.predict(rows, () => chunk.rows)
+    let slice: Prediction[] = []
+    let [begin, until] = [this.#now(), this.#now() + SLICE_MS]
+    for (const predictions of parts) {
+      slice.push(...predictions)
+      const now = this.#now()
+      if (!learn) chunk.took(predictions.length, now - begin)
+      begin = now
+      if (now < until) continue
+      this.#flushEffects()
+      yield slice
+      if (this.#isStopping) throw new Error('the peer is stopping')
+      slice = []
+      begin = this.#now()
+      until = begin + SLICE_MS
+    }
     this.#flushEffects()
     if (learn) this.#acknowledge()
-    return { predictions, predictor: this.#node.predictor.id }
+    yield slice
   }
 
   /** Learns an input that was predicted before. @throws LateLabelError, ExampleError */

@@ -1,4 +1,5 @@
-/** Answers requests to predict or learn, in the learner thread. */
+/** Answers requests to predict or learn, in the learner thread, which handles its other messages between slices of a request. */
+import { nextTurn } from '#platform'
 import { ExampleError } from '../learner/index.js'
 import { createParser, type Malformed, MalformedInputError, type Rows } from '../streams/parsing.js'
 import { growingNames } from '../task/learning-spec.js'
@@ -28,8 +29,12 @@ export async function answerRequest(
   const rows = await rowsOf(init, format, body, learns, malformed)
   // If nothing can be scored, the request is wrong.
   if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
-  const { predictions, ...answer } = loop.answer(rows, learns)
-  return { ...answer, predictions: withFailures(predictions, malformed) }
+  const predictions: InputAnswer['predictions'][number][] = []
+  for (const slice of loop.answerInSlices(rows, learns)) {
+    for (const prediction of slice) predictions.push(prediction)
+    await nextTurn()
+  }
+  return { predictions: withFailures(predictions, malformed), predictor: loop.status().predictor }
 }
 
 /** @param malformed receives inputs that cannot be scored; those to learn throw */

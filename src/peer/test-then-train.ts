@@ -169,33 +169,37 @@ export class TestThenTrain {
     return to
   }
 
-  /** Predicts the rows of a request, or predicts and then learns them one by one. */
-  answer(given: Rows, learn: boolean): readonly NamedPrediction[] {
+  /** Predicts the rows of a request. @param chunk number of rows of the next part @returns the predictions of each part */
+  *predict(given: Rows, chunk: () => number): Generator<readonly NamedPrediction[]> {
     const { preparation } = this.#progress
-    const answers: NamedPrediction[] = []
-    if (!learn) {
-      const lagged = preparation?.peekLags(given) ?? given
-      const rows = preparation?.scaled(lagged, true) ?? lagged
-      for (const [row, prediction] of this.#predict(rows, 0, rows.size).entries()) {
+    const lagged = preparation?.peekLags(given) ?? given
+    const rows = preparation?.scaled(lagged, true) ?? lagged
+    for (let from = 0, to = 0; from < rows.size; from = to) {
+      to = Math.min(rows.size, from + chunk())
+      yield this.#predict(rows, from, to).map((prediction, i) => {
+        const row = from + i
         const id = this.#lateLabels?.keep({
           rows: rowCopy(lagged, row),
           prediction,
           score: oneScore(this.#currentLearner, this.#serving.forRows(rows, row, row + 1), rows, row)
         })
-        answers.push({ ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) })
-      }
-      return answers
+        return { ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) }
+      })
     }
+  }
+
+  /** Predicts and then learns the rows of a request, one by one. @returns the prediction of each row */
+  *predictAndLearn(given: Rows): Generator<readonly NamedPrediction[]> {
+    const { preparation } = this.#progress
     const lagged = preparation?.lagged(given, 0, given.size) ?? given
     const rows = preparation?.scaled(lagged) ?? lagged
     for (let row = 0; row < rows.size; row++) {
-      for (const prediction of this.#predict(rows, row, row + 1)) {
-        answers.push({ ...this.#named(prediction), ...rowIdOf(given, row) })
-      }
+      const [prediction] = this.#predict(rows, row, row + 1)
+      const named = { ...this.#named(prediction), ...rowIdOf(given, row) }
       this.#keepNext()
       this.#step(rows, row, row + 1, lagged, 0)
+      yield [named]
     }
-    return answers
   }
 
   /**

@@ -92,7 +92,7 @@ function layered(advance: (ms: number) => void, onLayer: () => void): LearningPa
     classifies: false,
     initial: () => zeros(layout),
     score: () => undefined,
-    predict: () => [],
+    predict: (_parameters, _examples, from, to) => Array.from({ length: to - from }, () => ({ label: 0, scores: [0] })),
     addGradient(_parameters, _examples, from, to, sum, progress) {
       for (const block of [2, 1, 0]) {
         advance(30)
@@ -210,6 +210,40 @@ describe('LearnerLoop', () => {
     harness.loop.receive({ kind: 'fetched', bytes: other.of('saved')[0].bytes as Uint8Array, from: 'other' })
     assert.deepEqual(harness.of('warning'), [])
     assert.deepEqual(harness.loop.status().predictor, other.loop.status().predictor)
+  })
+
+  it('answers requests with many rows in slices, with the same answers and the same predictor', () => {
+    const messages: FromLearner[] = []
+    const reference = new Harness()
+    const whole = reference.loop.answer(rows(0, 40), true)
+    let now = 0
+    const loop = new LearnerLoop(
+      init(),
+      linearParts(spec),
+      message => messages.push(message),
+      () => now++
+    )
+    const slices = [...loop.answerInSlices(rows(0, 40), true)]
+    assert.ok(slices.length > 8, `${slices.length} slices`)
+    assert.deepEqual({ predictions: slices.flat(), predictor: loop.status().predictor }, whole)
+    const predicted = [...loop.answerInSlices(rows(0, 40), false)]
+    assert.ok(predicted.length > 1, `${predicted.length} slices`)
+    assert.deepEqual(predicted.flat(), reference.loop.answer(rows(0, 40), false).predictions)
+  })
+
+  it('stops in the middle of a request', () => {
+    let now = 0
+    const loop = new LearnerLoop(
+      init(),
+      linearParts(spec),
+      () => undefined,
+      () => now++
+    )
+    const slices = loop.answerInSlices(rows(0, 40), true)
+    slices.next()
+    loop.stop()
+    assert.throws(() => slices.next(), /the peer is stopping/)
+    assert.ok(loop.status().progress.inputs < 40)
   })
 
   it('posts one checkpoint at a time, and none if nothing has changed', async () => {
