@@ -5,6 +5,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
+import { imageRow } from '../../src/page/join/rows.js'
 import type { NetworkSnapshot } from '../../src/view/index.js'
 import { admb, admbJson } from '../support/admb-command.js'
 import { launchIfFound, open, seriousProblems } from '../support/browser.js'
@@ -16,6 +17,7 @@ const ARTIFACTS = 'artifacts'
 const DESKTOP = { viewport: { width: 1280, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 const WAIT_MS = 60_000
+const PIXELS = 28 * 28
 
 describe('the join page', function () {
   this.timeout(240_000)
@@ -298,7 +300,55 @@ describe('the join page', function () {
     })
     await page.context().close()
   })
+
+  for (const model of ['softmax']) {
+    it(`learns the rows of a file with the model ${model} from the predictor of its peer on, and ends on one with it`, async () => {
+      await peer.stop()
+      peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1', '--model', model)
+      await shown('the predictor of all its rows', async () => (await row('node'))?.predictor.updates === 25)
+      const digits = new Uint8Array(await (await fetch(`${peer.latest.http}/digits`)).arrayBuffer())
+      const count = digits.length / (1 + PIXELS)
+      const rows = Array.from({ length: 40 }, (_, digit) =>
+        imageRow(digits.subarray(count + digit * PIXELS, count + (digit + 1) * PIXELS), digits[digit])
+      )
+      const { page, errors } = await visit('tab 10', DESKTOP, RECORD_TOTALS)
+      await page.getByLabel('A file').check()
+      await page
+        .locator('#file')
+        .setInputFiles({ name: 'rows.libsvm', mimeType: 'text/plain', buffer: Buffer.from(rows.join('\n')) })
+      await press(page, 'Join and learn')
+      await joined(page)
+      await shown('one predictor, of the rows of both', async () => {
+        const [own, other] = await Promise.all([row('tab 10'), row('node')])
+        const isSame = own !== undefined && JSON.stringify(own.predictor) === JSON.stringify(other?.predictor)
+        return isSame && own.inputs === 40 && own.predictor.origin === own.id
+      })
+      assert.deepEqual(
+        (await network()).peers.map(({ discarded }) => discarded),
+        [0, 0]
+      )
+      const totals = (await page.evaluate('totals')) as string[]
+      for (const text of totals) {
+        const [, learned, updates] = /Rows learned(\d+).*Updates of the predictor(\d+)/.exec(text) ?? []
+        assert.ok(learned === '0' || Number(updates) >= 25, `${learned} rows were learned after ${updates} updates`)
+      }
+      await draw(page)
+      await shown('a prediction', async () =>
+        /^The network sees a \d\.$/.test((await page.locator('#guess').textContent()) ?? '')
+      )
+      assert.deepEqual(errors, [])
+      await page.context().close()
+    })
+  }
 })
+
+/** Runs before the page's scripts: records the figures of the peer in the tab. */
+const RECORD_TOTALS = `globalThis.totals = []
+addEventListener('DOMContentLoaded', () => {
+  const figures = document.getElementById('totals')
+  const record = () => totals.push(figures.textContent)
+  new MutationObserver(record).observe(figures, { subtree: true, childList: true, characterData: true })
+})`
 
 /** Runs before the page's scripts: records its WebRTC connections and their STUN servers. */
 const RECORD_WEBRTC = `globalThis.webRtc = { connections: [], iceServers: [] }
