@@ -26,7 +26,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/learner': { values: ['src/base', 'src/platform'] },
   'src/device': { values: ['src/base'] },
   'src/nn': { values: ['src/base', 'src/platform', 'src/device'], types: ['src/learner'] },
-  'src/l2l': { values: ['src/base', 'src/learner', 'src/device', 'src/nn'] },
+  'src/l2l': { values: ['src/base', 'src/platform', 'src/learner', 'src/device', 'src/nn'] },
   'src/streams': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
   'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams'], types: ['src/admb'] },
   'src/network': { values: ['src/base', 'src/platform'], types: ['src/admb', 'src/overlay'] },
@@ -56,8 +56,18 @@ export const MODULES: Readonly<Record<string, Module>> = {
   sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },
   'sim/report': { values: ['sim'], types: ['src/admb'] },
   'src/browser': {
-    values: ['src/base', 'src/platform', 'src/network', 'src/storage', 'src/task', 'src/peer'],
-    types: ['src/learner'],
+    values: [
+      'src/base',
+      'src/platform',
+      'src/learner',
+      'src/device',
+      'src/nn',
+      'src/l2l',
+      'src/network',
+      'src/storage',
+      'src/task',
+      'src/peer'
+    ],
     isBundled: true
   },
   'src/library': {

@@ -97,11 +97,12 @@ export function pageConfig(pages: readonly string[], outDir: string): InlineConf
 
 /** The library for browsers, and its worker. */
 export function libraryConfig(entry: string, outDir: string): InlineConfig {
-  const { build, ...config } = bundle({}, outDir)
+  // Vite does not minify libraries, for bundlers that drop what a program does not use. This one is used as a whole.
+  const { build, ...config } = bundle({ output: { minify: true } }, outDir)
   return { ...config, build: { ...build, lib: { entry: `${root}${entry}`, formats: ['es'], fileName: 'index' } } }
 }
 
-function bundle(options: { readonly input?: string[] }, outDir: string): InlineConfig {
+function bundle(options: { readonly input?: string[]; readonly output?: { readonly minify: boolean } }, outDir: string): InlineConfig {
   return {
     configFile: false,
     root: `${root}src/page`,

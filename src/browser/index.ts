@@ -3,7 +3,7 @@ import { config } from 'zod'
 import { type JoinOffer, optionsOf } from '../peer/join-offer.js'
 import type { PeerOptions } from '../peer/options.js'
 import { Peer } from '../peer/peer.js'
-import type { LearningSpec } from '../task/learning-spec.js'
+import { type LearningSpec, learningParts } from '../task/learning-spec.js'
 
 export type { JoinOffer } from '../peer/join-offer.js'
 export type { Peer } from '../peer/peer.js'
@@ -12,6 +12,14 @@ export { type LearningSpec, schemaOf } from '../task/learning-spec.js'
 /** What the network of an offer learns. */
 export function specOf(offer: JoinOffer): LearningSpec {
   return optionsOf(offer).spec
+}
+
+/**
+ * Checks whether a tab can learn the model of an offer.
+ * @throws PlatformError with the reason if it cannot
+ */
+export async function checkModel(offer: JoinOffer): Promise<void> {
+  await learningParts(specOf(offer))
 }
 
 /** Addresses of the serving peer that browsers can dial: those of WebSockets. */

@@ -1,8 +1,46 @@
-/** In place of the execution of networks, which needs Node.js: `#l2l` in `package.json`. */
-import type { Learner } from '../learner/index.js'
+/** Networks in a tab, executed on one thread: `#l2l` in `package.json`. */
+import { formatExcess } from '../base/format-bytes.js'
+import { NetworkLearner } from '../l2l/network-learner.js'
+import { layerCosts } from '../nn/blocks.js'
+import { createModel } from '../nn/create-model.js'
+import { isCustomLayer } from '../nn/spec/layer-kinds.js'
+import type { NetworkSpec } from '../nn/spec/network-spec.js'
+import { layersOf } from '../nn/spec/presets.js'
+import type { Model } from '../nn/types.js'
 import { PlatformError } from '../platform/browser/index.js'
 
-/** @throws PlatformError */
-export async function networkLearner(..._given: readonly unknown[]): Promise<Learner> {
-  throw new PlatformError('a peer in a browser learns linear models only: start a peer of this network with Node.js')
+/** Largest size of the weights. A tab holds about ten vectors of this size, and sends one with each sum and four with each predictor. */
+const MOST_WEIGHT_BYTES = 2 ** 24
+
+/**
+ * The network as a learner.
+ * @param classWeights factors of the gradients by class @default 1
+ * @throws ModelError; PlatformError if the network is too large for a tab, or needs files
+ */
+export async function networkLearner(
+  spec: NetworkSpec,
+  _batch: number,
+  _execution: object | undefined,
+  classWeights?: readonly number[]
+): Promise<NetworkLearner> {
+  if (spec.text !== undefined) throw refusal('learns texts, and a tab has no tokenizer')
+  if (spec.weights !== undefined || spec.tuning !== undefined) {
+    throw refusal('starts from the weights of a file, which a tab does not have')
+  }
+  const { layers, sample, target } = spec
+  if (layersOf(layers).some(isCustomLayer)) throw refusal('has layers of a plug-in, which a tab does not load')
+  const model = createModel(layers, sample, target)
+  checkSize(model)
+  return new NetworkLearner(model, { schedule: 'baseline', classWeights })
+}
+
+function checkSize(model: Model): void {
+  const bytes = layerCosts(model).reduce((sum, { parameters }) => sum + 4 * parameters, 0)
+  if (bytes <= MOST_WEIGHT_BYTES) return
+  const [most, actual] = formatExcess(MOST_WEIGHT_BYTES, bytes)
+  throw refusal(`has ${actual} of weights, and a tab takes at most ${most}, because it sends them with each update`)
+}
+
+function refusal(reason: string): PlatformError {
+  return new PlatformError(`this network ${reason}: join it with npx admb peer`)
 }

@@ -11,6 +11,7 @@ import { initialWeights, openCheckpoint, weightsDigest } from '../nn/weights/che
 import type { Execution, FrozenWeights } from './executor/types.js'
 import { INITIAL_SEED, NetworkLearner } from './network-learner.js'
 import { resolveExecution } from './planning/planner.js'
+import { DevicePool } from './workers/pool.js'
 
 /** Seed of the adapters' initial weights. */
 const ADAPTER_SEED = INITIAL_SEED + 1
@@ -156,6 +157,10 @@ export async function networkLearner(
   const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen, classWeights }
   const learner = new NetworkLearner(model, executorOptions, undefined, initial)
   const { workers = 1, backend } = execution
-  if (workers > 1) await learner.startWorkers(spec, backend, executorOptions, workers)
+  if (workers > 1) {
+    const weights = learner.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
+    const pool = { network: spec, backend, executorOptions, weights: { blocks: weights }, workers }
+    learner.use(await DevicePool.open(pool), weights)
+  }
   return learner
 }

@@ -18,14 +18,14 @@ import {
   zeros
 } from '../learner/index.js'
 import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
-import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
 import { Executor } from './executor/executor.js'
 import { outcomeKindOf } from './executor/outcomes.js'
-import type { Execution, ExecutorOptions, ParameterStore } from './executor/types.js'
+import type { ExecutorOptions, ParameterStore } from './executor/types.js'
 import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
-import { DevicePool, WorkerFailedError } from './workers/pool.js'
+import type { DevicePool } from './workers/pool.js'
+import { WorkerFailedError } from './workers/worker-failed.js'
 
 /** Seed of the initial weights, the same on every peer. */
 export const INITIAL_SEED = 20020564
@@ -80,27 +80,11 @@ export class NetworkLearner implements Learner {
   }
 
   /**
-   * Starts worker threads that share the computation of gradients.
-   * @param workers total number of devices, ≥ 2
-   * @throws DeviceError
+   * Shares the computation of gradients with the devices of a pool from now on.
+   * @param weights the memory from which the devices read the parameters, of the learner's layout
    */
-  async startWorkers(
-    network: NetworkSpec,
-    backend: Execution['backend'],
-    executorOptions: ExecutorOptions,
-    workers: number
-  ): Promise<void> {
-    const weights = this.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
-    this.#shared.pool = {
-      devices: await DevicePool.open({
-        network,
-        backend,
-        executorOptions,
-        weights: { blocks: weights },
-        workers
-      }),
-      weights
-    }
+  use(devices: DevicePool, weights: readonly Float32Array[]): void {
+    this.#shared.pool = { devices, weights }
   }
 
   initial(): Float32Array[] {

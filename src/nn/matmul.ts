@@ -3,9 +3,9 @@
  * transposed and batched products run in a loop that takes ten times as long. There, transposes are explicit and large
  * products of a batch are computed one by one. Other devices compute the product directly.
  */
+import { openedDevice, runFused } from '#device'
 import * as tf from '#tfjs'
-import { openedDevice } from '../device/index.js'
-import { addTo, consume, runFused } from './ops.js'
+import { addTo, consume } from './ops.js'
 import type { Adapter, WantedGradient } from './types.js'
 
 /** Multiplications per product above which a separate call is faster than wasm's slow loop (measured). */

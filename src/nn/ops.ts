@@ -1,8 +1,8 @@
 /**
- * Tensor operations that layers share: early disposal, fused kernels where the device has them, and one-hot vectors.
+ * Tensor operations that layers share: early disposal, operations in place, and one-hot vectors.
  */
+import { runFused } from '#device'
 import * as tf from '#tfjs'
-import type { AffineKernel, HeadKernel, WasmKernel } from '../device/index.js'
 import type { Pullback, SavedForward, WantedGradient } from './types.js'
 
 /** Runs a backward pass and disposes of every intermediate tensor except the gradients. */
@@ -36,19 +36,6 @@ export function consume(inputs: readonly tf.Tensor[], compute: () => tf.Tensor):
   const result = tf.tidy(compute)
   tf.dispose([...inputs])
   return result
-}
-
-/**
- * Runs a custom kernel.
- * @returns undefined if the device does not have the kernel
- */
-export function runFused<Result extends tf.Tensor | tf.Tensor[] = tf.Tensor>(
-  kernel: AffineKernel | HeadKernel | WasmKernel,
-  inputs: tf.NamedTensorMap,
-  attributes: object = {}
-): Result | undefined {
-  if (tf.getKernel(kernel, tf.getBackend()) === undefined) return undefined
-  return tf.engine().runKernel(kernel, inputs, attributes as tf.NamedAttrMap) as Result
 }
 
 /**

@@ -301,7 +301,7 @@ describe('the join page', function () {
     await page.context().close()
   })
 
-  for (const model of ['softmax']) {
+  for (const model of ['softmax', 'mlp', 'convnet']) {
     it(`learns the rows of a file with the model ${model} from the predictor of its peer on, and ends on one with it`, async () => {
       await peer.stop()
       peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1', '--model', model)
@@ -340,6 +340,23 @@ describe('the join page', function () {
       await page.context().close()
     })
   }
+
+  it('says in one line why it does not learn a model', async () => {
+    await peer.stop()
+    const dir = await processes.scratch()
+    const large = join(dir, 'large.yaml')
+    writeFileSync(large, 'model: mlp\nhidden: [6000]\n')
+    peer = await start('--shard', '1/90', '--passes', '1', '--model', large)
+    const { page, errors } = await open(browser, url(), DESKTOP)
+    await shown('the problem', async () => page.locator('#problem').isVisible())
+    assert.equal(
+      await page.locator('#problem').textContent(),
+      'This network has 18.2 MB of weights, and a tab takes at most 16.0 MB, because it sends them with each update: join it with npx admb peer.'
+    )
+    assert.ok(await page.getByRole('button', { name: 'Join and learn' }).isDisabled())
+    assert.deepEqual(errors, [])
+    await page.context().close()
+  })
 })
 
 /** Runs before the page's scripts: records the figures of the peer in the tab. */

@@ -10,6 +10,7 @@ import {
   vector,
   type WasmFunction
 } from '../../base/assembler.js'
+import { ERF_POLYNOMIAL, ERF_SCALE } from '../erf.js'
 import { copy, each, exponential } from './loops.js'
 
 const { add, sub, mul, div, neg, constant } = vector
@@ -52,10 +53,6 @@ function gate(locals: Locals, z: Local): Code {
   const inner = mul(get(z), add(mul(mul(get(z), get(z)), constant(A)), constant(B)))
   return div(constant(1), add(constant(1), exp(neg(inner))))
 }
-
-/** The error function erf(x) = 1 − (a₁t + … + a₅t⁵)·exp(−x²) with t = 1/(1 + p·x), x ≥ 0: p, and a₅ to a₁. */
-export const ERF_SCALE = 0.3275911
-export const ERF_POLYNOMIAL = [1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592] as const
 
 /** Sets `exp` to exp(−z²/2), and returns Φ(z) = ½ + ½·erf(z/√2) (Abramowitz and Stegun, 7.1.26). */
 function normalGate(locals: Locals, z: Local, exp: Local): Code {

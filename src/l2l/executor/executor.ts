@@ -2,8 +2,8 @@
  * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's
  * memory.
  */
+import { BackendError, DeviceError } from '#device'
 import * as tf from '#tfjs'
-import { BackendError, DeviceError } from '../../device/index.js'
 import { OptionError, type OutcomeKind, widthOf } from '../../learner/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'

@@ -1,21 +1,9 @@
 /**
- * Measures and limits the bytes on the device: every buffer of the TensorFlow.js engine from allocation to disposal,
- * shared buffers counted once. The engine's own count has no peak and no limit. Temporary memory of running kernels is
- * not counted.
+ * Measures and limits the bytes on the device: every buffer from allocation to disposal, shared buffers counted once.
+ * The engine's own count has no peak and no limit. Temporary memory of running kernels is not counted.
  */
-import * as tf from '#tfjs'
+import { DeviceError, watchBuffers } from '#device'
 import { formatExcess } from '../../base/format-bytes.js'
-import { DeviceError } from '../../device/index.js'
-
-/** The internals of the engine that track the allocation and disposal of buffers. */
-interface Engine {
-  readonly state: {
-    readonly numBytes: number
-    readonly tensorInfo: { has(id: object): boolean; get(id: object): { readonly bytes: number } | undefined }
-  }
-  trackTensor(tensor: tf.Tensor, backend: unknown): void
-  removeDataId(id: object, backend: unknown): void
-}
 
 export class DeviceMeter {
   bytes = 0
@@ -30,8 +18,10 @@ export class DeviceMeter {
     this.peakBytes = this.bytes
   }
 
-  allocate(bytes: number): void {
+  /** @param bytes of a buffer that was allocated; negative when one was freed */
+  changed(bytes: number): void {
     this.bytes += bytes
+    if (bytes < 0) return
     if (this.bytes > this.peakBytes) this.peakBytes = this.bytes
     if (this.bytes > this.limit) throw new OverBudgetError(this.currentOperation, this.bytes, this.limit)
   }
@@ -56,21 +46,7 @@ let meter: DeviceMeter | undefined
 export function deviceMeter(): DeviceMeter {
   if (meter !== undefined) return meter
   const created = new DeviceMeter()
-  const engine = tf.engine() as unknown as Engine
-  const { tensorInfo } = engine.state
-  const track = engine.trackTensor.bind(engine)
-  const remove = engine.removeDataId.bind(engine)
-  engine.trackTensor = (tensor, backend) => {
-    const isNew = !tensorInfo.has(tensor.dataId)
-    track(tensor, backend)
-    if (isNew) created.allocate(tensorInfo.get(tensor.dataId)?.bytes ?? 0)
-  }
-  engine.removeDataId = (id, backend) => {
-    const bytes = tensorInfo.get(id)?.bytes ?? 0
-    remove(id, backend)
-    if (!tensorInfo.has(id)) created.bytes -= bytes
-  }
-  created.bytes = engine.state.numBytes
+  watchBuffers(bytes => created.changed(bytes))
   meter = created
   return meter
 }

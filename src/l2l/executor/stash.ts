@@ -2,9 +2,7 @@
  * Storage of a pass's tensors until they are needed again: on the device, in host memory, or in a file. Values are
  * restored bit for bit, except that a bfloat16 stash rounds them once.
  */
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { openScratchFile, type ScratchFile } from '#platform'
 import * as tf from '#tfjs'
 import { sizeOf } from '../../nn/shape.js'
 import { fromBf16, toBf16 } from '../bfloat16.js'
@@ -164,7 +162,7 @@ interface FileTensor extends Omit<HostTensor, 'values'> {
 /** Stores all tensors in one file. Space of dropped tensors is reused for tensors of the same size. */
 class DiskStash implements Stash {
   readonly peakBytes = 0
-  #opened: { readonly folder: string; readonly file: number } | undefined
+  #opened: ScratchFile | undefined
   readonly #stored = new Map<string, FileTensor>()
   readonly #free = new Map<number, number[]>()
   #end = 0
@@ -178,7 +176,7 @@ class DiskStash implements Stash {
       offset = this.#end
       this.#end += bytes
     }
-    writeSync(this.#file(), new Uint8Array(values.buffer, values.byteOffset, bytes), 0, bytes, offset)
+    this.#file().write(new Uint8Array(values.buffer, values.byteOffset, bytes), offset)
     this.#stored.set(key(layer, microbatch), { offset, bytes, shape, dtype })
     tensor.dispose()
   }
@@ -186,7 +184,7 @@ class DiskStash implements Stash {
   borrow(layer: number, microbatch: number): tf.Tensor {
     const { offset, bytes, shape, dtype } = this.#stored.get(key(layer, microbatch)) as FileTensor
     const read = new Uint8Array(bytes)
-    readSync(this.#file(), read, 0, bytes, offset)
+    this.#file().read(read, offset)
     return tf.tensor(dtype === 'int32' ? new Int32Array(read.buffer) : new Float32Array(read.buffer), shape, dtype)
   }
 
@@ -208,18 +206,13 @@ class DiskStash implements Stash {
   }
 
   close(): void {
-    if (this.#opened === undefined) return
-    closeSync(this.#opened.file)
-    rmSync(this.#opened.folder, { recursive: true, force: true })
+    this.#opened?.close()
     this.#opened = undefined
   }
 
-  #file(): number {
-    if (this.#opened === undefined) {
-      const folder = mkdtempSync(join(tmpdir(), 'admb-stash-'))
-      this.#opened = { folder, file: openSync(join(folder, 'stash'), 'w+') }
-    }
-    return this.#opened.file
+  #file(): ScratchFile {
+    this.#opened ??= openScratchFile()
+    return this.#opened
   }
 }
 

@@ -1,6 +1,6 @@
 /** Shared by all schedules: the context of a step, loading of weights, random seeds, gradient sums and the loss. */
+import { openedDevice } from '#device'
 import * as tf from '#tfjs'
-import { openedDevice } from '../../device/index.js'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
 import { addAdapter } from '../../nn/matmul.js'

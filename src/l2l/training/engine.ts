@@ -23,7 +23,8 @@ import { Executor } from '../executor/executor.js'
 import { outcomeKindOf } from '../executor/outcomes.js'
 import type { Execution, ExecutorOptions, StepScore } from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
-import { DevicePool, WorkerFailedError } from '../workers/pool.js'
+import { DevicePool } from '../workers/pool.js'
+import { WorkerFailedError } from '../workers/worker-failed.js'
 import { type DiskOptions, ParamServer } from './param-server.js'
 
 export interface L2LEngineOptions extends ExecutorOptions {

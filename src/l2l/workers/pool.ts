@@ -13,6 +13,7 @@ import type { Execution, ExecutorOptions, ParameterStore, StepScore } from '../e
 import { LoadBalancer } from './load-balancer.js'
 import { ABORTED, cellCount, REDUCED, type SharedWeights, type WorkerMessage } from './messages.js'
 import { type Contributor, Reduction } from './reduction.js'
+import { WorkerFailedError } from './worker-failed.js'
 import { allocateGradients, WorkerHandle } from './worker-handle.js'
 
 export interface PoolOptions {
@@ -24,9 +25,6 @@ export interface PoolOptions {
   /** Total number of devices including this thread's, ≥ 2. */
   readonly workers: number
 }
-
-/** A worker's device failed. The step is lost, and the pool has removed the worker. */
-export class WorkerFailedError extends DeviceError {}
 
 export class DevicePool {
   readonly #cells: Int32Array

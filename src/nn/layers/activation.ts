@@ -2,9 +2,9 @@
  * Elementwise activation functions. For a backward pass, value and derivative are computed together because they share
  * intermediate results.
  */
+import { ERF_POLYNOMIAL, ERF_SCALE, runFused } from '#device'
 import * as tf from '#tfjs'
-import { ERF_POLYNOMIAL, ERF_SCALE } from '../../device/index.js'
-import { consume, runFused } from '../ops.js'
+import { consume } from '../ops.js'
 import type { Activation } from '../spec/layer-kinds.js'
 
 const GELU_SCALE = Math.sqrt(2 / Math.PI)

@@ -4,9 +4,10 @@
  *
  * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */
+import { runFused } from '#device'
 import * as tf from '#tfjs'
 import { multiplyBatch } from '../matmul.js'
-import { consume, runFused } from '../ops.js'
+import { consume } from '../ops.js'
 
 /** scale·Q·Kᵀ of each head. */
 export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Tensor {

@@ -3,9 +3,10 @@
  * `block.ts` adds. Its VJP needs queries, keys, values, probabilities and mixed values; each is disposed of after its
  * last use.
  */
+import { runFused } from '#device'
 import * as tf from '#tfjs'
 import { affine, multiplyBatch, projectionGradients, projectTransposed } from '../matmul.js'
-import { consume, runFused, tidyPullback, tidySavedForward } from '../ops.js'
+import { consume, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import { totalSize } from '../shape.js'
 import type { Layer, LayerCache, Pass } from '../types.js'

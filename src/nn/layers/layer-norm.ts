@@ -2,9 +2,10 @@
  * Layer normalization over the last axis (Ba, Kiros and Hinton, 2016): y = scale·(x − mean)/√(variance + ε) + offset.
  * Only the two statistics of each position are saved; the rest is cheap to recompute.
  */
+import { runFused } from '#device'
 import * as tf from '#tfjs'
 import { meanOfLastAxis, sumOfRows } from '../matmul.js'
-import { consume, onlyWanted, runFused, tidyPullback, tidySavedForward } from '../ops.js'
+import { consume, onlyWanted, tidyPullback, tidySavedForward } from '../ops.js'
 import { sizeOf } from '../shape.js'
 import type { Layer, Pullback } from '../types.js'
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import * as tf from '#tfjs'
-import { openDevice, type WasmKernel } from '../../../src/device/index.js'
+import { openDevice } from '../../../src/device/index.js'
+import type { WasmKernel } from '../../../src/device/wasm-kernels.js'
 
 const number = fc.float({ min: -8, max: 8, noNaN: true })
 /** Rows and widths, including widths that are not multiples of four. */

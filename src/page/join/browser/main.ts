@@ -1,5 +1,6 @@
 /** The join page: this tab becomes a peer of the network of the peer that has served the page. */
 import {
+  checkModel,
   dialable,
   type JoinOffer,
   joinNetwork,
@@ -84,14 +85,13 @@ async function load(): Promise<void> {
   const spec = specOf(offer)
   setText(byId('learned'), describeSchema(schemaOf(spec), offer.data).replace('This peer learns', 'The network learns'))
   byId('key-fact').hidden = !offer.needsKey
-  if (spec.network !== undefined)
-    throw new Error('this network learns a model that browsers cannot: join it with npx admb peer')
   if (offer.isClosed && !offer.takesInvitations)
     throw new Error('this network admits only certain peers: ask its members for a place in their list')
   if (offer.isClosed && invitationFromLink() === undefined)
     throw new Error('this network admits only invited peers: ask a member for a link with an invitation')
   if (offer.needsKey && keyFromLink() === undefined)
     throw new Error('this network has a key: ask a member for the whole link')
+  await checkModel(offer)
   const hasDigits = takesDigits(spec)
   byId('digits-choice').hidden = !hasDigits
   byId('drawn').hidden = !hasDigits

@@ -1,0 +1,42 @@
+/**
+ * The operations of TensorFlow.js that the layers of networks use, in plain JavaScript, so that a tab learns networks without loading
+ * TensorFlow.js: `#tfjs` in `package.json`. Names, arguments and results are those of TensorFlow.js. Tensors do not change, and the
+ * garbage collector frees them. `bool` is `int32` here.
+ */
+export {
+  abs,
+  add,
+  div,
+  equal,
+  exp,
+  greater,
+  mul,
+  neg,
+  relu,
+  rsqrt,
+  sigmoid,
+  square,
+  step,
+  sub,
+  tanh
+} from './elementwise.js'
+export { conv2d, conv2dTranspose, maxPool } from './images.js'
+export { concat, gather, oneHot, pad, reverse, scatterND, slice, stack, tile, transpose } from './movement.js'
+export { matMul } from './products.js'
+export { argMax, cumsum, logSoftmax, mean, softmax, sum } from './reductions.js'
+export {
+  cast,
+  clone,
+  type DataType,
+  dispose,
+  fill,
+  keep,
+  ones,
+  reshape,
+  Tensor,
+  tensor,
+  tensor2d,
+  tensor3d,
+  tidy,
+  zeros
+} from './tensor.js'
