@@ -50,7 +50,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ]
   },
   'src/page': { values: ['src/view'] },
-  'src/page/join': { values: ['src/browser', 'src/page'], types: ['src/view'] },
+  'src/page/join': { values: ['src/streams', 'src/browser', 'src/page'], types: ['src/view'] },
   'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
   sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },

@@ -102,7 +102,10 @@ export function libraryConfig(entry: string, outDir: string): InlineConfig {
   return { ...config, build: { ...build, lib: { entry: `${root}${entry}`, formats: ['es'], fileName: 'index' } } }
 }
 
-function bundle(options: { readonly input?: string[]; readonly output?: { readonly minify: boolean } }, outDir: string): InlineConfig {
+function bundle(
+  options: { readonly input?: string[]; readonly output?: { readonly minify: boolean } },
+  outDir: string
+): InlineConfig {
   return {
     configFile: false,
     root: `${root}src/page`,

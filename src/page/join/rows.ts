@@ -1,4 +1,5 @@
-/** Rows of text in requests: whole lines, with the header of CSV in front of each. */
+/** Rows of text in requests: whole rows, with the header of CSV in front of each. */
+import { RecordLocator } from '../../streams/records.js'
 
 export type RowFormat = 'libsvm' | 'jsonl' | 'csv'
 
@@ -19,14 +20,18 @@ export function formatOf(line: string): RowFormat {
 /** Divides text into requests of up to `size` rows. */
 export class RowReader {
   readonly #size: number
+  readonly #records = new RecordLocator()
   #rest = ''
   #format: RowFormat | undefined
   #header = ''
+  /** The lines of a record of CSV that goes on, with their ends. */
+  #open = ''
   #rows: string[] = []
 
-  /** @param size rows in a request */
-  constructor(size: number) {
+  /** @param size rows in a request @param format @default by the first line */
+  constructor(size: number, format?: RowFormat) {
     this.#size = size
+    this.#format = format
   }
 
   /** @returns the requests that are complete */
@@ -39,31 +44,33 @@ export class RowReader {
   /** @returns the requests that remain */
   end(): Rows[] {
     const last = this.#rest === '' ? [] : this.#line(this.#rest)
+    // A quoted field that is not closed: the peer refuses it with the reason.
+    const open = this.#open === '' ? [] : this.#row(this.#open.slice(0, -1))
     this.#rest = ''
-    return [...last, ...this.#take()]
+    this.#open = ''
+    return [...last, ...open, ...this.#take()]
   }
 
   #line(line: string): Rows[] {
-    const previous = this.#rows.at(-1)
-    // A quoted field of CSV may contain line ends.
-    if (this.#format === 'csv' && previous !== undefined && isOpen(previous)) {
-      this.#rows[this.#rows.length - 1] = `${previous}\n${line}`
-    } else {
-      if (previous !== undefined && this.#rows.length >= this.#size) {
-        const full = this.#take()
-        this.#add(line)
-        return full
-      }
-      this.#add(line)
+    if (this.#open === '' && line.trim() === '') return []
+    this.#format ??= formatOf(line)
+    const record = this.#open + line
+    if (this.#format === 'csv' && this.#records.locate(new TextEncoder().encode(`${line}\n`)).last === 0) {
+      this.#open = `${record}\n`
+      return []
     }
-    return []
+    this.#open = ''
+    return this.#row(record)
   }
 
-  #add(line: string): void {
-    if (line.trim() === '') return
-    this.#format ??= formatOf(line)
-    if (this.#format === 'csv' && this.#header === '') this.#header = `${line}\n`
-    else this.#rows.push(line)
+  #row(row: string): Rows[] {
+    if (this.#format === 'csv' && this.#header === '') {
+      this.#header = `${row}\n`
+      return []
+    }
+    const full = this.#rows.length >= this.#size ? this.#take() : []
+    this.#rows.push(row)
+    return full
   }
 
   #take(): Rows[] {
@@ -72,11 +79,6 @@ export class RowReader {
     if (rows.length === 0) return []
     return [{ format: this.#format as RowFormat, text: `${this.#header}${rows.join('\n')}\n`, count: rows.length }]
   }
-}
-
-/** Whether a quote is open at the end. */
-function isOpen(text: string): boolean {
-  return (text.split('"').length - 1) % 2 === 1
 }
 
 /** A row of LIBSVM. @param pixels bytes from 0 to 255; zeros are left out @param label undefined for a row to predict */

@@ -22,7 +22,7 @@ describe('the join page', () => {
   })
 
   it('puts each row in one request, wherever the text is cut', () => {
-    const rows = fc.array(fc.stringMatching(/^[a-z]{1,5},("[a-z\n,]{0,6}"|[0-9]{1,3})$/), {
+    const rows = fc.array(fc.stringMatching(/^[a-z]{1,3}"{0,2}[a-z]{0,2},("([a-z\n,]|""){0,6}"|[0-9]{1,3})$/), {
       minLength: 1,
       maxLength: 40
     })
@@ -41,6 +41,27 @@ describe('the join page', () => {
         assert.equal(bodies.join(''), `${given.join('\n')}\n`)
       }),
       { endOnFailure: true }
+    )
+  })
+
+  it('keeps rows apart after a quoted field that is not closed, or a header with a line end', () => {
+    const reader = new RowReader(1)
+    const requests = [...reader.push('"a\nname",value\nb"c,1\n\n"d,2\ne,3\n'), ...reader.end()]
+    const header = '"a\nname",value\n'
+    assert.deepEqual(requests, [
+      { format: 'csv', text: `${header}b"c,1\n`, count: 1 },
+      { format: 'csv', text: `${header}"d,2\ne,3\n`, count: 1 }
+    ])
+  })
+
+  it('reads requests again row by row in their format', () => {
+    const reader = new RowReader(1, 'libsvm')
+    assert.deepEqual(
+      [...reader.push('3\n4 1:2\n'), ...reader.end()].map(({ format, text }) => [format, text]),
+      [
+        ['libsvm', '3\n'],
+        ['libsvm', '4 1:2\n']
+      ]
     )
   })
 

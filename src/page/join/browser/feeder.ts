@@ -3,7 +3,7 @@
  * when the tab is hidden and its timers stand still.
  */
 import type { Peer } from '../../../browser/index.js'
-import type { Rows } from '../rows.js'
+import { RowReader, type Rows } from '../rows.js'
 
 /** Rows that may be due at once, in seconds of the rate: less after a pause of the tab. */
 const BURST_S = 2
@@ -87,16 +87,8 @@ export class Feeder {
   }
 }
 
-/** Each row on its own. A quoted line end of CSV is part of its row. */
+/** Each row on its own. */
 function singly({ format, text }: Rows): Rows[] {
-  const lines = text.trimEnd().split('\n')
-  const header = format === 'csv' ? `${lines.shift()}\n` : ''
-  const rows: string[] = []
-  for (const line of lines) {
-    const last = rows.at(-1)
-    if (format === 'csv' && last !== undefined && last.split('"').length % 2 === 0)
-      rows[rows.length - 1] = `${last}\n${line}`
-    else rows.push(line)
-  }
-  return rows.map(row => ({ format, text: `${header}${row}\n`, count: 1 }))
+  const reader = new RowReader(1, format)
+  return [...reader.push(text), ...reader.end()]
 }
