@@ -37,7 +37,7 @@ export interface Limits {
   readonly inboundPerSecond: number
   /** Maximum number of relay reservations. @default 64 */
   readonly relayedPeers: number
-  /** Maximum number of bytes in each direction of a connection that is relayed between tabs. @default 65536 */
+  /** Maximum number of bytes of a connection that is relayed between tabs, both directions together. @default 65536 */
   readonly signallingBytes: number
   /** Maximum duration of such a connection, in ms. @default 60000 */
   readonly signallingMs: number

@@ -1,10 +1,22 @@
 /** Peers that are reachable only through a relay, or only through WebSockets, on loopback. */
+// Must be imported before libp2p, for Node.js 20.
+import '../../../src/network/polyfill.js'
 import assert from 'node:assert/strict'
+import { circuitRelayTransport } from '@libp2p/circuit-relay-v2'
+import { identify } from '@libp2p/identify'
+import { noise } from '@libp2p/noise'
+import { tcp } from '@libp2p/tcp'
+import { yamux } from '@libp2p/yamux'
+import { createLibp2p, type Libp2p } from 'libp2p'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
+import { defaultLimits } from '../../../src/network/limits.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
 import { WebSocketUpgrades } from '../../../src/network/upgrades.js'
 import { openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
+
+const ECHO = '/echo/1'
+const CHUNK = 1000
 
 /** Listen addresses through a relay. */
 const through = (relay: Network) => [`${relay.addresses[0]}/p2p-circuit`]
@@ -89,9 +101,40 @@ describe('a relay', function () {
 describe('a relay for tabs', function () {
   this.timeout(60_000)
   const peers = new Peers()
-  afterEach(() => peers.stop())
+  const nodes: Libp2p[] = []
+  afterEach(async () => {
+    await Promise.all(nodes.splice(0).map(node => node.stop()))
+    await peers.stop()
+  })
   const startRelay = (limits: NetworkOptions['limits'] = {}) =>
     peers.start({ upgrades: new WebSocketUpgrades(), limits })
+
+  /** A stream between two nodes of libp2p over a relay, which the second one echoes. */
+  async function connected(relay: Network) {
+    const [hidden, other] = await Promise.all([node(through(relay)), node([])])
+    await hidden.handle(ECHO, stream => stream.addEventListener('message', ({ data }) => void stream.send(data)), {
+      runOnLimitedConnection: true
+    })
+    const [address] = hidden.getMultiaddrs()
+    const from = await other.dialProtocol(address, ECHO, { runOnLimitedConnection: true })
+    let bytes = 0
+    from.addEventListener('message', ({ data }) => {
+      bytes += data.byteLength
+    })
+    return { from, echoed: () => bytes }
+  }
+
+  async function node(listen: string[]): Promise<Libp2p> {
+    const created = await createLibp2p({
+      addresses: { listen },
+      transports: [tcp(), circuitRelayTransport()],
+      connectionEncrypters: [noise()],
+      streamMuxers: [yamux()],
+      services: { identify: identify() }
+    })
+    nodes.push(created)
+    return created
+  }
 
   it('connects two peers, but carries neither sessions nor fetches', async () => {
     const relay = await startRelay()
@@ -116,6 +159,34 @@ describe('a relay for tabs', function () {
     await until(() => relay.peers.length === 0)
     const second = await peers.start({ listen: through(relay) })
     assert.ok(second.addresses.length > 0)
+  })
+
+  it('ends a connection after a number of bytes, of both directions together', async () => {
+    const signallingBytes = 20_000
+    const { from, echoed } = await connected(await startRelay({ signallingBytes }))
+    let sent = 0
+    while (from.status === 'open' && sent < 2 * signallingBytes) {
+      sent += CHUNK
+      from.send(new Uint8Array(CHUNK))
+      await until(() => echoed() >= sent || from.status !== 'open')
+    }
+    await until(() => from.status !== 'open')
+    assert.ok(sent >= signallingBytes / 4 && 2 * echoed() <= signallingBytes, `${sent} sent, ${echoed()} echoed`)
+  })
+
+  it('ends a connection after a while', async () => {
+    const signallingMs = 1500
+    const start = performance.now()
+    const { from } = await connected(await startRelay({ signallingMs }))
+    assert.equal(from.status, 'open')
+    await until(() => from.status !== 'open', 20_000)
+    // Timers may run up to a millisecond early.
+    assert.ok(performance.now() - start >= signallingMs - 1)
+  })
+
+  it('has limits by default', () => {
+    assert.equal(defaultLimits.signallingBytes, 64 * 1024)
+    assert.equal(defaultLimits.signallingMs, 60_000)
   })
 
   it('needs the network key of both', async () => {
