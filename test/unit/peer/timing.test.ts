@@ -5,6 +5,7 @@ import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
 import { CheckpointPace } from '../../../src/peer/checkpoint-pace.js'
 import { DiscardWatch, discardAdvice } from '../../../src/peer/discard-watch.js'
+import { type EdgeHandlers, Edges } from '../../../src/peer/edges.js'
 import { LearnerWatch } from '../../../src/peer/learner-watch.js'
 import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
@@ -328,5 +329,51 @@ describe('Bootstrap', () => {
     const after = dials.length
     await new Promise(resolve => setTimeout(resolve, 100))
     assert.equal(dials.length, after)
+  })
+})
+
+describe('Edges in a hidden tab, whose timers do not run', () => {
+  const { setTimeout: startTimer } = globalThis
+  const [wall, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)]
+  let passed = 0
+  beforeEach(() => {
+    passed = 0
+    globalThis.setTimeout = (() => undefined) as unknown as typeof setTimeout
+    Date.now = () => wall() + passed
+    performance.now = () => monotonic() + passed
+  })
+  afterEach(() => {
+    globalThis.setTimeout = startTimer
+    Date.now = wall
+    performance.now = monotonic
+  })
+
+  it('do what is due when they are told to catch up', () => {
+    let beacons = 0
+    const addresses = ['/ip4/192.0.2.1/tcp/1']
+    const network = { id: 'a', addresses, onSession: () => undefined, publish: () => beacons++ }
+    const edges = new Edges({
+      network: network as unknown as Network,
+      degree: 4,
+      handlers: {} as EdgeHandlers,
+      log: () => undefined
+    })
+    // The learner's thread reports four times a second.
+    const seconds = (count: number) => {
+      for (let report = 0; report < 4 * count; report++) {
+        passed += 250
+        edges.catchUp()
+        const before = beacons
+        edges.catchUp()
+        assert.equal(beacons, before, 'nothing is due any more')
+      }
+    }
+    seconds(30)
+    // A root sends one each 1 to 3 s.
+    assert.ok(beacons >= 10 && beacons <= 30, `${beacons} beacons in 30 s`)
+    edges.stop()
+    const before = beacons
+    seconds(10)
+    assert.equal(beacons, before)
   })
 })
