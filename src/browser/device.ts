@@ -10,7 +10,8 @@ const device: Device = {
   detail: 'in plain JavaScript',
   reason: 'browsers have no other',
   hasFastProducts: true,
-  sharesHostMemory: true,
+  // Tensors do share it, but nothing writes to weights while this thread executes layers.
+  sharesHostMemory: false,
   peakBytes: () => 0
 }
 

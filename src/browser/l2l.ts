@@ -9,7 +9,7 @@ import { layersOf } from '../nn/spec/presets.js'
 import type { Model } from '../nn/types.js'
 import { PlatformError } from '../platform/browser/index.js'
 
-/** Largest size of the weights. A tab holds about ten vectors of this size, and sends one with each sum and four with each predictor. */
+/** Largest size of the weights. A gradient sum that a tab sends has the same size, and a predictor a multiple of it. */
 const MOST_WEIGHT_BYTES = 2 ** 24
 
 /**
