@@ -3,8 +3,9 @@
  * last one. Where the stream drifts, neighbouring labels are alike or the weights are still far off, both tend to have the same sign.
  *
  * The agreement is Σ |h|·s / Σ |h|, between −1 and 1, over the gradients h of about the last 1,000 updates in units of their root mean
- * square, where s is 1 if a gradient has the sign of the weight's last one, and else −1. Where single gradients make updates, only every
- * fourth one is measured, which takes less time. The signs of gradients adapt step sizes in
+ * square, where s is 1 if a gradient has the sign of the weight's last one, and else −1. It is limited: on a target without noise all
+ * gradients agree until the steps are too long, and forgetting must end soon after that. Where single gradients make updates, only
+ * every fourth one is measured, which takes less time. The signs of gradients adapt step sizes in
  * Rprop (Riedmiller and Braun, 1993), and their products in hypergradient descent (Baydin et al., 2018).
  */
 import type { Layout } from '../types.js'
@@ -28,6 +29,8 @@ const REMEMBERED = 0.999
 const SINGLES = 4
 /** Agreement that is within noise on a stream that does not change. */
 const NOISE = 0.07
+/** Largest agreement that the sums contain. */
+const MOST = 0.25
 /** Agreement beyond noise at which accumulators forget as fast as they may. */
 const FORGETTING = 0.2
 /** Agreement beyond noise at which the average follows as fast as it may. */
@@ -63,8 +66,9 @@ export function countUpdate(agreement: Agreement, keep: number): void {
 export function measure(agreement: Agreement, agreeing: number, total: number): void {
   // An accumulator is the sum of as many squares.
   const scale = Math.sqrt(agreement[BATCHES])
-  agreement[AGREEING] = REMEMBERED * agreement[AGREEING] + scale * agreeing
   agreement[TOTAL] = REMEMBERED * agreement[TOTAL] + scale * total
+  const sum = REMEMBERED * agreement[AGREEING] + scale * agreeing
+  agreement[AGREEING] = Math.min(sum, MOST * agreement[TOTAL])
   agreement[SHARE] = REMEMBERED * agreement[SHARE] + (1 - REMEMBERED)
 }
 

@@ -96,14 +96,17 @@ describe('several device workers', function () {
     // Enough for this thread's single microbatch, but not for the worker's stash of two.
     const alone = new Executor(networkModel(mlp), options)
     const one = rowsOf(mlp, randomRows(networkModel(mlp), 1))
-    device.meter.resetPeak()
+    // Other tests may have left buffers on the device of this thread, not of the worker's.
+    const { meter } = device
+    meter.resetPeak()
+    const before = meter.bytes
     alone.train(store, one)
-    const deviceMemory = device.meter.peakBytes + 4
-    const limited = await openPool({ ...options, deviceMemory }, 3)
-    limited.device.meter.limit = deviceMemory
+    const limit = meter.peakBytes + 4
+    const limited = await openPool({ ...options, deviceMemory: limit - before }, 3)
+    meter.limit = limit
     throws(() => limited.pool.train(limited.device, limited.store, limited.rows), WorkerFailedError)
     equal(limited.pool.size, 1)
-    limited.device.meter.limit = Number.POSITIVE_INFINITY
+    meter.limit = Number.POSITIVE_INFINITY
     const { loss } = limited.pool.train(limited.device, limited.store, limited.rows)
     ok(Math.abs(loss - pool.train(device, store, rows).loss) < 1e-4 * loss)
     pool.close()

@@ -29,39 +29,42 @@ describe('the budget of differential privacy', () => {
         (steps, releases, epsilon) => {
           const options = { epsilon, delta: 1e-6, clip: 1, releases }
           let budget = new PrivacyBudget(options)
+          /** A pass that is read from its start: one that is continued has the same number. */
+          interface Reading extends Pass {
+            readonly reading: number
+          }
           /** What the disk holds: the budget, and the position in a stream. */
-          let disk: { budget: string | undefined; at: Pass | undefined } = { budget: undefined, at: undefined }
+          let disk: { budget: string | undefined; at: Reading | undefined } = { budget: undefined, at: undefined }
           /** How often the rows of each stream have left. */
           const left = new Map<string, number>()
-          let current: Pass | undefined
+          let current: Reading | undefined
           let mayLearn = false
           let isOpen = false
           let before = 0
-          const begin = (pass: Pass, isContinued: boolean) => {
-            budget.beginPass(pass, isContinued)
+          let readings = 0
+          const begin = ({ stream, number, reading }: Pass & Partial<Reading>) => {
+            budget.beginPass({ stream, number }, reading !== undefined)
             mayLearn = !budget.isExhausted
-            current = pass
+            current = { stream, number, reading: reading ?? readings++ }
             isOpen = false
           }
-          /** Passes whose rows have left. Rows of a pass that is continued leave once. */
-          const sent = new Set<string>()
-          let round = 0
+          /** Readings whose rows have left. Rows of a pass that is continued leave once. */
+          const sent = new Set<number>()
           const send = () => {
-            disk = { budget: budget.take() ?? disk.budget, at: current }
+            disk = { budget: budget.take() ?? disk.budget, at: isOpen ? current : disk.at }
             if (!isOpen || current === undefined) return
-            const key = JSON.stringify([current, round])
-            if (!sent.has(key)) left.set(current.stream, (left.get(current.stream) ?? 0) + 1)
-            sent.add(key)
+            if (!sent.has(current.reading)) left.set(current.stream, (left.get(current.stream) ?? 0) + 1)
+            sent.add(current.reading)
           }
           for (const one of steps) {
             if (one.kind === 'learn') {
-              if (current === undefined) begin({ stream: one.stream, number: 0 }, false)
+              if (current === undefined) begin({ stream: one.stream, number: 0 })
               if (mayLearn) isOpen = true
             } else if (one.kind === 'end of pass') {
               if (current !== undefined && mayLearn) {
                 // The segment ends here, and its record is written with the next one.
                 send()
-                begin({ ...current, number: current.number + 1 }, false)
+                begin({ stream: current.stream, number: current.number + 1 })
               }
             } else if (one.kind === 'request') {
               if (!budget.isExhausted) budget.addRequest()
@@ -73,8 +76,7 @@ describe('the budget of differential privacy', () => {
                 disk.budget === undefined ? undefined : (JSON.parse(disk.budget) as StoredBudget)
               )
               const isContinued = !one.fromStart && disk.at?.stream === one.stream
-              if (!isContinued) round++
-              begin(isContinued && disk.at ? disk.at : { stream: one.stream, number: 0 }, isContinued)
+              begin(isContinued && disk.at ? disk.at : { stream: one.stream, number: 0 })
             }
             const { released, spent } = budget.status
             const most = Math.max(0, ...left.values())
