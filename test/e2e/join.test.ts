@@ -276,6 +276,7 @@ describe('the join page', function () {
   it('learns rows of a file and typed rows, and says which it refuses', async () => {
     await peer.stop()
     peer = await start('--shard', '1/90', '--batch', '4', '--passes', '1')
+    await shown('the predictor of all its rows', async () => (await row('node'))?.predictor.updates === 25)
     const { page } = await visit('tab 3')
     await page.getByLabel('A file').check()
     const text = ['3 1:0.5 4:1', '4 1:0.25', 'eleven 1:0.5', '7 9:1'].join('\n')
