@@ -224,6 +224,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#wiring.ban?.(node, neighbour)
   }
 
+  excluded(node: number, maker: string): void {
+    this.#wiring.distrust?.(node, maker)
+  }
+
   createNode(index: number, options: AdmbOptions): LearningNode {
     const hostile = this.adversaries.create(index, options)
     if (hostile !== undefined) return hostile

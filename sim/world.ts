@@ -76,6 +76,8 @@ export interface World {
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void
   /** Reports that a node has refused a frame of a neighbour. */
   refused(node: number, neighbour: number): void
+  /** Reports that a node has a proof against a maker. */
+  excluded(node: number, maker: string): void
   /** Creates a node that learns by ADMB, with invariants checked if the run checks them. It replaces the previous node of that index. */
   createNode(index: number, options: AdmbOptions): LearningNode
   /** When a link has transmitted everything queued on it. In the past if it is idle, and always without a limit of bandwidth. */

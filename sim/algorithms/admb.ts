@@ -219,6 +219,7 @@ function create(world: World, precedence: Precedence): Algorithm {
         world.predictorChanged(index, effect.predictor.id, 'updated')
       } else if (effect.kind === 'announced') world.send(index, effect.edge, effect.bytes, effect.bytes.length)
       else if (effect.kind === 'refused') world.refused(index, effect.edge)
+      else if (effect.kind === 'excluded') world.excluded(index, effect.maker)
     }
     for (const neighbour of states[index].neighbours) sendNext(index, neighbour)
   }

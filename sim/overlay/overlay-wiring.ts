@@ -201,6 +201,10 @@ export class OverlayWiring implements Wiring {
       throw new Violation('overlay', `${key} keeps its edge with ${peer}, which it has banned`)
   }
 
+  distrust(node: number, peer: string): void {
+    this.#event(node, (core, now) => core.distrust(now, peer))
+  }
+
   returned(node: number): void {
     this.#event(node, (core, now) => core.rejoin(now))
   }
@@ -311,18 +315,39 @@ export class OverlayWiring implements Wiring {
 
   #checkHost(host: OverlayHost, core: OverlayNode): void {
     if (this.#checker === undefined || host.view === undefined) return
+    this.#checkStanding(host, core)
     const before = host.view
     host.view = core.view()
     this.#checker.after(host, before, host.view)
     this.#checker.afterFreeze(host, host.view)
   }
 
+  /** Only hostile nodes lose the trust of a correct one, and then they are not its parent. */
+  #checkStanding({ node, key, clock }: OverlayHost, core: OverlayNode): void {
+    const { adversaries } = this.#run
+    for (const peer of adversaries.isHostile(node) ? [] : core.distrusted(clock)) {
+      if (!adversaries.isHostile(this.#nodeOf.get(peer) as number))
+        throw new Violation('standing', `${key} does not trust ${peer}, which is correct`)
+      if (core.view().parent?.peer === peer)
+        throw new Violation('standing', `${key} is below ${peer}, which it does not trust`)
+    }
+  }
+
+  /** No peer is passed on to a node that the sender does not trust. */
+  #checkTrust({ key, core, clock }: OverlayHost, peer: string): void {
+    if (this.#checker && core?.distrusted(clock).includes(peer))
+      throw new Violation('standing', `${key} joins or offers ${peer}, which it does not trust`)
+  }
+
   #perform(node: number, { edges }: OverlayHost, effect: Effect): void {
     switch (effect.kind) {
       case 'open':
+        this.#checkTrust(this.#hosts[node], effect.peer)
         this.#sessions.dial(node, effect.session, this.#nodeOf.get(effect.peer) as number, effect.peer)
         break
       case 'send':
+        if (effect.message.kind === 'redirect' || effect.message.kind === 'offer')
+          this.#checkTrust(this.#hosts[node], effect.message.contact.peer)
         if (effect.message.kind === 'redirect')
           this.#checkRedirect(node, effect.session, this.#nodeOf.get(effect.message.contact.peer) as number)
         this.#sessions.send(node, effect.session, 'overlay', encodeMessage(effect.message))

@@ -31,6 +31,8 @@ export interface Wiring {
   drip?(from: number, to: number, drips: boolean): void
   /** A node has refused a frame of a neighbour, which violates the protocol. The overlay bans it; the topology's links remain. */
   ban?(node: number, neighbour: number): void
+  /** A node has a proof that the peer with this key is hostile. */
+  distrust?(node: number, peer: string): void
   /** Adds a link that the topology does not have. The overlay ignores it, as it creates its own links. */
   link(from: number, to: number): void
   /** Closes the session at the end `from` only; on the overlay, the connection breaks at both ends. */

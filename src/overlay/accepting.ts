@@ -14,6 +14,7 @@ import { MAX_PATH } from './wire.js'
 /** Handles a JOIN; returns false if it violates the protocol. */
 export function onJoin(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): boolean {
   const { label } = message
+  const leaf = state.book.isDistrusted(now, peer) ? undefined : state.children.distrusted()
   if (label.root !== peer) return false
   dropStale(state, now, peer, label)
   state.inbound.delete(session)
@@ -23,6 +24,7 @@ export function onJoin(state: State, now: number, session: SessionId, peer: Peer
   else if (state.path.length + 2 > MAX_PATH) refuse(state, session, 'depth')
   else if (state.isOverloaded(now)) passOn(state, session, state.children.redirectSlot(dialsOf(message)))
   else if (!state.children.full) accept(state, now, session, peer, message)
+  else if (leaf !== undefined && leaf.peer !== peer) replace(state, now, leaf, session, peer, message)
   else if ((dialsOf(message) & BASE_TRANSPORTS) === BASE_TRANSPORTS) onFull(state, now, session, peer, message)
   else onFullForLimited(state, now, session, peer, message)
   return true
@@ -53,7 +55,9 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, me
   }
   const times = { since: now, lastReceived: now, roundTrip: 0 }
   const { addresses } = message
-  state.children.add({ session, peer, addresses, dials: dialsOf(message), ...times, summary: undefined, redirected: 0 })
+  const isDistrusted = state.book.isDistrusted(now, peer)
+  const unknown = { summary: undefined, redirected: 0 }
+  state.children.add({ session, peer, addresses, dials: dialsOf(message), ...times, isDistrusted, ...unknown })
   state.send(session, { kind: 'accept', label: state.label, path: ownPath(state) })
   state.push({ kind: 'edge-up', session, peer })
   state.summaryChanged(now)

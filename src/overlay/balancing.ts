@@ -32,6 +32,7 @@ export function onOffer(state: State, now: number, offer: Offer): void {
   const { parent } = state
   if (state.isLate || parent === undefined || state.freeze !== undefined || offer.contact.peer === state.settings.self)
     return
+  if (state.book.isDistrusted(now, offer.contact.peer)) return
   const { timers } = state.settings
   const depth = state.path.length
   const deepest = depth + state.children.summary(state.self).height

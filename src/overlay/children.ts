@@ -19,6 +19,8 @@ export interface Child {
   lastReceived: number
   /** Last measured round trip, in ms. */
   roundTrip: number
+  /** Whether no peers are passed on to it, and others may take its place. */
+  isDistrusted: boolean
   /** Undefined until the first UP. */
   summary: Summary | undefined
   /** Number of peers redirected to it since the last UP. */
@@ -112,6 +114,11 @@ export class ChildTable {
     return smallest([...this.#children.values()].filter(isTab))
   }
 
+  /** A child whose place a trusted peer may take. */
+  distrusted(): Child | undefined {
+    return [...this.#children.values()].find(child => child.isDistrusted)
+  }
+
   #isDialable({ addresses }: { readonly addresses: readonly string[] }, dials: Transports): boolean {
     return (this.#transportsOf(addresses) & dials) !== 0
   }
@@ -124,6 +131,7 @@ export class ChildTable {
 
   /** A child that has not reported yet has most likely just joined and has free slots. */
   #slotOf(child: Child): Slot | undefined {
+    if (child.isDistrusted) return undefined
     if (child.summary !== undefined) return child.summary.slot
     const { peer, addresses } = child
     return this.#transportsOf(addresses) === 0 ? undefined : { distance: 0, contact: { peer, addresses } }
@@ -134,6 +142,7 @@ export class ChildTable {
     let bestDistance = 0
     let bestSize = 0
     for (const child of this.#children.values()) {
+      if (child.isDistrusted) continue
       const slot = this.#slotFor(child, dials)
       if (slot === undefined && !this.#isDialable(child, dials)) continue
       const distance = (slot?.distance ?? MAX_PATH) + Math.floor(child.redirected / this.#capacity)

@@ -83,7 +83,8 @@ export function onRedirect(state: State, now: number, attempt: Attempt, { contac
     hops > state.settings.limits.hops ||
     contact.peer === state.settings.self ||
     state.children.byPeer(contact.peer) !== undefined ||
-    state.book.isBanned(now, contact.peer)
+    state.book.isBanned(now, contact.peer) ||
+    state.book.isDistrusted(now, contact.peer)
   if (isUnusable) joinFailed(state, now)
   else dial(state, now, contact, attempt.origin, hops)
 }

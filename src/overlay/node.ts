@@ -10,7 +10,7 @@ import type { Beacon, OverlayMessage, Summary } from './messages.js'
 import { encodableAddresses, type OverlayOptions } from './options.js'
 import { ALL_TRANSPORTS } from './reachability.js'
 import { completeFreeze, STABLE_AFTER } from './relabelling.js'
-import { banPeer, dispatch, endSession, heldSessions, type Neighbour, release } from './sessions.js'
+import { banPeer, dispatch, distrustPeer, endSession, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
 
 /** State of a node, for status displays and checks. */
@@ -129,6 +129,19 @@ export class OverlayNode {
   ban(now: number, peer: PeerKey): void {
     if (!this.#state.hasLeft) banPeer(this.#state, now, peer, 'banned')
     this.#advance(now)
+  }
+
+  /** A peer is proven hostile. It remains without the trust of this node. */
+  distrust(now: number, peer: PeerKey): void {
+    const state = this.#state
+    if (peer === state.settings.self) return
+    if (!state.hasLeft) distrustPeer(state, now, peer)
+    this.#advance(now)
+  }
+
+  /** The peers that have violated the protocol repeatedly, or are proven hostile. They get no children, and are nobody's parent. */
+  distrusted(now: number): PeerKey[] {
+    return this.#state.book.distrusted(now)
   }
 
   /** Leaves the overlay with a BYE to every neighbour. The node ignores all later events, unless it returns. */

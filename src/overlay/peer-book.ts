@@ -1,6 +1,6 @@
 /**
  * Peers that this node could join: roots from beacons, candidates from the driver, and peers mentioned by other peers. Stores
- * the last known label of each, and backoffs after failures and violations. Bounded.
+ * the last known label of each, backoffs after failures and violations, and which peers are not trusted. Bounded.
  */
 import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
 import type { OverlayTimers } from './options.js'
@@ -24,8 +24,15 @@ interface KnownPeer {
   bannedUntil: number
 }
 
+/** Violations that are forgiven, of those that have not expired. One expires in each `banMax`. */
+const FORGIVEN = 2
+/** Most violations that count, so that trust returns after a bounded time. */
+const MOST_COUNTED = 4
+
 export class PeerBook {
   readonly #known = new Map<PeerKey, KnownPeer>()
+  /** When the last violation of a peer will have expired; Infinity if it is proven hostile. */
+  readonly #penalties = new Map<PeerKey, number>()
   readonly #timers: OverlayTimers
   readonly #limit: number
   readonly #random: () => number
@@ -66,8 +73,26 @@ export class PeerBook {
     return (this.#known.get(peer)?.bannedUntil ?? 0) > now
   }
 
+  /**
+   * Whether a peer is proven hostile, or has violated the protocol repeatedly. Only violations count, and neither failures nor silence,
+   * so that no fault makes a correct peer lose the trust of others.
+   */
+  isDistrusted(now: number, peer: PeerKey): boolean {
+    return this.#distrustedUntil(peer) > now
+  }
+
+  /** The peers that are not trusted. */
+  distrusted(now: number): PeerKey[] {
+    return [...this.#penalties.keys()].filter(peer => this.isDistrusted(now, peer))
+  }
+
+  /** The peer is proven hostile. */
+  distrust(peer: PeerKey): void {
+    this.#penalise(peer, Number.POSITIVE_INFINITY)
+  }
+
   isWaiting(now: number, peer: PeerKey): boolean {
-    return this.#due(this.#known.get(peer)) > now
+    return this.#due(peer, this.#known.get(peer)) > now
   }
 
   /** A dial or join failed: back off for 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
@@ -102,6 +127,12 @@ export class PeerBook {
     const known = this.#touch(peer)
     known.bannedUntil = now + this.#strike(known)
     known.notBefore = known.bannedUntil
+    const { banMax } = this.#timers
+    const expires = Math.max(now, this.#penalties.get(peer) ?? now) + banMax
+    this.#penalise(
+      peer,
+      expires === Number.POSITIVE_INFINITY ? expires : Math.min(expires, now + MOST_COUNTED * banMax)
+    )
   }
 
   /** An edge with the peer lasted. */
@@ -126,7 +157,7 @@ export class PeerBook {
     let candidate: PeerKey | undefined
     let waited = now
     for (const [peer, known] of this.#known) {
-      const due = this.#due(known)
+      const due = this.#due(peer, known)
       if (due > now || excluded(peer)) continue
       const label = this.#currentLabel(now, known)
       if (label !== undefined && isOlder(label, own)) {
@@ -142,9 +173,10 @@ export class PeerBook {
 
   /** Whether a peer with a label older than `own` is known that is not banned and to which no join has failed. */
   knowsOlder(now: number, own: Label): boolean {
-    for (const known of this.#known.values()) {
+    for (const [peer, known] of this.#known) {
       const label = this.#currentLabel(now, known)
-      const isWilling = known.failures === 0 && known.strikes === 0 && known.bannedUntil <= now
+      const isTrusted = known.bannedUntil <= now && !this.isDistrusted(now, peer)
+      const isWilling = known.failures === 0 && known.strikes === 0 && isTrusted
       if (label !== undefined && isWilling && isOlder(label, own)) return true
     }
     return false
@@ -153,10 +185,10 @@ export class PeerBook {
   /** When `choose` may next return a peer if no other event occurs. */
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY
-    for (const known of this.#known.values()) {
+    for (const [peer, known] of this.#known) {
       const label = this.#currentLabel(now, known)
       const isJoinable = known.isCandidate || (label !== undefined && isOlder(label, own))
-      const due = this.#due(known)
+      const due = this.#due(peer, known)
       if (isJoinable && due > now && due < next) next = due
     }
     return next
@@ -202,8 +234,19 @@ export class PeerBook {
     return now - known.labelReceivedAt <= 3 * this.#timers.beacon ? known.label : undefined
   }
 
-  #due(known: KnownPeer | undefined): number {
-    return known === undefined ? 0 : Math.max(known.notBefore, known.bannedUntil)
+  #due(peer: PeerKey, known: KnownPeer | undefined): number {
+    return Math.max(known?.notBefore ?? 0, known?.bannedUntil ?? 0, this.#distrustedUntil(peer))
+  }
+
+  #distrustedUntil(peer: PeerKey): number {
+    return (this.#penalties.get(peer) ?? 0) - FORGIVEN * this.#timers.banMax
+  }
+
+  /** The penalty that is oldest is forgotten first. */
+  #penalise(peer: PeerKey, until: number): void {
+    this.#penalties.delete(peer)
+    this.#penalties.set(peer, until)
+    if (this.#penalties.size > this.#limit) this.#penalties.delete(this.#penalties.keys().next().value as PeerKey)
   }
 
   #strike(known: KnownPeer): number {

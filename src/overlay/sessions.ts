@@ -55,10 +55,12 @@ function onChildMessage(state: State, now: number, child: Child, message: Overla
     return true
   }
   if (message.kind !== 'up') return false
-  if (!sameSummary(child.summary, message.summary)) state.summaryChanged(now)
-  child.summary = message.summary
-  // A tab sends its JOIN before a relay has given it addresses.
   const { slot } = message.summary
+  const isUsable = slot !== undefined && !state.book.isDistrusted(now, slot.contact.peer)
+  const summary = { ...message.summary, slot: isUsable ? slot : undefined }
+  if (!sameSummary(child.summary, summary)) state.summaryChanged(now)
+  child.summary = summary
+  // A tab sends its JOIN before a relay has given it addresses.
   if (slot?.contact.peer === child.peer) child.addresses = slot.contact.addresses
   child.redirected = 0
   return true
@@ -114,4 +116,27 @@ export function banPeer(state: State, now: number, peer: PeerKey, reason: 'viola
     release(state, now, held.session, reason)
   }
   state.book.ban(now, peer)
+  if (state.book.isDistrusted(now, peer)) forgetSlots(state, now, peer)
+}
+
+/** No joining peer is passed on to free places of this peer that children have reported. */
+function forgetSlots(state: State, now: number, peer: PeerKey): void {
+  for (const child of state.children) {
+    if (child.summary?.slot?.contact.peer !== peer) continue
+    child.summary = { ...child.summary, slot: undefined }
+    state.summaryChanged(now)
+  }
+}
+
+/** A peer is proven hostile: it may stay as a child without children, and this node does not stay below it. */
+export function distrustPeer(state: State, now: number, peer: PeerKey): void {
+  state.book.distrust(peer)
+  const child = state.children.byPeer(peer)
+  if (child !== undefined) {
+    child.isDistrusted = true
+    state.summaryChanged(now)
+  }
+  forgetSlots(state, now, peer)
+  for (const held of [state.parent, state.attempt])
+    if (held?.peer === peer) endSession(state, now, held.session, 'moving')
 }

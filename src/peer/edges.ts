@@ -151,6 +151,12 @@ export class Edges {
     this.#flushEffects()
   }
 
+  /** A peer is proven hostile: it gets no children, and this one leaves it if it is the parent. */
+  distrust(peer: string): void {
+    this.#overlay.distrust(this.#now(), peer)
+    this.#flushEffects()
+  }
+
   /** Does what is due and late: browsers delay the timers of hidden tabs, but not the messages of their threads. */
   catchUp(): void {
     if (!this.#stopped && this.#clock.now > this.#due) this.#run()

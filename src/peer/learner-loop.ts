@@ -388,6 +388,7 @@ export class LearnerLoop {
         this.#warnings.warn(describeQuarantined(effect))
         break
       case 'excluded':
+        this.#post({ kind: 'excluded', maker: effect.maker })
         this.#warnings.warn(
           `${effect.maker} has signed two different updates with one name: nothing of it is accepted any more`
         )

@@ -444,6 +444,9 @@ export class Peer extends EventEmitter {
       case 'refused':
         this.#edges.ban(message.edge, message.reason)
         break
+      case 'excluded':
+        this.#edges.distrust(message.maker)
+        break
       case 'status':
         this.#status = message.status
         this.#publisher.addPredictors(message.recent)

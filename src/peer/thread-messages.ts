@@ -216,6 +216,8 @@ export type FromLearner =
   | { readonly kind: 'announcement'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'consumed'; readonly edge: number }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
+  /** This peer has a proof against a maker. */
+  | { readonly kind: 'excluded'; readonly maker: string }
   | { readonly kind: 'announce'; readonly predictor: PredictorId }
   | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }

@@ -9,6 +9,9 @@ const JUMPS = { signed: true, jumpSigners: 3, gate: false }
 /** Frames that arrive are known to have been taken only then. */
 const ORDERED = { delay: 'constant', loss: 0, reorder: 0 } as const
 
+/** It signs two predictors with one name, which proves that it is hostile. */
+const EQUIVOCATION = { topology: 'overlay', signed: true, adversaries: hostile('equivocation') } as const
+
 describeMutants('defences', [
   {
     without: 'a limit of frames that are taken and not acknowledged',
@@ -159,6 +162,45 @@ describeMutants('defences', [
     changes: [{ file: 'src/overlay/sessions.js', from: 'if (held.peer !== peer) continue;', to: 'continue;' }],
     breaks: ['overlay'],
     scenario: { topology: 'overlay', adversaries: hostile('mutation') }
+  },
+  {
+    without: 'a distinction between violations and edges that a peer has dropped',
+    changes: [
+      {
+        file: 'src/overlay/peer-book.js',
+        from: 'known.notBefore = now + this.#jitter(this.#strike(known))',
+        to: 'this.distrust(peer)'
+      }
+    ],
+    breaks: ['standing'],
+    scenario: { topology: 'overlay' }
+  },
+  {
+    without: 'a limit to violators (the neighbour of a banned peer loses trust as well)',
+    changes: [
+      {
+        file: 'src/overlay/sessions.js',
+        from: "state.closeWithBye(held.session, 'violation');",
+        to: "state.closeWithBye(held.session, 'violation'); for (const child of state.children) state.book.distrust(child.peer);"
+      }
+    ],
+    breaks: ['standing'],
+    scenario: { topology: 'overlay', adversaries: hostile('mutation') }
+  },
+  {
+    without: 'the departure from a parent that is proven hostile',
+    changes: [{ file: 'src/overlay/sessions.js', from: 'if (held?.peer === peer)', to: 'if (false)' }],
+    breaks: ['standing'],
+    scenario: EQUIVOCATION
+  },
+  {
+    without: 'a refusal to join a peer that is proven hostile',
+    changes: [
+      { file: 'src/overlay/joining.js', from: '|| state.book.isDistrusted(now, contact.peer)', to: '' },
+      { file: 'src/overlay/peer-book.js', from: ', this.#distrustedUntil(peer));', to: ');' }
+    ],
+    breaks: ['standing'],
+    scenario: EQUIVOCATION
   },
   {
     without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',

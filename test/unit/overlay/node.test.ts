@@ -358,6 +358,41 @@ describe('overlay node: moving, leaving, options', () => {
     assert.deepEqual(bans, [800, 3200, 12_800, 51_200, 60_000])
   })
 
+  it('does not trust a peer after three bans in a row, until they expire', () => {
+    const node = make()
+    for (let i = 0; i < 3; i++) node.ban(T0, 'eve')
+    assert.deepEqual(node.distrusted(T0), ['eve'])
+    for (let i = 0; i < 9; i++) node.ban(T0, 'eve')
+    assert.deepEqual(node.distrusted(T0 + 119_999), ['eve'])
+    assert.deepEqual(node.distrusted(T0 + 120_000), [])
+  })
+
+  it('passes nobody on to a child that is proven hostile, and gives its place to another', () => {
+    const node = make('me', { degree: 3 })
+    const eve = join(node, T0, 'eve')
+    join(node, T0, 'kid')
+    node.distrust(T0, 'eve')
+    assert.deepEqual(node.distrusted(T0 + 1e9), ['eve'])
+    const { did } = join(node, T0, 'new')
+    assert.ok(did.some(effect => effect.kind === 'edge-down' && effect.session === eve.session))
+    assert.deepEqual(
+      node.view().children.map(({ peer }) => peer),
+      ['kid', 'new']
+    )
+    const last = sent(join(node, T0, 'last').did).at(-1)
+    assert.ok(last?.kind === 'redirect' && last.contact.peer !== 'eve')
+  })
+
+  it('leaves a parent that is proven hostile, and does not join it again', () => {
+    const node = make()
+    attach(node, T0)
+    node.distrust(T0, 'dad')
+    assert.equal(node.view().parent, undefined)
+    node.candidate(T0 + 1, 'dad')
+    node.tick(T0 + 100_000)
+    assert.ok(!node.takeEffects().some(effect => effect.kind === 'open' && effect.peer === 'dad'))
+  })
+
   it('publishes beacons only as a root, soon after it discovers a peer', () => {
     const node = make()
     node.tick(T0)
