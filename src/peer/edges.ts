@@ -91,6 +91,11 @@ export class Edges {
     return [...this.#up].flatMap(edge => this.#sessions.get(edge)?.peer ?? [])
   }
 
+  /** Peers that have violated the protocol repeatedly, or are proven hostile. */
+  get distrusted(): string[] {
+    return this.#overlay.distrusted(this.#clock.now)
+  }
+
   /** Adds a peer that this one may join. */
   candidate({ id, addresses }: { readonly id: string; readonly addresses: readonly string[] }): void {
     const dials = transportsNamed(dialled)

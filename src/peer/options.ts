@@ -161,6 +161,8 @@ export interface PeerStatus {
   readonly discardedShare: number
   /** What is wrong with this peer, in a line; absent if nothing is. */
   readonly problem?: string
+  /** Peers that have violated the protocol repeatedly, or are proven hostile, and so get no children; absent if there are none. */
+  readonly distrusted?: readonly string[]
   readonly skipped: number
   /** Whether the stream has ended. */
   readonly ended: boolean

@@ -279,6 +279,7 @@ export class Peer extends EventEmitter {
     const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
       this.#status
     const { traffic, residualShare, clippedShare, privacy } = this.#status
+    const { neighbours, distrusted } = this.#edges
     const { inputs, surplus = 0, loss, hits } = progress
     const weight = inputs + surplus
     return {
@@ -294,13 +295,14 @@ export class Peer extends EventEmitter {
       ...(drift === undefined ? {} : { drift }),
       // The publisher asks for the first status while it is constructed.
       networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
-      neighbours: this.#edges.neighbours,
+      neighbours,
       predictor,
       batch,
       adopted,
       discarded,
       discardedShare: this.#discards.share,
       ...(problem === undefined ? {} : { problem }),
+      ...(distrusted.length > 0 && { distrusted }),
       skipped,
       ended,
       ...(this.#options.stream && { data: nameOf(this.#options.stream.data) }),

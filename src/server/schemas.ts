@@ -151,6 +151,11 @@ export const components = [
         discarded: { ...count, description: 'Local gradients that no batch will use.' },
         discardedShare: { ...share, description: 'Share of the gradients of the last minute that no batch used.' },
         problem: { ...text, description: 'What is wrong with the peer; absent if nothing is.' },
+        distrusted: {
+          ...texts,
+          description:
+            'Peers that have violated the protocol repeatedly, or are proven hostile, and so get no children.'
+        },
         skipped: { ...count, description: 'Inputs that were malformed or did not fit the model.' },
         ended: { type: 'boolean', description: 'Whether the stream has ended.' },
         data: { ...text, description: 'Name of the data that it learns, without its folder.' },
@@ -186,6 +191,7 @@ export const components = [
         'drift',
         'data',
         'problem',
+        'distrusted',
         'residualShare',
         'clippedShare',
         'privacy'

@@ -156,8 +156,8 @@ export class Cluster {
     const faults = [...this.#goneFaults, ...this.#peers.flatMap(faultsOf)]
     const isJust = (fault: string) =>
       [...this.hostile].some(id =>
-        [`peer ${id} is banned for `, `${id} has signed two `, `a predictor from ${id} `].some(start =>
-          fault.includes(start)
+        [`peer ${id} is banned for `, `${id} has signed two `, `${id} is not trusted`, `a predictor from ${id} `].some(
+          start => fault.includes(start)
         )
       )
     return faults.filter(fault => !isJust(fault))

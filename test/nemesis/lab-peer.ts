@@ -41,7 +41,7 @@ export class LabPeer {
   latest: Report | undefined
   /** When `latest` arrived, in ms of `performance.now()`. */
   latestAt = 0
-  /** Log lines that accuse another peer. */
+  /** Log lines that accuse another peer, and peers that the status lists as not trusted. */
   readonly accusations: string[] = []
   /** How often it has lost a tree neighbour. */
   lostLinks = 0
@@ -175,7 +175,10 @@ export class LabPeer {
 
   #onReport(line: string): void {
     if (!line.startsWith('{')) return
+    const before = this.latest?.distrusted ?? []
     this.latest = JSON.parse(line) as Report
+    const { distrusted = [] } = this.latest
+    for (const id of distrusted) if (!before.includes(id)) this.accusations.push(`${id} is not trusted`)
     this.latestAt = performance.now()
   }
 

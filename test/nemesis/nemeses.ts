@@ -91,6 +91,10 @@ function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
       await sleep(ms)
       const names = (line: string) => line.includes(id) && sign?.test(line)
       if (sign) await until(`the log names ${id}`, () => cluster.peers.some(({ log }) => log.some(names)))
+      if (adversary === 'equivocation') {
+        const distrusts = ({ latest }: LabPeer) => latest?.distrusted?.includes(id)
+        await until(`a status lists ${id} as not trusted`, () => cluster.peers.some(distrusts))
+      }
       clearInterval(feeding)
       await peer.kill()
       // The log of the hostile peer itself is not checked.
