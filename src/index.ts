@@ -98,6 +98,7 @@ export {
   type Log,
   type NeighbourChange,
   type NetworkLearningSpec,
+  PartlyLearnedError,
   Peer,
   type PeerMetrics,
   type PeerOptions,

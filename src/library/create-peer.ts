@@ -159,8 +159,8 @@ export class LearningPeer {
 
   /** Stores a checkpoint, leaves the overlay, and stops. */
   async stop(): Promise<void> {
-    await this.#server?.close()
-    await this.#peer.stop()
+    // Requests that the peer has begun are answered.
+    await Promise.all([this.#server?.close(), this.#peer.stop()])
   }
 
   async #ask(

@@ -21,5 +21,15 @@ export class RequestError extends CodedError {
 
 /** A request cannot be served now: too many requests are waiting, or the peer is stopping. */
 export class UnavailableError extends CodedError {
-  static override readonly code = 'ERR_UNAVAILABLE'
+  static override readonly code: string = 'ERR_UNAVAILABLE'
+}
+
+/** The peer stopped before it had learned all inputs of a request. */
+export class PartlyLearnedError extends UnavailableError {
+  static override readonly code = 'ERR_PARTLY_LEARNED'
+
+  /** @param learned number of the first inputs of the request that were learned */
+  constructor(readonly learned: number) {
+    super(`the peer is stopping: it has learned the first ${learned} inputs of this request, and not the others`)
+  }
 }

@@ -1,6 +1,6 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
-import { LearnerFailedError, RequestError, UnavailableError } from './errors.js'
+import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 import type {
   FromLearner,
   InputAnswer,
@@ -120,12 +120,19 @@ export class LearnerHandle {
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
     if (message.kind === 'failed-request') pending?.reject(new RequestError(message.reason))
+    else if (message.kind === 'interrupted') pending?.reject(interruption(message.learned))
     else pending?.resolve(contentOf(message) as never)
     return true
   }
 }
 
-function contentOf(message: Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-request' }>): unknown {
+function interruption(learned: number | undefined): UnavailableError {
+  return learned === undefined ? new UnavailableError('the peer is stopping') : new PartlyLearnedError(learned)
+}
+
+type Answer = Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-request' | 'interrupted' }>
+
+function contentOf(message: Answer): unknown {
   switch (message.kind) {
     case 'answer':
       return message.answer

@@ -10,6 +10,7 @@ import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'
+import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { InputLog, restored } from './input-log.js'
 import { describeQuarantined } from './jumps.js'
 import { LateLabels } from './late-labels.js'
@@ -277,13 +278,14 @@ export class LearnerLoop {
   /**
    * The same in slices of a few milliseconds, between which the caller handles messages.
    * @returns the predictions of each slice
-   * @throws Error if the peer stops before the last one
+   * @throws UnavailableError if the peer stops before the last one
    */
   *answerInSlices(rows: Rows, learn: boolean): Generator<readonly Prediction[]> {
     if (learn) this.#beginRequest()
     const chunk = this.#predicted
     const parts = learn ? this.#training.predictAndLearn(rows) : this.#training.predict(rows, () => chunk.rows)
     let slice: Prediction[] = []
+    let learned = 0
     let [begin, until] = [this.#now(), this.#now() + SLICE_MS]
     for (const predictions of parts) {
       slice.push(...predictions)
@@ -293,7 +295,12 @@ export class LearnerLoop {
       if (now < until) continue
       this.#flushEffects()
       yield slice
-      if (this.#isStopping) throw new Error('the peer is stopping')
+      learned += slice.length
+      if (this.#isStopping) {
+        if (!learn) throw new UnavailableError('the peer is stopping')
+        this.#acknowledge()
+        throw new PartlyLearnedError(learned)
+      }
       slice = []
       begin = this.#now()
       until = begin + SLICE_MS
@@ -452,8 +459,9 @@ export class LearnerLoop {
     return false
   }
 
-  /** Inputs of a request will be learned. @throws Error if the budget of differential privacy is spent */
+  /** Inputs of a request will be learned. @throws UnavailableError, Error if the budget of differential privacy is spent */
   #beginRequest(): void {
+    if (this.#isStopping) throw new UnavailableError('the peer is stopping')
     if (this.#budget?.isExhausted) {
       throw new Error('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
     }

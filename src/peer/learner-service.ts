@@ -4,6 +4,7 @@ import { DeviceError } from '../device/types.js'
 import type { StreamOptions, StreamPosition } from '../streams/index.js'
 import { type ExampleStream, InputError } from '../streams/parsing.js'
 import { learningParts } from '../task/learning-spec.js'
+import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
 import type { FromLearner, LearnerInit, ToLearner } from './thread-messages.js'
@@ -47,6 +48,8 @@ export function fail(port: LearnerThread['port'], error: unknown): void {
 
 async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerThread): Promise<void> {
   const stopped = new AbortController()
+  /** Those that are not answered yet. */
+  const requests = new Set<Promise<void>>()
   const timer = setInterval(() => guarded(() => loop.tick()), init.period)
   const guarded = (action: () => void) => {
     try {
@@ -60,18 +63,26 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
     guarded(() => {
       if (message.kind === 'request') {
         const { id } = message
-        answerRequest(loop, { ...init, readText }, message).then(
-          answer => port.post({ kind: 'answer', id, answer }),
-          (error: Error) => port.post({ kind: 'failed-request', id, reason: error.message })
-        )
+        const answered = answerRequest(loop, { ...init, readText }, message)
+          .then(
+            answer => port.post({ kind: 'answer', id, answer }),
+            error => port.post(failureOf(id, error as Error))
+          )
+          .finally(() => requests.delete(answered))
+        requests.add(answered)
       } else if (message.kind === 'stop') {
         clearInterval(timer)
         loop.stop()
         stopped.abort()
-        if (init.journal) loop.checkpoint()
-        port.post({ kind: 'status', status: loop.status(), recent: [] })
-        port.post({ kind: 'stopped' })
-        port.close()
+        // They end with their current slice.
+        void Promise.all(requests).then(() =>
+          guarded(() => {
+            if (init.journal) loop.checkpoint()
+            port.post({ kind: 'status', status: loop.status(), recent: [] })
+            port.post({ kind: 'stopped' })
+            port.close()
+          })
+        )
       } else loop.receive(message)
     })
   })
@@ -96,6 +107,12 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
     if (isExternal && init.journal) loop.checkpoint()
     throw error
   }
+}
+
+function failureOf(id: number, error: Error): FromLearner {
+  if (error instanceof PartlyLearnedError) return { kind: 'interrupted', id, learned: error.learned }
+  if (error instanceof UnavailableError) return { kind: 'interrupted', id }
+  return { kind: 'failed-request', id, reason: error.message }
 }
 
 /** The stream at an earlier position, to read rows again that were reported then. */

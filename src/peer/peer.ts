@@ -488,6 +488,7 @@ export class Peer extends EventEmitter {
       case 'serving':
       case 'answer':
       case 'failed-request':
+      case 'interrupted':
       case 'failed':
       case 'stopped':
         // Handled by the LearnerHandle.

@@ -224,6 +224,8 @@ export type FromLearner =
   | ({ readonly kind: 'serving'; readonly id: number } & Serving)
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
+  /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */
+  | { readonly kind: 'interrupted'; readonly id: number; readonly learned?: number }
   /** `recent`: predictors held since the last status. */
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   /** Records that must be durable before any later message has an effect outside of this peer. */

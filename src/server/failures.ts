@@ -1,12 +1,14 @@
 /** The JSON answer of failed requests: a message, a code for programs, and a remedy. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Log, RequestError, UnavailableError } from '../peer/index.js'
+import { type Log, PartlyLearnedError, RequestError, UnavailableError } from '../peer/index.js'
 
 export interface Failure {
   readonly error: string
   readonly code: string
   readonly remedy?: string
+  /** Number of the first inputs of the request that were learned before the peer stopped. */
+  readonly learned?: number
 }
 
 /** A rejected request, with its answer. */
@@ -64,6 +66,13 @@ export function handleUnknownRoutes(app: FastifyInstance): void {
 
 function explain(error: FastifyError & { remedy?: string }): { readonly status: number; readonly failure: Failure } {
   if (error instanceof RequestError) return { status: 400, failure: { error: error.message, code: error.code } }
+  if (error instanceof PartlyLearnedError) {
+    const { message, code, learned } = error
+    return {
+      status: 503,
+      failure: { error: message, code, remedy: 'send the others to another peer, or later', learned }
+    }
+  }
   if (error instanceof UnavailableError) {
     return { status: 503, failure: { error: error.message, code: error.code, remedy: 'try again in a moment' } }
   }

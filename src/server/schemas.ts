@@ -60,7 +60,18 @@ export const components = [
   {
     $id: 'Failure',
     description: 'An error: a message of one line, a code for programs, and often a remedy.',
-    ...object({ error: text, code: text, remedy: text }, ['remedy'])
+    ...object(
+      {
+        error: text,
+        code: text,
+        remedy: text,
+        learned: {
+          ...count,
+          description: 'Number of the first inputs of the request that were learned before the peer stopped.'
+        }
+      },
+      ['remedy', 'learned']
+    )
   },
   {
     $id: 'PredictorId',

@@ -35,6 +35,8 @@ export interface HttpServer {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
+/** After this time a server that closes ends the connections on which requests still arrive. */
+const CLOSING_MS = 1000
 /** Connections beyond are closed at once, so that HTTP cannot use up the file descriptors of the process. */
 const MAX_CONNECTIONS = 512
 
@@ -58,11 +60,18 @@ async function open(options: ServerOptions, register: (app: FastifyInstance) => 
   await register(app)
   try {
     const url = await app.listen({ host, port })
-    return { url, renew: tls => replaceCertificate(app, tls), close: () => app.close() }
+    return { url, renew: tls => replaceCertificate(app, tls), close: () => close(app) }
   } catch (error) {
     await app.close()
     throw new HttpListenError(host, port, error as NodeJS.ErrnoException)
   }
+}
+
+/** Waits for answers, but not long for requests that do not arrive. */
+async function close(app: FastifyInstance): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSING_MS)
+  await app.close()
+  clearTimeout(timer)
 }
 
 /** @throws HttpCertificateError */
@@ -73,7 +82,7 @@ function createApp(options: ServerOptions): FastifyInstance {
   if (tls) checkCertificate(tls)
   const app: FastifyInstance = fastify({
     bodyLimit,
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
     requestTimeout: requestTimeoutMs,
     // Fastify has a type of its own for each kind of server, without one for both.
     ...((tls ? { https: { ...http, ...tls } } : { http }) as { http: typeof http }),

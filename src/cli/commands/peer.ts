@@ -184,8 +184,8 @@ async function run(all: Flags): Promise<void> {
     await attend(peer, flags.json ?? false, server?.url, failed.signal)
   } finally {
     const { addresses } = peer
-    await server?.close()
-    await peer.stop()
+    // Requests that the peer has begun are answered.
+    await Promise.all([server?.close(), peer.stop()])
     // An open IPC channel to the parent process would keep this one alive.
     if (process.connected) process.disconnect()
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })

@@ -175,6 +175,26 @@ describe('a peer stops', function () {
     await assert.rejects(readFile(join(state, 'admb.json')), 'a peer that cannot start creates no files')
   })
 
+  it('in the middle of a request, and answers how many of its inputs were learned', async () => {
+    const state = join(dir, 'asked')
+    const peer = await processes.start('--dimension', '2', '--batch', '8', '--dir', state).ready()
+    const size = 700_000
+    const answer = fetch(`${peer.latest.http}/learn`, {
+      method: 'POST',
+      body: rows(size),
+      headers: { 'content-type': 'text/x-libsvm' }
+    })
+    await until('the first inputs are learned', async () => (await peer.fetchStatus()).inputs > 0)
+    assert.equal(await peer.stop(), 0, peer.stderr)
+    const { status } = await answer
+    const { code, learned, remedy } = (await (await answer).json()) as Record<string, unknown>
+    assert.deepEqual([status, code, remedy], [503, 'ERR_PARTLY_LEARNED', 'send the others to another peer, or later'])
+    assert.ok(Number(learned) > 0 && Number(learned) < size)
+    assert.equal((await checkpoint(state)).progress.inputs, learned)
+    const again = await processes.start('--dimension', '2', '--batch', '8', '--dir', state).ready()
+    assert.equal((await again.fetchStatus()).inputs, learned)
+  })
+
   it('immediately if a given port is in use', async () => {
     const server: Server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

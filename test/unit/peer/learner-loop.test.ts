@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { isFragment } from '../../../src/admb/index.js'
 import { type Learner, zeros } from '../../../src/learner/index.js'
+import { PartlyLearnedError, UnavailableError } from '../../../src/peer/errors.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
@@ -242,8 +243,16 @@ describe('LearnerLoop', () => {
     const slices = loop.answerInSlices(rows(0, 40), true)
     slices.next()
     loop.stop()
-    assert.throws(() => slices.next(), /the peer is stopping/)
-    assert.ok(loop.status().progress.inputs < 40)
+    assert.throws(
+      () => slices.next(),
+      (error: unknown) => {
+        assert.ok(error instanceof PartlyLearnedError)
+        const { inputs } = loop.status().progress
+        assert.equal(error.learned, inputs)
+        return inputs > 0 && inputs < 40
+      }
+    )
+    assert.throws(() => loop.answer(rows(0, 1), true), UnavailableError)
   })
 
   it('posts one checkpoint at a time, and none if nothing has changed', async () => {
