@@ -5,7 +5,6 @@ import { encodeSavedBlocks, type PredictorId } from '../../admb/index.js'
 import { isFinite32 } from '../../admb/vectors.js'
 import type { LayerPlace } from '../../l2l/index.js'
 import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
-import { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/keys.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
 import { type LearningSpec, parseSpec, recipeOf, specText } from '../../task/learning-spec.js'
@@ -123,6 +122,8 @@ export async function beginRun(
   store: Store,
   spec: LearningSpec
 ): Promise<Pick<PredictorId, 'origin' | 'incarnation' | 'nonce'>> {
+  // Commands without a directory do not load libp2p.
+  const { decodeIdentityKey, encodeIdentityKey, generateIdentityKey, peerIdOf } = await import('../../network/keys.js')
   const key = store.identity ? decodeIdentityKey(store.identity) : await generateIdentityKey()
   if (!store.identity) await store.create(encodeIdentityKey(key))
   const { incarnation, nonce } = await store.begin(specText(spec))
