@@ -26,7 +26,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   signatures: () => import('./signatures.js'),
   bytes: () => import('./bytes.js'),
   sparse: () => import('./sparse.js'),
-  codec: () => import('./codec.js')
+  codec: () => import('./codec.js'),
+  rules: () => import('./rules.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -81,15 +81,25 @@ export const i32 = {
   constant: (value: number): Code => [0x41, signed(value)],
   add: plain(0x6a),
   sub: plain(0x6b),
+  mul: plain(0x6c),
   and: plain(0x71),
   shiftRight: plain(0x76),
-  equal: plain(0x46)
+  equal: plain(0x46),
+  load: (address: Code): Code => [address, 0x28, 0, 0],
+  /** Of a byte. */
+  loadByte: (address: Code, offset = 0): Code => [address, 0x2d, 0, unsigned(offset)],
+  storeByte: (address: Code, offset: number, value: Code): Code => [address, value, 0x3a, 0, unsigned(offset)],
+  /** Of a float32 that is a whole number, 0 or more. */
+  fromFloat: plain(0xa9)
 }
 
 export const f32 = {
   constant: (value: number): Code => [0x43, float32Bytes(value)],
-  load: (address: Code): Code => [address, 0x2a, 0, 0],
-  store: (address: Code, value: Code): Code => [address, value, 0x38, 0, 0],
+  load: (address: Code, offset = 0): Code => [address, 0x2a, 0, unsigned(offset)],
+  store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x38, 0, unsigned(offset)],
+  fromInteger: plain(0xb3),
+  equal: plain(0x5b),
+  more: plain(0x5e),
   add: plain(0x92),
   mul: plain(0x94),
   div: plain(0x95),
@@ -118,6 +128,7 @@ export const vector = {
   mul: simd(0xe6),
   div: simd(0xe7),
   max: simd(0xe9),
+  sqrt: simd(0xe3),
   /** pmin and pmax: return the first operand if it is NaN. */
   lesser: simd(0xea),
   greater: simd(0xeb),
@@ -135,6 +146,7 @@ export const integers = {
   xor: simd(0x51),
   shiftLeft: simd(0xab),
   shiftRight: simd(0xad),
+  lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1b), number],
   /** The bytes of `value` in the given order. */
   shuffle: (value: Code, order: readonly number[]): Code => [value, value, 0xfd, 0x0d, order]
 }

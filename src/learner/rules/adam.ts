@@ -2,6 +2,7 @@
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import { type DividingRule, type RuleDefinition, withPureStep } from './definition.js'
+import { addressOf, kernelMemory, readBack, SECTION } from './kernels/memory.js'
 import { type ScalingOptions, scalingBy, scalingOptions } from './scaling.js'
 
 export interface AdamOptions extends ScalingOptions {
@@ -95,12 +96,11 @@ function stepBlock(
   divisor: number,
   { step, beta1, beta2, epsilon }: Pick<AdamValues, 'step' | 'beta1' | 'beta2' | 'epsilon'>
 ): void {
-  for (let i = 0; i < block.length; i++) {
-    const g = gradient[i] / divisor
-    const m = Math.fround(beta1 * mean[i] + (1 - beta1) * g)
-    const v = Math.fround(beta2 * square[i] + (1 - beta2) * g * g)
-    mean[i] = m
-    square[i] = v
-    block[i] -= (step * (m / first)) / (Math.sqrt(v / second) + epsilon)
+  const { adamStep } = kernelMemory().kernels
+  const numbers = [beta1, 1 - beta1, beta2, 1 - beta2, 1 / divisor, step / first, 1 / second, epsilon]
+  for (let from = 0; from < block.length; from += SECTION) {
+    const sections = [block, gradient, mean, square].map(values => values.subarray(from, from + SECTION))
+    adamStep(...sections.map(addressOf), sections[0].length, ...numbers)
+    for (const slot of [0, 2, 3]) readBack(sections[slot], slot)
   }
 }

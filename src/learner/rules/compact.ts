@@ -4,62 +4,99 @@
  */
 import { stateBlockIndices } from '../blocks.js'
 import { OptionError } from '../errors.js'
-import type { Layout } from '../types.js'
-import type { DividingRule } from './definition.js'
-import { PACK_STRIDE, pack, packedLength, unpack } from './eight-bit.js'
+import type { Blocks, Layout } from '../types.js'
+import { type DividingRule, withPureStep } from './definition.js'
+import { type Encoding, pack, packedLength, unpack } from './eight-bit.js'
+import { FIRST_STATE_SLOT, kernelMemory, SECTION } from './kernels/memory.js'
 
-/** Encoding of a block of state. `squares` stores the root of mean squares, which halves their range. */
-type Encoding = 'float32' | 'signed' | 'squares'
-
-/** Means and velocities are signed, squares are not, and counters stay as they are. */
-function encodingOf(stateBlock: string): Encoding {
+/** How a block of state is encoded; undefined for counters, which stay as they are. */
+function encodingOf(stateBlock: string): Encoding | undefined {
   if (stateBlock.endsWith('.mean') || stateBlock.endsWith('.velocity')) return 'signed'
-  return stateBlock.endsWith('.square') ? 'squares' : 'float32'
+  return stateBlock.endsWith('.square') ? 'squares' : undefined
 }
 
-/** Numbers that an elementwise rule steps at once, so that they fit into the processor's cache. */
-const SECTION = 4 * PACK_STRIDE
-
-/** @param isElementwise whether the rule looks at each number alone, counters apart */
+/** @param isElementwise whether the rule looks at each number alone, counters apart, and steps in place */
 export function compact(rule: DividingRule, isElementwise: boolean): DividingRule {
-  const stateOf = (length: number) => rule.stateLayout({ blocks: [{ name: '', length }] }).blocks
-  return {
+  const packed = {
     name: rule.name,
     description: rule.description.replace(/\)$/, ',bits=8)'),
-    stateLayout: layout => packedLayout(rule.stateLayout(layout)),
+    stateLayout: (layout: Layout) => packedLayout(rule.stateLayout(layout))
+  }
+  return isElementwise ? withPureStep({ ...packed, ...steppedBySections(rule) }) : { ...packed, ...steppedWhole(rule) }
+}
+
+/** Unpacks, steps and packs a section at a time, in the memory of the kernels. */
+function steppedBySections(rule: DividingRule): Required<Pick<DividingRule, 'stepInPlace'>> {
+  return {
+    stepInPlace(now, sum, count, updates, divisor) {
+      const { slots } = kernelMemory()
+      const { indices, encodings } = stateOf(rule, sum)
+      // All sections step with the counters of before.
+      const before = now.state.map((block, i) => (encodings[i] === undefined ? block.slice() : block))
+      for (const [k, block] of now.parameters.entries()) {
+        const { length } = block
+        for (let start = 0; start < length; start += SECTION) {
+          const end = Math.min(length, start + SECTION)
+          const state = indices[k].map((i, position) => {
+            const encoding = encodings[i]
+            if (encoding === undefined) return before[i].slice()
+            const values = slots[FIRST_STATE_SLOT + position].subarray(0, end - start)
+            unpack(now.state[i], encoding, length, start, values)
+            return values
+          })
+          const section = { parameters: [block.subarray(start, end)], state }
+          rule.stepInPlace?.(section, [sum[k].subarray(start, end)], count, updates, divisor)
+          for (const [position, i] of indices[k].entries()) {
+            const encoding = encodings[i]
+            if (encoding === undefined) now.state[i].set(state[position])
+            else pack(state[position], encoding, now.state[i], length, start)
+          }
+        }
+      }
+    }
+  }
+}
+
+function steppedWhole(rule: DividingRule): Pick<DividingRule, 'step'> {
+  return {
     step(previous, sum, count, updates, contributors, divisor) {
-      const layout = { blocks: sum.map(({ length }, k) => ({ name: String(k), length })) }
-      const stateIndices = stateBlockIndices(rule, layout)
+      const { indices, encodings } = stateOf(rule, sum)
       const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
       const parameters = previous.parameters.map((block, k) => {
         const { length } = block
-        const kinds = stateOf(length).map(({ name }) => encodingOf(name))
-        const next = new Float32Array(length)
-        const size = isElementwise ? SECTION : Math.max(1, length)
-        for (let start = 0; start < length; start += size) {
-          const end = Math.min(length, start + size)
-          const stepped = rule.step(
-            {
-              parameters: [block.subarray(start, end)],
-              state: kinds.map((encoding, i) =>
-                unpacked(previous.state[stateIndices[k][i]], encoding, length, start, end)
-              )
-            },
-            [sum[k].subarray(start, end)],
-            count,
-            updates,
-            contributors,
-            divisor
-          )
-          next.set(stepped.parameters[0], start)
-          for (const [i, encoding] of kinds.entries()) {
-            packInto(state[stateIndices[k][i]], stepped.state[i], encoding, length, start)
-          }
+        const unpacked = indices[k].map(i => {
+          const encoding = encodings[i]
+          if (encoding === undefined) return previous.state[i]
+          const values = new Float32Array(length)
+          unpack(previous.state[i], encoding, length, 0, values)
+          return values
+        })
+        const stepped = rule.step(
+          { parameters: [block], state: unpacked },
+          [sum[k]],
+          count,
+          updates,
+          contributors,
+          divisor
+        )
+        for (const [position, i] of indices[k].entries()) {
+          const encoding = encodings[i]
+          if (encoding === undefined) state[i].set(stepped.state[position])
+          else pack(stepped.state[position], encoding, state[i], length, 0)
         }
-        return next
+        return stepped.parameters[0]
       })
       return { parameters, state }
     }
+  }
+}
+
+/** Indices of the state of each block, and the encoding of each block of state. */
+function stateOf(rule: DividingRule, sum: Blocks) {
+  const layout = { blocks: sum.map(({ length }, k) => ({ name: String(k), length })) }
+  return {
+    indices: stateBlockIndices(rule, layout),
+    encodings: rule.stateLayout(layout).blocks.map(({ name }) => encodingOf(name))
   }
 }
 
@@ -78,24 +115,7 @@ function packedLayout({ blocks }: Layout): Layout {
   return {
     blocks: blocks.map(({ name, length }) => ({
       name,
-      length: encodingOf(name) === 'float32' ? length : packedLength(length)
+      length: encodingOf(name) === undefined ? length : packedLength(length)
     }))
   }
-}
-
-function packInto(into: Float32Array, values: Float32Array, encoding: Encoding, length: number, start: number): void {
-  if (encoding === 'float32') into.set(values)
-  else if (encoding === 'signed') pack(values, 'signed', into, length, start)
-  else {
-    for (let i = 0; i < values.length; i++) values[i] = Math.sqrt(values[i])
-    pack(values, 'unsigned', into, length, start)
-  }
-}
-
-function unpacked(block: Float32Array, encoding: Encoding, length: number, start: number, end: number): Float32Array {
-  if (encoding === 'float32') return block
-  if (encoding === 'signed') return unpack(block, 'signed', length, start, end)
-  const values = unpack(block, 'unsigned', length, start, end)
-  for (let i = 0; i < values.length; i++) values[i] *= values[i]
-  return values
 }

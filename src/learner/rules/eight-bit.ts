@@ -8,13 +8,18 @@
  * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
 
+import { ABOVE_AT, ENTRIES_AT, ENTRY_BYTES, NEAREST_AT, NUMBERS_AT } from './kernels/codes.js'
+import { addressOf, isInMemory, type KernelMemory, kernelMemory, readBack, SECTION } from './kernels/memory.js'
+
 /** Count of numbers that share a scale. */
 const SHARED = 2048
 const CODES_PER_FLOAT = 3
 const DECADES = 7
+/** The smallest positive float32. */
+const SMALLEST = 2 ** -149
 
-/** Whether numbers are signed, which determines the 256 codes. */
-export type Signs = 'signed' | 'unsigned'
+/** What is encoded: signed numbers, or numbers from 0 by their roots, which halves their range. */
+export type Encoding = 'signed' | 'squares'
 
 /** Count of float32 numbers into which `pack` packs `length` numbers. */
 export function packedLength(length: number): number {
@@ -25,92 +30,110 @@ function cellsFor(length: number): number {
   return Math.ceil(length / CODES_PER_FLOAT)
 }
 
-/** Sections of a vector that are packed separately start at multiples of this stride. */
-export const PACK_STRIDE = SHARED * CODES_PER_FLOAT
-
 /**
- * Packs a section of a vector.
+ * Packs part of a vector. Values in the kernels' memory are changed.
  * @param into the packed vector
  * @param length length of the vector
- * @param start first index of the section, a multiple of the stride
+ * @param start first index of the part, a multiple of the length of a section
  */
-export function pack(values: Float32Array, signs: Signs, into: Float32Array, length: number, start: number): void {
-  const { values: known, nearest, above } = tableOf(signs)
-  const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
-  const zero = known.indexOf(0)
-  for (let from = 0, scale = cellsFor(length) + start / SHARED; from < values.length; from += SHARED, scale++) {
-    const to = Math.min(values.length, from + SHARED)
-    let most = 0
-    for (let i = from; i < to; i++) most = Math.max(most, Math.abs(values[i]))
-    into[scale] = most
-    for (let i = from; i < to; i++) {
-      const value = values[i]
-      if (value === 0) codes[i] = zero
-      else {
-        // The first 16 bits of the float leave at most two candidates.
-        share[0] = value / most
-        const bucket = shareBits[0] >>> 16
-        const code = nearest[bucket] + (share[0] > above[bucket] ? 1 : 0)
-        codes[i] = code !== zero ? code : value > 0 ? zero + 1 : zero - 1
-      }
+export function pack(
+  values: Float32Array,
+  encoding: Encoding,
+  into: Float32Array,
+  length: number,
+  start: number
+): void {
+  const memory = kernelMemory()
+  const { kernels, codes, packed } = memory
+  const table = tableOf(encoding, memory)
+  const found = packed.length - 1
+  for (let from = 0; from < values.length; from += SECTION) {
+    const section = values.subarray(from, from + SECTION)
+    const count = section.length
+    const address = addressOf(section, 0)
+    if (encoding === 'squares') kernels.roots(address, count)
+    for (let group = 0; group < count; group += SHARED) {
+      const grouped = Math.min(SHARED, count - group)
+      kernels.largest(address + 4 * group, grouped, packed.byteOffset + 4 * found)
+      const most = packed[found]
+      into[cellsFor(length) + (start + from + group) / SHARED] = most
+      kernels.encode(address + 4 * group, grouped, most, codes.byteOffset + group, table)
     }
-  }
-  for (let cell = start / CODES_PER_FLOAT, i = 0; i < codes.length; cell++, i += CODES_PER_FLOAT) {
-    into[cell] = codes[i] + 256 * codes[i + 1] + 65536 * codes[i + 2]
+    const cells = cellsFor(count)
+    codes.fill(0, count, cells * CODES_PER_FLOAT)
+    kernels.join(codes.byteOffset, cells, packed.byteOffset)
+    into.set(packed.subarray(0, cells), (start + from) / CODES_PER_FLOAT)
   }
 }
 
-/** Unpacks the section [start, end) of a vector of that length. @param start a multiple of the stride */
-export function unpack(packed: Float32Array, signs: Signs, length: number, start: number, end: number): Float32Array {
-  const known = tableOf(signs).values
-  const values = new Float32Array(end - start)
-  const codes = new Uint8Array(CODES_PER_FLOAT * cellsFor(values.length))
-  for (let cell = start / CODES_PER_FLOAT, i = 0; i < codes.length; cell++, i += CODES_PER_FLOAT) {
-    const three = packed[cell] | 0
-    codes[i] = three
-    codes[i + 1] = three >> 8
-    codes[i + 2] = three >> 16
+/**
+ * Unpacks the part of a vector of that length from `start`, a multiple of the length of a section, on.
+ * @param into its numbers
+ */
+export function unpack(
+  packed: Float32Array,
+  encoding: Encoding,
+  length: number,
+  start: number,
+  into: Float32Array
+): void {
+  const memory = kernelMemory()
+  const { kernels, slots, packed: cellsInMemory } = memory
+  const table = tableOf(encoding, memory)
+  for (let from = 0; from < into.length; from += SECTION) {
+    const section = into.subarray(from, from + SECTION)
+    const count = section.length
+    const address = (isInMemory(section) ? section : slots[0]).byteOffset
+    const cell = (start + from) / CODES_PER_FLOAT
+    const cells = cellsFor(count)
+    cellsInMemory.set(packed.subarray(cell, cell + cells))
+    kernels.decode(cellsInMemory.byteOffset, cells, address, table)
+    for (let group = 0; group < count; group += SHARED) {
+      const scale = packed[cellsFor(length) + (start + from + group) / SHARED]
+      kernels.multiply(address + 4 * group, Math.min(SHARED, count - group), scale)
+    }
+    if (encoding === 'squares') kernels.squares(address, count)
+    readBack(section, 0)
   }
-  for (let from = 0, scale = cellsFor(length) + start / SHARED; from < values.length; from += SHARED, scale++) {
-    const to = Math.min(values.length, from + SHARED)
-    const most = packed[scale]
-    for (let i = from; i < to; i++) values[i] = known[codes[i]] * most
-  }
-  return values
 }
 
-interface Table {
-  /** In ascending order. */
-  readonly values: Float32Array
-  /** By the first 16 bits of a float32: the code nearest to the lowest number with these bits … */
-  readonly nearest: Uint8Array
-  /** … and the number above which the next higher code is nearer. */
-  readonly above: Float32Array
+/** Addresses in the kernels' memory. */
+const tables: Partial<Record<Encoding, number>> = {}
+
+/** The address of a table, which is created at first use. */
+function tableOf(encoding: Encoding, { tables: rooms }: KernelMemory): number {
+  tables[encoding] ??= createTable(numbers(encoding), rooms[encoding === 'signed' ? 0 : 1])
+  return tables[encoding]
 }
 
-const share = new Float32Array(1)
-const shareBits = new Uint32Array(share.buffer)
-const tables: Partial<Record<Signs, Table>> = {}
-
-/** Created at first use, because most processes never pack a state. */
-function tableOf(signs: Signs): Table {
-  tables[signs] ??= createTable(signs)
-  return tables[signs]
-}
-
-function createTable(signs: Signs): Table {
-  const values = numbers(signs)
-  const nearest = new Uint8Array(2 ** 16)
-  const above = new Float32Array(2 ** 16)
+function createTable(values: Float32Array, { buffer, byteOffset, byteLength }: Uint8Array): number {
+  const table = new DataView(buffer, byteOffset, byteLength)
+  const zero = values.indexOf(0)
+  new Float32Array(buffer, byteOffset + NUMBERS_AT, values.length).set(values)
+  const share = new Float32Array(1)
+  const bits = new Uint32Array(share.buffer)
   for (let bucket = 0; bucket < 2 ** 16; bucket++) {
     const isNegative = bucket >= 2 ** 15
     // The lowest number of the bucket, which has the largest magnitude if it is negative.
-    shareBits[0] = bucket * 2 ** 16 + (isNegative ? 2 ** 16 - 1 : 0)
-    const code = nearestTo(values, share[0])
-    nearest[bucket] = code
-    above[bucket] = code < 255 ? middle(values, code) : 2
+    bits[0] = bucket * 2 ** 16 + (isNegative ? 2 ** 16 - 1 : 0)
+    const { code, above } = candidates(values, share[0], zero, isNegative)
+    const entry = ENTRIES_AT + ENTRY_BYTES * bucket
+    table.setUint8(entry + NEAREST_AT, code)
+    table.setFloat32(entry + ABOVE_AT, above, true)
   }
-  return { values, nearest, above }
+  return byteOffset
+}
+
+/** The code of a bucket's lowest number, and the number above which the next higher code is nearer. */
+function candidates(values: Float32Array, lowest: number, zero: number, isNegative: boolean) {
+  // Of a group of zeros, whose scale is 0.
+  if (Number.isNaN(lowest)) return { code: zero, above: 2 }
+  const code = nearestTo(values, lowest)
+  // The code of 0 is for 0 alone, which is in the first bucket of each sign.
+  const isNextToZero = code === zero || (isNegative && code === zero - 1)
+  if (!isNextToZero) return { code, above: code < 255 ? middle(values, code) : 2 }
+  if (isNegative) return { code: zero - 1, above: -SMALLEST }
+  return lowest === 0 ? { code: zero, above: 0 } : { code: zero + 1, above: middle(values, zero + 1) }
 }
 
 function nearestTo(values: Float32Array, value: number): number {
@@ -125,16 +148,16 @@ function middle(values: Float32Array, code: number): number {
 }
 
 /** The 256 numbers. Each decade has twice as many as the one below, at the midpoints of equal parts. */
-function numbers(signs: Signs): Float32Array {
+function numbers(encoding: Encoding): Float32Array {
   const magnitudes: number[] = []
   let most = 1
   for (let decade = DECADES - 1; decade >= 0; decade--) {
-    const parts = (signs === 'signed' ? 1 : 2) * 2 ** decade
+    const parts = (encoding === 'signed' ? 1 : 2) * 2 ** decade
     const least = most / 10
     for (let part = 0; part < parts; part++) magnitudes.push(least + ((most - least) * (part + 0.5)) / parts)
     most = least
   }
   // The rest of the 256 are the ends.
-  const all = [0, 1, ...magnitudes, ...(signs === 'signed' ? magnitudes.map(value => -value) : [])]
+  const all = [0, 1, ...magnitudes, ...(encoding === 'signed' ? magnitudes.map(value => -value) : [])]
   return Float32Array.from(all).sort()
 }
