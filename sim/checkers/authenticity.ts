@@ -3,7 +3,7 @@ import { formatId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
-/** No node adopts an update that a correct node has not made, whoever sends it. Predictors without headers do not count. */
+/** No node adopts an update in the name of a correct node that has not made it, regardless of the sender. Predictors without headers do not count. */
 export class Authentic implements Invariant {
   /** Names of all correct nodes so far. */
   readonly #origins = new Set<string>()

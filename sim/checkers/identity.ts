@@ -56,7 +56,7 @@ const RETRY_INPUTS = 64
 
 /**
  * A node does not adopt a predictor that its gate has refused, and does not judge it again, until it has learned some inputs. The
- * number doubles with each refusal, so that repetition helps nobody.
+ * number doubles with each refusal, so that repetition gains nothing.
  */
 export class Gated implements Invariant {
   readonly #refusals = new WeakMap<CheckedNode, Map<string, { count: number; inputs: number }>>()

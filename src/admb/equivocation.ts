@@ -1,6 +1,6 @@
 /**
  * Proofs that a maker has signed two different headers with one name, which no correct node does: a run makes one predictor with
- * each number of updates at most. Anyone can check a proof, and nobody else can make one.
+ * each number of updates at most. Anyone can check a proof, and only the maker can cause one.
  */
 import { FrameError, Reader, Writer } from './bytes.js'
 import { FLAGS, FRAME_VERSION } from './frame.js'

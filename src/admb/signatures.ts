@@ -1,5 +1,5 @@
 /**
- * Signatures of headers. The maker of a predictor signs its header, so that nobody can claim an update in its name, and two
+ * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim an update in its name, and two
  * different headers with one name prove that the maker has signed both. The bytes are specified in docs/protocol.md.
  */
 import { type Reader, Writer } from './bytes.js'

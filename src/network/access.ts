@@ -81,7 +81,7 @@ export class AccessControl {
     return {
       denyDialPeer: denies,
       denyDialMultiaddr: () => false,
-      // An invited peer that knows nobody yet takes no connections.
+      // An invited peer that knows no members yet accepts no connections.
       denyInboundEncryptedConnection: peer => denies(peer) || this.#membership?.isKnown === false,
       denyOutboundEncryptedConnection: denies,
       denyInboundRelayReservation: denies,

@@ -24,7 +24,7 @@ const invitationSchema = z.strictObject({
   id: base64(32),
   /** Network id, empty if the network has none. */
   network: z.string().refine(id => id === '' || isNetworkId(id)),
-  /** The invitation admits nobody from this time on. */
+  /** From this time on, the invitation admits no peer. */
   expires: time,
   /** Number of peers that it admits. */
   uses: z.number().int().min(1).max(1000),

@@ -83,7 +83,7 @@ export class Membership {
     this.#save = save
   }
 
-  /** Sets the handler for a state that cannot be stored. From then on, nobody is admitted. */
+  /** Sets the handler for a state that cannot be stored. From then on, no peer is admitted. */
   onFailure(handler: (error: Error) => void): void {
     this.#onFailure = handler
     this.#saved.catch(handler)
@@ -165,7 +165,7 @@ export class Membership {
     const at = this.#options.now()
     if (at >= expires) return 'it has expired'
     if (this.#usesOf(id) >= uses) return 'it is used up'
-    if (!this.#options.admits) return 'this peer admits nobody: connect to a peer that accepts invitations first'
+    if (!this.#options.admits) return 'this peer admits no peers: connect to one that accepts invitations first'
     if (this.#admissions.size >= MOST_RECORDS) return `the network has had ${MOST_RECORDS} admissions`
     this.merge({ admissions: [signAdmission(this.#options.key, { invitation, peer, proof, at })], revocations: [] })
     return undefined

@@ -65,7 +65,7 @@ function accept(state: State, now: number, session: SessionId, peer: PeerKey, me
 
 /**
  * A full node passes a peer under Node.js to a child. If the peer can dial no slot below, as the leaves are tabs, a root yields: it
- * joins the peer, by the edge that is reserved for a parent. If it has just done so in vain, the peer takes the place of a tab. Below
+ * joins the peer, by the edge that is reserved for a parent. If it has just done so without success, the peer takes the place of a tab. Below
  * the root it takes the place of a tab that finds another one at a tab.
  */
 function onFull(state: State, now: number, session: SessionId, peer: PeerKey, message: Join): void {

@@ -139,7 +139,7 @@ export class OverlayNode {
     this.#advance(now)
   }
 
-  /** The peers that have violated the protocol repeatedly, or are proven hostile. They get no children, and are nobody's parent. */
+  /** The peers that have violated the protocol repeatedly, or are proven hostile. They get no children and are not chosen as parents. */
   distrusted(now: number): PeerKey[] {
     return this.#state.book.distrusted(now)
   }

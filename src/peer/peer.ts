@@ -355,7 +355,7 @@ export class Peer extends EventEmitter {
   }
 
   /**
-   * Continues a text with the predictor that serves predictions. Learning goes on.
+   * Continues a text with the predictor that serves predictions. Learning continues.
    * @param onPiece called with each token
    * @param signal ends the text early
    * @throws RequestError if the model is not a language model; UnavailableError if too many texts are queued

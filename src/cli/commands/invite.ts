@@ -153,7 +153,7 @@ async function revoke(text: string, { key, networkKey, networkId }: Signer, { pe
       throw new UsageError(`the peer did not take the revocation: the identity in --dir must be on its allow-list`)
     const admitted = known.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)
     if (json) printJson({ command: 'invite', id, revoked: true, admitted })
-    else print(`revoked ${id}; it had admitted ${admitted.length === 0 ? 'nobody' : admitted.join(', ')}`)
+    else print(`revoked ${id}; it had admitted ${admitted.length === 0 ? 'no peer' : admitted.join(', ')}`)
   } finally {
     await network.stop()
   }

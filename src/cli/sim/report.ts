@@ -10,7 +10,7 @@ export interface OpenReport {
 }
 
 /**
- * Creates the directory before the runs, so that they are not run in vain.
+ * Creates the directory before the runs, so that a failure does not waste them.
  * @returns undefined without a directory
  * @throws UsageError if it cannot be created
  */

@@ -24,7 +24,7 @@ export class RowReader {
   #rest = ''
   #format: RowFormat | undefined
   #header = ''
-  /** The lines of a record of CSV that goes on, with their ends. */
+  /** The lines of an incomplete CSV record, with their line ends. */
   #open = ''
   #rows: string[] = []
 

@@ -1,6 +1,6 @@
 /**
  * Groups predictors by their line of descent: those that the best predictor was made from, and the branches beside them. As long as
- * a run goes on, the best one may change, and with it the groups of earlier predictors.
+ * a run continues, the best one may change, and with it the groups of earlier predictors.
  */
 import { MARKS } from '../format.js'
 import { AWAY, type PredictorEntry } from './messages.js'

@@ -7,7 +7,7 @@ import { formatId, type PredictorId } from '../../admb/index.js'
 import { describeFault } from './fault-sentences.js'
 import { AWAY, type Frame, type NetworkShape, type PredictorEntry, type Report } from './messages.js'
 
-/** Frames that are posted together, so that the page can draw the first ones while the run goes on. */
+/** Frames that are posted together, so that the page can draw the first ones while the run continues. */
 const BATCH = 20
 /** Limit of frames of a run with a frame for each event. */
 const MAX_FRAMES = 4000

@@ -54,7 +54,7 @@ describe('a membership', () => {
 
   it('does not admit peers unless it is asked to', async () => {
     const members = open({ admits: false })
-    assert.match(JSON.stringify(await show(members)), /this peer admits nobody/)
+    assert.match(JSON.stringify(await show(members)), /this peer admits no peers/)
     assert.ok(!members.has(peerIdOf(guest)))
   })
 
