@@ -21,6 +21,7 @@ import { Preparation, type Scaling } from './prepare.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
 import { checkSource, sourceName } from './source.js'
+import { logsOf } from './sources/files.js'
 import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
 import { leaveOut, located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
@@ -127,7 +128,7 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     refuseOtherOptions(data, definition.options, options)
     return definition.open(options)
   }
-  const files = data === '-' || isUrl(data) ? [data] : await inputFiles(data)
+  const files = data === '-' || isUrl(data) ? [data] : logsOf(await inputFiles(data))
   if (!isUrl(data)) await checkSource(files[0])
   const format = options.format ?? guessFormat(files[0])
   const other = options.format === undefined ? files.find(file => guessFormat(file) !== format) : undefined

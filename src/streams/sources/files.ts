@@ -20,17 +20,35 @@ export async function isFileSet(data: string): Promise<boolean> {
 }
 
 /**
- * The files of a directory, or those that match a pattern with `*`, `?`, `**` and `{a,b}`, in the order of their names. Hidden
- * files are left out.
+ * The files of a directory, or those that match a pattern with `*`, `?`, `**` and `{a,b}`, in the order of their names, but each log
+ * after the files that rotation has made of it. Hidden files are left out.
  * @throws MissingInputError if there are none
  */
 export async function filesOf(data: string): Promise<string[]> {
   const found = await stat(data).catch(() => undefined)
   const files = found?.isDirectory() ? await filesIn(data) : await matching(data)
-  if (files.length > 0) return files
+  if (files.length > 0) return (await Promise.all(logsOf(files).map(log => withRotated(log, files)))).flat()
   const what =
     found === undefined ? 'no file matches: check the pattern' : 'is a directory without files: check the path'
   throw new MissingInputError(`${data}: ${what}`)
+}
+
+/**
+ * Those of the files that rotation has not made of another one.
+ * @param current a log that counts as one of the files
+ */
+export function logsOf(files: readonly string[], current?: string): string[] {
+  const known = new Set(current === undefined ? files : [...files, current])
+  return files.filter(file => {
+    const starts = [...file.matchAll(/[.-](?=\d)/g)].map(({ index }) => index)
+    return !starts.some(start => known.has(file.slice(0, start)) && ROTATED.test(file.slice(start)))
+  })
+}
+
+/** The files of a set that rotation has made of a log, oldest first, and the log. */
+export async function withRotated(log: string, files: readonly string[]): Promise<string[]> {
+  const rotated = (await rotatedFiles(log)).map(({ path }) => path)
+  return [...rotated.filter(file => files.includes(file)), log]
 }
 
 function isPattern(data: string): boolean {

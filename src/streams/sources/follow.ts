@@ -5,7 +5,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { MissingInputError } from '../errors.js'
 import { pause } from '../source.js'
-import { rotatedFiles } from './files.js'
+import { logsOf, rotatedFiles } from './files.js'
 import {
   type ByteSourceOptions,
   filePiece,
@@ -13,6 +13,7 @@ import {
   type Piece,
   planRotated,
   type Segment,
+  segmentsOf,
   wholeFile
 } from './segments.js'
 
@@ -36,10 +37,11 @@ export async function* followed(
   gone?: string
 ): AsyncGenerator<Piece> {
   const say = options.onNotice ?? (() => undefined)
-  for (const segment of segments.slice(0, -1)) yield filePiece(segment, options)
-  const known = new Set(await filesNow(data))
-  let current = segments.at(-1) ?? (await nextFile(data, gone as string, options.signal))
+  const known = new Set(logsOf(await filesNow(data)))
+  let next = segments.length > 0 ? segments : await nextSegments(data, gone as string, options.signal)
   for (;;) {
+    for (const segment of next.slice(0, -1)) yield filePiece(segment, options)
+    const current = next[next.length - 1]
     const path = current.start.path
     const growing = new GrowingFile(data, current, known, options)
     const piece: Piece = {
@@ -56,20 +58,18 @@ export async function* followed(
         const newer = (await rotatedFiles(path)).filter(
           file => file.modified > growing.modified && file.inode !== growing.inode
         )
-        for (const file of newer) yield filePiece(wholeFile(file.path, path), options)
-        current = wholeFile(path)
+        next = [...newer.map(file => wholeFile(file.path, path)), wholeFile(path)]
         break
       }
       case 'truncated': {
         const rest = piece.position === undefined ? undefined : await planRotated(piece.position())
         const from = rest === undefined ? '' : `, after the rest of ${rest[0].file}`
         say(`${path} was truncated: it is read from its beginning${from}`)
-        for (const segment of rest?.slice(0, 1) ?? []) yield filePiece(segment, options)
-        current = wholeFile(path)
+        next = [...(rest?.slice(0, 1) ?? []), wholeFile(path)]
         break
       }
       case 'followed by another':
-        current = await nextFile(data, path, options.signal)
+        next = await nextSegments(data, path, options.signal)
         break
       default:
         return
@@ -87,12 +87,13 @@ async function filesNow(data: string): Promise<readonly string[]> {
   }
 }
 
-/** Waits for a file after the one that has ended; or, if that is gone, for another of its name. */
-async function nextFile(data: string, ended: string, signal: AbortSignal | undefined): Promise<Segment> {
+/** Waits for a log after the one that has ended; or, if that is gone, for another of its name. */
+async function nextSegments(data: string, ended: string, signal: AbortSignal | undefined): Promise<Segment[]> {
   for (;;) {
     const files = await filesNow(data)
-    const next = files.find(file => file > ended) ?? files.find(file => file === ended)
-    if (next !== undefined) return wholeFile(next)
+    const next = logsOf(files, ended).find(log => log > ended)
+    if (next !== undefined) return segmentsOf([next], files)
+    if (files.includes(ended)) return [wholeFile(ended)]
     await pause(POLL_MS, signal)
   }
 }
@@ -104,7 +105,7 @@ class GrowingFile {
   readonly #data: string
   readonly #path: string
   readonly #segment: Segment
-  /** Files of the set that have been read, or reported. */
+  /** Logs of the set that have been read, or reported. */
   readonly #known: Set<string>
   readonly #signal: AbortSignal | undefined
   readonly #say: (line: string) => void
@@ -177,17 +178,17 @@ class GrowingFile {
     }
   }
 
-  /** Whether the set has a later file. */
+  /** Whether the set has a later log. */
   async #hasNext(): Promise<boolean> {
     if (this.#data === this.#path) return false
-    const files = await filesNow(this.#data)
-    for (const file of files) {
+    const logs = logsOf(await filesNow(this.#data), this.#path)
+    for (const file of logs) {
       if (this.#known.has(file)) continue
       this.#known.add(file)
       if (file < this.#path)
         this.#say(`${file} is new, but its name is before ${this.#path}, which is followed: it is not read`)
     }
-    return files.some(file => file > this.#path)
+    return logs.some(file => file > this.#path)
   }
 
   /** A rotated log has another name; a file without a name cannot reappear. */

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { readSource, type SourceOptions } from '../source.js'
 import { type FilePosition, holds, type ReadAt } from './file-position.js'
-import { filesOf, isFileSet, rotatedFiles } from './files.js'
+import { filesOf, isFileSet, logsOf, rotatedFiles, withRotated } from './files.js'
 
 /** A file, or the rest of one. */
 export interface Segment {
@@ -71,23 +71,34 @@ export function wholeFile(path: string, name = path): Segment {
   return { file: path, start: { path: name, offset: 0, line: 0 } }
 }
 
+/** The segments of logs, each after the files of the set that rotation has made of it. */
+export async function segmentsOf(logs: readonly string[], files: readonly string[]): Promise<Segment[]> {
+  const segments = await Promise.all(
+    logs.map(async log => (await withRotated(log, files)).map(file => wholeFile(file, log)))
+  )
+  return segments.flat()
+}
+
 /** @throws MissingInputError, UnreadableInputError */
 export async function planFrom(data: string, from: FilePosition | undefined, follows = false): Promise<Plan> {
   const files = await inputFiles(data)
-  if (from === undefined) return { segments: files.map(file => wholeFile(file)), isSame: true }
+  if (from === undefined) return { segments: await segmentsOf(logsOf(files), files), isSame: true }
   const { path } = from
-  if (!files.includes(path)) {
-    const later = files.filter(file => file > path)
-    const waits = follows ? ': waiting for a file of that name or a later one' : ''
-    const next = later.length === 0 ? waits : `: continuing with ${later[0]}`
-    return { segments: later.map(file => wholeFile(file)), isSame: false, notice: `${path} is gone${next}` }
+  const later = logsOf(files, path).filter(log => log > path)
+  const rest = await segmentsOf(later, files)
+  const isThere = files.includes(path)
+  if (isThere && (await holds(readerOf(path), from))) {
+    return { segments: [{ file: path, start: from }, ...rest], isSame: true }
   }
-  const rest = files.slice(files.indexOf(path) + 1).map(file => wholeFile(file))
-  if (await holds(readerOf(path), from)) return { segments: [{ file: path, start: from }, ...rest], isSame: true }
   const rotated = await planRotated(from)
   if (rotated !== undefined) {
     const notice = `${path} was rotated: continuing in ${rotated[0].file}`
-    return { segments: [...rotated, wholeFile(path), ...rest], isSame: true, notice }
+    return { segments: [...rotated, ...(isThere ? [wholeFile(path)] : []), ...rest], isSame: true, notice }
+  }
+  if (!isThere) {
+    const waits = follows ? ': waiting for a file of that name or a later one' : ''
+    const next = rest.length === 0 ? waits : `: continuing with ${rest[0].file}`
+    return { segments: rest, isSame: false, notice: `${path} is gone${next}` }
   }
   const notice = `${path} is not the file that was read before (its content differs): it is read from its beginning, and what was not read of the earlier file is lost`
   return { segments: [wholeFile(path), ...rest], isSame: false, notice }

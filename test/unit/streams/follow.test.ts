@@ -139,6 +139,33 @@ describe('follow', function () {
       assert.deepEqual(await reader.stop(), range(0, 8))
     }))
 
+  it('reads each row of a directory once while its log is rotated, and after a restart', () =>
+    inDirectory(async (directory, path) => {
+      await writeFile(path('app.log.1'), lines(0, 3))
+      await writeFile(path('app.log'), lines(3, 5))
+      const reader = follow(directory)
+      await reader.has(5)
+      const rotate = async (from: number, to: number) => {
+        await rename(path('app.log.1'), path('app.log.2'))
+        await rename(path('app.log'), path('app.log.1'))
+        await writeFile(path('app.log'), lines(from, to))
+      }
+      await rotate(5, 7)
+      await reader.has(7)
+      await appendFile(path('app.log'), lines(7, 9))
+      await reader.has(9)
+      assert.deepEqual(await reader.stop(), range(0, 9))
+      await appendFile(path('app.log'), lines(9, 10))
+      await rotate(10, 12)
+      await writeFile(path('other.log.1'), lines(12, 14))
+      await writeFile(path('other.log'), lines(14, 15))
+      const second = follow(directory, reader.position)
+      await second.has(6)
+      await appendFile(path('other.log'), lines(15, 16))
+      await second.has(7)
+      assert.deepEqual(await second.stop(), range(9, 16))
+    }))
+
   it('waits if the last file of a directory is deleted, also if that happened while it was stopped', () =>
     inDirectory(async (directory, path) => {
       await writeFile(path('b'), lines(0, 3))
