@@ -80,6 +80,7 @@ export class BatchEngine implements Engine {
       const { parameters, average } = this.#content
       const served = this.#options.predictWith === 'average' ? average : parameters
       const learner = learnerAfter(this.#learner, this.updates)
+      this.progress.outcomes?.date(examples, from)
       learner.score(served, examples, from, to, this.progress)
       learner.addGradient(parameters, examples, from, to, this.#sum)
       if (this.isDrifting) this.#sum[this.#sum.length - 1][0] += to - from

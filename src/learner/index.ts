@@ -60,6 +60,8 @@ export { LossGate } from './loss-gate.js'
 export { pearson, spearman } from './metrics/correlation.js'
 export {
   type ClassFigures,
+  type Clock,
+  checkWindows,
   commitRows,
   commitSums,
   Evaluation,
@@ -73,7 +75,11 @@ export {
   type Outcomes,
   ProgressiveMetrics,
   type ScoreLoss,
+  TIME_WINDOWS,
   TimedSums,
+  type TimeFigures,
+  type TimeWindowFigures,
+  type TimeWindows,
   WINDOWS,
   type WindowFigures,
   widthOf

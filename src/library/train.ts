@@ -88,6 +88,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const spec = specFor(inputs === undefined ? await factsOf(stream) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
   const { trainer, layers } = await trainerFor(spec, execution, predictWith)
+  if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime()
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)

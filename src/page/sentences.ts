@@ -1,6 +1,7 @@
 /** Events and the state of the network as sentences. */
 import type { NetworkEvent } from '../view/event-log.js'
 import type { PeerRow } from '../view/types.js'
+import { windowName } from '../view/window-name.js'
 import { formatCount, formatLoss, formatShare, listOf, markLetter, peerName } from './format.js'
 import type { NetworkState } from './network-state.js'
 
@@ -91,6 +92,18 @@ export function describeSchema({ label, columns }: LearnedSchema, data: string |
 function shortList(names: readonly string[]): string {
   const most = 8
   return listOf(names.slice(0, most), names.length)
+}
+
+/** The figures of a peer over windows by time, in one sentence; empty without them. */
+export function describeWindows(row: PeerRow | undefined, peers: Peers): string {
+  if (row?.windows === undefined) return ''
+  const parts = row.windows.map(({ seconds, inputs, loss, accuracy, rmse }) => {
+    const figures = [`loss ${formatLoss(loss)}`]
+    if (accuracy !== undefined) figures.push(`accuracy ${formatShare(accuracy)}`)
+    if (rmse !== undefined) figures.push(`RMSE ${formatLoss(rmse)}`)
+    return `last ${windowName(seconds)}: ${figures.join(', ')} (${formatCount(inputs)} input${inputs === 1 ? '' : 's'})`
+  })
+  return `By time, ${peerName(row.id, peers)}: ${parts.join('; ')}.`
 }
 
 /** Describes a node of the tree for screen readers. */

@@ -19,6 +19,7 @@ export {
   specText
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
+export { windowName } from '../view/index.js'
 export type { Download } from './download.js'
 export { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'

@@ -79,7 +79,7 @@ export class LearnerLoop {
     )
     if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
-    this.#progress = new StreamProgress(init, learner, now())
+    this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
       new Checkpoints({
@@ -339,7 +339,7 @@ export class LearnerLoop {
     return {
       ...(names && { addedClasses: this.classNames?.slice(names.length) ?? [] }),
       progress: this.#progress.sums,
-      metrics: this.#progress.metrics(this.#now()),
+      metrics: this.#progress.metrics,
       drift: this.#progress.drift,
       predictor: this.#node.predictor.id,
       batch: this.#node.batch,

@@ -16,6 +16,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   carry: number,
   predictWith: text,
   drift: choice('adwin', 'page-hinkley', 'off'),
+  windows: types.numbers,
   dp: object('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
   webhook: text,
   dir: text,

@@ -1,6 +1,6 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
-import { OptionError } from '../learner/index.js'
+import { checkWindows, OptionError } from '../learner/index.js'
 import type { HeaderKey } from '../network/header-signer.js'
 import {
   createNetwork,
@@ -79,8 +79,10 @@ export async function learnerInit(
     rate,
     period = DEFAULT_PERIOD_MS,
     predictWith = 'average',
-    drift = 'adwin'
+    drift = 'adwin',
+    windows
   } = options
+  if (windows !== undefined) checkWindows(windows)
   if (spec.onDrift !== undefined && drift === 'off') {
     throw new OptionError('a reaction to drift needs a test of drift: give drift, or leave onDrift out')
   }
@@ -105,6 +107,7 @@ export async function learnerInit(
     labelDelay: options.labelDelay,
     rate,
     ...(drift === 'off' ? {} : { drift }),
+    windows,
     saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
     progress: progressOf(run),
     journal: run?.journal,

@@ -5,6 +5,7 @@
  * identity.
  */
 import { softwareVersion } from '#runtime'
+import type { Figures } from '../learner/index.js'
 import { isSignedBy, type Log, type Network } from '../network/index.js'
 import {
   type Answer,
@@ -314,18 +315,23 @@ function figuresOf({ averageLoss, accuracy, metrics, drift }: PeerStatus): Parti
   }
 }
 
-/** The figures of the smallest window. */
-function recentOf(metrics: PeerStatus['metrics']): Pick<NetworkStatus, 'recent'> {
-  const recent = metrics?.recent[0]
-  if (recent === undefined || recent.inputs === 0 || !(recent.loss < 1e15)) return {}
-  const { inputs, loss, accuracy, rmse } = recent
+/** The figures of the smallest window of inputs, and of the windows by time. */
+function recentOf(metrics: PeerStatus['metrics']): Pick<NetworkStatus, 'recent' | 'windows'> {
+  const recent = metrics && shortened(metrics.recent[0])
+  const windows = metrics?.byTime?.windows.flatMap(({ seconds, ...figures }) => {
+    const short = shortened(figures)
+    return short === undefined ? [] : [{ seconds, ...short }]
+  })
+  return { ...(recent && { recent }), ...(windows && windows.length > 0 && { windows }) }
+}
+
+function shortened({ inputs, loss, accuracy, rmse }: Figures): NetworkStatus['recent'] {
+  if (inputs === 0 || !(loss < 1e15)) return undefined
   return {
-    recent: {
-      inputs,
-      loss: rounded(loss),
-      ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
-      ...(rmse === undefined ? {} : { rmse: rounded(rmse) })
-    }
+    inputs,
+    loss: rounded(loss),
+    ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
+    ...(rmse === undefined ? {} : { rmse: rounded(rmse) })
   }
 }
 

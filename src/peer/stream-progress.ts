@@ -1,5 +1,14 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
-import { type Drift, type Learner, ProgressiveMetrics, type Score, TimedSums } from '../learner/index.js'
+import {
+  type Clock,
+  type Drift,
+  type Examples,
+  type Learner,
+  ProgressiveMetrics,
+  type Score,
+  TimedSums,
+  type TimeWindows
+} from '../learner/index.js'
 import {
   LagHistory,
   Preparation,
@@ -34,16 +43,24 @@ export class StreamProgress {
   readonly #classifies: boolean
   readonly #metrics: ProgressiveMetrics | undefined
   readonly #minute = new TimedSums()
+  readonly #now: () => number
+  readonly #windows: TimeWindows | undefined
+  readonly #clock: Clock
   /** Summed loss of earlier runs, whose outcomes are not stored. */
   readonly #earlierLoss: number
   #isResumable = false
   #position = 0
   #place: (() => StreamPosition) | undefined
 
-  constructor({ progress, stream, spec, drift }: LearnerInit, { classifies, outcomeKind }: Learner, now: number) {
+  /** @param now a monotonic clock in milliseconds */
+  constructor(init: LearnerInit, { classifies, outcomeKind }: Learner, now: () => number) {
+    const { progress, stream, spec, drift, windows } = init
+    this.#now = now
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
     if (drift !== undefined) this.#metrics?.watchDrift(drift)
+    this.#clock = spec.features.columns?.some(({ role }) => role === 'time') ? 'rows' : 'arrival'
+    this.#windows = this.#metrics?.watchTime(this.#clock, windows)
     this.#earlierLoss = progress?.loss ?? 0
     const { hits = 0, surplus = 0 } = progress ?? {}
     this.score = { loss: this.#earlierLoss, hits, surplus, outcomes: this.#metrics }
@@ -56,14 +73,22 @@ export class StreamProgress {
     const scaling = { moments: this.#moments, history: this.#history, frozen: false }
     this.preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
     this.#classifies = classifies
-    this.#minute.note(now, this.sums)
+    this.#minute.note(now(), this.sums)
   }
 
-  /** Figures of this run. @param now a monotonic clock in milliseconds */
-  metrics(now: number): PeerMetrics | undefined {
+  /** Figures of this run. */
+  get metrics(): PeerMetrics | undefined {
+    const now = this.#now()
     this.#minute.note(now, this.sums)
+    if (this.#clock === 'arrival') this.#windows?.arrive(now)
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
     return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums) }
+  }
+
+  /** The inputs that are scored next are these rows, from row `from` on. */
+  date(rows: Examples, from: number): void {
+    if (this.#clock === 'rows') this.#metrics?.date(rows, from)
+    else this.#windows?.arrive(this.#now())
   }
 
   /** Drift detected in this run; undefined if it is not looked for. */

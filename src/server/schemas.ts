@@ -120,6 +120,25 @@ export const components = [
       minute: {
         description: 'The last 60 seconds, or fewer at the start. Without inputs, only their number is given.',
         ...object({ seconds: number, inputs: count, loss: number, accuracy: share }, ['loss', 'accuracy'])
+      },
+      byTime: {
+        description: 'Windows by time. They end at the greatest time of a row, or now.',
+        ...object(
+          {
+            clock: { enum: ['rows', 'arrival'], description: 'Whose times: those of rows, or of their arrival.' },
+            windows: {
+              type: 'array',
+              items: object(
+                { seconds: { ...number, description: 'Length of the window.' }, ...figures },
+                optionalFigures
+              )
+            },
+            until: { ...text, description: 'The greatest time of a row, ISO 8601 in UTC.' },
+            late: { ...count, description: 'Inputs that were older than the longest window.' },
+            undated: { ...count, description: 'Inputs without a valid time.' }
+          },
+          ['until', 'late', 'undated']
+        )
       }
     })
   },
@@ -275,6 +294,14 @@ export const components = [
           description: 'Figures of its last inputs, at most 1,000.',
           ...object({ inputs: count, loss: number, accuracy: share, rmse: number }, ['accuracy', 'rmse'])
         },
+        windows: {
+          type: 'array',
+          description: 'Figures over windows by time that hold inputs.',
+          items: object({ seconds: number, inputs: count, loss: number, accuracy: share, rmse: number }, [
+            'accuracy',
+            'rmse'
+          ])
+        },
         sent: { ...count, description: 'Bytes of frames in this run.' },
         received: { ...count, description: 'Bytes of frames in this run.' },
         sendRate: { ...count, description: 'Bytes of frames sent per second; absent for none.' },
@@ -314,6 +341,7 @@ export const components = [
         'loss',
         'accuracy',
         'recent',
+        'windows',
         'sendRate',
         'float32Rate',
         'problem',

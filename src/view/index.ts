@@ -26,3 +26,4 @@ export type {
   Subtree
 } from './types.js'
 export { DUPLICATED, NetworkView } from './view.js'
+export { windowName } from './window-name.js'

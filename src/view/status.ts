@@ -11,12 +11,22 @@ import { NAME_PATTERN } from './name.js'
 export const MAX_NEIGHBOURS = 64
 /** Maximum length of a trail. */
 export const MAX_TRAIL = 32
+/** Maximum number of windows by time. */
+const MAX_WINDOWS = 4
 /** Maximum interval between statuses, in ms. */
 export const MAX_INTERVAL_MS = 60_000
 
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const positive = z.number().min(0).max(1e15)
 const id = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{1,64}$/)
+
+const figures = {
+  inputs: count,
+  loss: positive,
+  accuracy: z.number().min(0).max(1).optional(),
+  /** For regression. */
+  rmse: positive.optional()
+}
 
 const schema = z.object({
   version: z.literal(1),
@@ -44,14 +54,11 @@ const schema = z.object({
   /** Progressive, 0 to 1; absent without classes. */
   accuracy: z.number().min(0).max(1).optional(),
   /** Figures of its last inputs, at most 1,000; absent before the first. */
-  recent: z
-    .object({
-      inputs: count,
-      loss: positive,
-      accuracy: z.number().min(0).max(1).optional(),
-      /** For regression. */
-      rmse: positive.optional()
-    })
+  recent: z.object(figures).optional(),
+  /** Figures over windows by time that hold inputs; absent if none does. */
+  windows: z
+    .array(z.object({ seconds: positive, ...figures }))
+    .max(MAX_WINDOWS)
     .optional(),
   /** Alarms of drift in this run, and inputs at the last one; absent before the first. */
   drift: z.object({ alarms: count, inputs: count }).optional(),

@@ -13,9 +13,9 @@ import {
   type LearningFlags,
   withCommon,
   withData,
-  withDrift,
   withFeatures,
   withLearning,
+  withMeasurements,
   withPredictWith
 } from '../options/options.js'
 import { pick, taskOptions } from '../options/task-options.js'
@@ -31,8 +31,8 @@ import { withReadableWeights } from '../training/stored-weights.js'
 
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
-  ...(['rate', 'labelDelay', 'drift', 'webhook', 'period', 'carry', 'degree', 'predictWith', 'dp'] as const),
-  ...(['name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
+  ...(['rate', 'labelDelay', 'drift', 'windows', 'webhook', 'period', 'carry', 'degree'] as const),
+  ...(['predictWith', 'dp', 'name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
   ...(['jumpSigners', 'wholeSigners'] as const)
 ]
 
@@ -42,6 +42,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly follow?: boolean
   readonly labelDelay?: number
   readonly drift?: DriftTest | 'off'
+  readonly windows?: readonly number[]
   readonly webhook?: string
   readonly rate?: number
   readonly dp?: PrivacyOptions
@@ -69,13 +70,14 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
 
 export function peerCommand(program: Command): Command {
   const command = program.command('peer')
-  withDrift(
+  withMeasurements(
     withPredictWith(withTuning(withWeights(withLearning(withFeatures(withData(command)), PEER_BATCH))), [
       'average',
       'current',
       'ahead'
     ] as const),
-    'adwin'
+    'adwin',
+    'figures over these times (default: 1m,1h; with --time 1h,1d)'
   )
     .optionsGroup('Inputs:')
     .option('--from <where>', 'start, now, stored, or an offset in bytes (default: stored)', startAt)

@@ -14,7 +14,14 @@ import { closed, createTask } from '../../task/task.js'
 import { trainerFor } from '../../task/trainer.js'
 import { InterruptedError, isBug, UsageError } from '../errors.js'
 import { withTuning, withWeights } from '../options/networks.js'
-import { withCommon, withData, withDrift, withFeatures, withLearning, withPredictWith } from '../options/options.js'
+import {
+  withCommon,
+  withData,
+  withFeatures,
+  withLearning,
+  withMeasurements,
+  withPredictWith
+} from '../options/options.js'
 import { taskOptions } from '../options/task-options.js'
 import { bytes, choice, heldOut, once, whole } from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
@@ -42,12 +49,13 @@ import {
 
 export function trainCommand(program: Command): Command {
   const command = program.command('train')
-  withDrift(
+  withMeasurements(
     withPredictWith(withTuning(withWeights(withLearning(withFeatures(withData(command)), SERIAL_BATCH))), [
       'average',
       'current'
     ] as const),
-    'off'
+    'off',
+    'figures over these times of inputs (default: 1h,1d with --time)'
   )
     .option('--dir <dir>', 'directory of the predictor: to store it in, and to continue from')
     .option(
@@ -131,6 +139,10 @@ async function train(given: TrainFlags): Promise<void> {
     if (test !== 'off') trainer.watchDrift(test)
     else if (flags.drift !== undefined && spec.onDrift !== undefined) {
       throw new UsageError('--on-drift needs a test of drift: omit --drift off')
+    }
+    if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(flags.windows)
+    else if (flags.windows !== undefined) {
+      throw new UsageError('--windows needs the times of inputs: name their column by --time')
     }
     const alarms = new DriftLog()
     const log = flags.log === undefined ? undefined : new ProgressLog(flags.log)

@@ -34,7 +34,8 @@ import {
   shard,
   share,
   targetScale,
-  whole
+  whole,
+  windows
 } from './values.js'
 
 export interface DataFlags {
@@ -130,8 +131,8 @@ export function withData(command: Command): Command {
     .option('--strict', 'stop at the first malformed input instead of skipping it')
 }
 
-/** How rises of the loss are detected. */
-export function withDrift(command: Command, standard: DriftTest | 'off'): Command {
+/** What is measured while inputs are learned: rises of the loss, and figures over windows by time. */
+export function withMeasurements(command: Command, standard: DriftTest | 'off', windowsHelp: string): Command {
   const tests = [...driftTests, 'off'] as const
   return command
     .option('--drift <test>', `detect rises of the loss: ${tests.join(', ')} (default: ${standard})`, choice(tests))
@@ -140,6 +141,7 @@ export function withDrift(command: Command, standard: DriftTest | 'off'): Comman
       'at drift of most inputs: alert, raise-step or forget (default: alert)',
       choice(['alert', ...driftActions] as const)
     )
+    .option('--windows <times>', windowsHelp, windows)
 }
 
 /** How inputs become features. Stored with a model, so only commands that create one have these options. */

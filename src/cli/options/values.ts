@@ -1,6 +1,6 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { OptionError, Privacy, type PrivacyOptions, type TargetScale } from '../../learner/index.js'
+import { checkWindows, OptionError, Privacy, type PrivacyOptions, type TargetScale } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
 import { type BatchOption, batchRange } from '../../task/batch.js'
@@ -57,6 +57,17 @@ export function duration(word: string): number {
   const seconds = Number(match?.[1]) * ({ s: 1, m: 60, h: 3600, d: 86_400 }[match?.[2] || 's'] ?? 1)
   if (match && seconds > 0) return 1000 * seconds
   throw new InvalidArgumentError('It must be a time above 0, such as 90s, 15m, 2h or 1d.')
+}
+
+/** Times of windows, `1m,1h`. @returns seconds */
+export function windows(word: string): number[] {
+  const seconds = list(word).map(text => duration(text) / 1000)
+  try {
+    checkWindows(seconds)
+  } catch {
+    throw new InvalidArgumentError('It must be 1 to 4 times of at least a second, such as 1m,1h.')
+  }
+  return seconds
 }
 
 /** Where a stream begins. */

@@ -1,5 +1,6 @@
 /** Figures of a learner as lines: since the start, and over the last inputs. */
 import type { Drift, Figures, Metrics } from '../../learner/index.js'
+import { windowName } from '../../view/index.js'
 import { formatNumber } from './output.js'
 
 const share = (value: number) => `${(100 * value).toFixed(2)} %`
@@ -25,9 +26,16 @@ export function figureLines(figures: Figures, width: number): string[] {
 }
 
 /** A line for each window that is smaller than the run. @param width of the names */
-export function windowLines({ total, recent }: Metrics, width: number): string[] {
+export function windowLines({ total, recent, byTime }: Metrics, width: number): string[] {
   const windows = recent.filter(({ window }) => window < total.inputs)
-  return windows.map(figures => `${`last ${formatNumber(figures.window)}`.padEnd(width)}${summary(figures)}`)
+  const timed = byTime?.windows.filter(({ inputs }) => inputs > 0 && inputs < total.inputs) ?? []
+  return [
+    ...windows.map(figures => `${`last ${formatNumber(figures.window)}`.padEnd(width)}${summary(figures)}`),
+    ...timed.map(({ seconds, ...figures }) => {
+      const count = `${formatNumber(figures.inputs)} input${figures.inputs === 1 ? '' : 's'}`
+      return `${`last ${windowName(seconds)}`.padEnd(width)}${summary(figures)} (${count})`
+    })
+  ]
 }
 
 /** Such as `loss 0.32451, 84.91 % correct`. */

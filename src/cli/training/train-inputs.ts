@@ -20,6 +20,8 @@ export interface TrainFlags extends DataFlags, LearningFlags {
   readonly dir?: string
   readonly log?: string
   readonly drift?: DriftTest | 'off'
+  /** Seconds. */
+  readonly windows?: readonly number[]
   /** Every n-th row. */
   readonly holdout?: number
   readonly validation?: string

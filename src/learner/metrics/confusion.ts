@@ -35,6 +35,14 @@ export class Confusion {
     if (this.#matrix !== undefined) this.#matrix[label * this.classes + predicted] += inputs
   }
 
+  /** @param other of as many classes */
+  merge(other: Confusion): void {
+    addTo(this.#inputs, other.#inputs)
+    addTo(this.#predicted, other.#predicted)
+    addTo(this.#hits, other.#hits)
+    if (this.#matrix && other.#matrix) addTo(this.#matrix, other.#matrix)
+  }
+
   /** Number of inputs of a class. */
   inputs(label: number): number {
     return this.#inputs[label]
@@ -81,6 +89,11 @@ export class Confusion {
   }
 }
 
+/** Adds each number of `from` to that of `to`. */
+export function addTo(to: Float64Array, from: Float64Array): void {
+  for (let i = 0; i < to.length; i++) to[i] += from[i]
+}
+
 function sumOf(values: ArrayLike<number>): number {
   return Array.from(values).reduce((total, value) => total + value, 0)
 }
@@ -99,6 +112,12 @@ export class Calibration {
     this.#inputs[bin] += inputs
     this.#probability[bin] += inputs * probability
     this.#hits[bin] += hits
+  }
+
+  merge(other: Calibration): void {
+    addTo(this.#inputs, other.#inputs)
+    addTo(this.#probability, other.#probability)
+    addTo(this.#hits, other.#hits)
   }
 
   /** The expected calibration error; undefined without inputs. */

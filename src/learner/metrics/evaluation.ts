@@ -2,8 +2,7 @@
 import { type ClassFigures, Confusion } from './confusion.js'
 import { pearson, spearman } from './correlation.js'
 import { type Figures, OUTCOME_ROWS, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
-import { figuresOf } from './progressive.js'
-import { createTally, type Tally } from './tallies.js'
+import { createTally, figuresOf, type Tally } from './tallies.js'
 
 /** Numbers above which correlations are left out. */
 const MOST_NUMBERS = 1_000_000

@@ -14,4 +14,12 @@ export {
   widthOf
 } from './figures.js'
 export { type Metrics, ProgressiveMetrics, WINDOWS, type WindowFigures } from './progressive.js'
+export {
+  type Clock,
+  checkWindows,
+  TIME_WINDOWS,
+  type TimeFigures,
+  type TimeWindowFigures,
+  TimeWindows
+} from './time-windows.js'
 export { type MinuteFigures, TimedSums } from './timed-sums.js'

@@ -4,7 +4,8 @@
  */
 import { type Drift, DriftDetector, type DriftTest } from '../drift/index.js'
 import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
-import { createTally, type Tally } from './tallies.js'
+import { createTally, figuresOf, type Tally } from './tallies.js'
+import { type Clock, type TimeFigures, TimeWindows } from './time-windows.js'
 
 /** Sizes of the reported windows, in inputs. */
 export const WINDOWS = [1000, 10_000] as const
@@ -20,6 +21,8 @@ export interface WindowFigures extends Figures {
 export interface Metrics {
   readonly total: Figures
   readonly recent: readonly WindowFigures[]
+  /** Over windows by time; absent if inputs have none. */
+  readonly byTime?: TimeFigures
 }
 
 /** Figures of a run of predictions: since the start, and over windows of the last inputs. */
@@ -36,6 +39,7 @@ export class ProgressiveMetrics implements Outcomes {
   /** Σ(weight − 1). */
   #surplus = 0
   #drift: DriftDetector | undefined
+  #timed: TimeWindows | undefined
   /** Mean loss of the last minibatch. */
   #lastMean = Number.NaN
 
@@ -55,6 +59,21 @@ export class ProgressiveMetrics implements Outcomes {
     this.#drift = new DriftDetector(test, hasUnit)
   }
 
+  /**
+   * Measures further outcomes over windows by time as well.
+   * @param seconds lengths of the windows @default `TIME_WINDOWS`
+   * @throws OptionError for lengths that cannot be used
+   */
+  watchTime(clock: Clock, seconds?: readonly number[]): TimeWindows {
+    this.#timed = new TimeWindows(this.#kind, clock, seconds)
+    return this.#timed
+  }
+
+  /** Further outcomes are those of these rows, from row `from` on. Rows without a label have none. */
+  date({ times, labels }: { readonly times?: ArrayLike<number>; readonly labels?: Float32Array }, from = 0): void {
+    this.#timed?.date(times, from, labels)
+  }
+
   /** The drift that was detected; undefined if it is not looked for. */
   get drift(): Drift | undefined {
     return this.#drift?.drift
@@ -63,6 +82,7 @@ export class ProgressiveMetrics implements Outcomes {
   commit(rows: number, weight = 1): void {
     const { entries } = this
     if (this.#drift !== undefined) this.#observe(this.#drift, rows)
+    this.#timed?.add(entries, rows, this.#width, weight, this.#lossAt)
     const ring = this.#ring
     const end = rows * this.#width
     this.#total.add(entries, 0, end, weight)
@@ -97,7 +117,8 @@ export class ProgressiveMetrics implements Outcomes {
     const mean = weight > 0 ? loss / weight : 0
     return {
       total: figuresOf(this.#kind, this.#inputs, mean, this.#total),
-      recent: WINDOWS.map(window => ({ window, ...this.recent(window) }))
+      recent: WINDOWS.map(window => ({ window, ...this.recent(window) })),
+      ...(this.#timed && { byTime: this.#timed.figures })
     }
   }
 
@@ -137,6 +158,8 @@ export class ProgressiveMetrics implements Outcomes {
     ]
   }
 
+  readonly #lossAt = (at: number): number => this.#lossOf(this.entries, at)
+
   #lossOf(outcomes: Float64Array, at: number): number {
     if (this.#kind.kind === 'sums') return outcomes[at]
     return this.#kind.kind === 'classes' ? outcomes[at + 3] : this.#kind.loss.value(outcomes[at + 1], outcomes[at])
@@ -159,10 +182,4 @@ export class ProgressiveMetrics implements Outcomes {
     else detector.add(entries[0], rows)
     this.#lastMean = entries[0]
   }
-}
-
-/** @param loss mean loss of the inputs */
-export function figuresOf(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
-  const isLogLoss = kind.kind === 'classes' || (kind.kind === 'two-class' && kind.isLogLoss === true)
-  return { inputs, loss, ...tally.figures(loss), ...(isLogLoss && inputs > 0 ? { logLoss: loss } : {}) }
 }

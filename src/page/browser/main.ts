@@ -3,7 +3,7 @@ import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow } from '../../view/types.js'
 import { formatBudget, formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
 import { NetworkState } from '../network-state.js'
-import { describeNetwork, describePeer, describeSchema, type LearnedSchema } from '../sentences.js'
+import { describeNetwork, describePeer, describeSchema, describeWindows, type LearnedSchema } from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
 import { EventList } from './event-list.js'
@@ -110,6 +110,9 @@ function draw(): void {
   events.draw(state)
   for (const plot of plots) plot.draw(state, chosen)
   table.draw(shown, chosen, Date.now() + clockOffset)
+  const windows = describeWindows(shown.peers.get(chosen ?? state.self ?? ''), shown.peers)
+  byId('windows').hidden = windows === ''
+  setText(byId('windows'), windows)
 }
 
 function drawTotals(): void {

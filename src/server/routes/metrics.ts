@@ -1,7 +1,7 @@
 /** `GET /metrics`: metrics of the peer and its process, in the format of Prometheus. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Figures, Peer, PeerStatus } from '../../peer/index.js'
+import { type Figures, type Peer, type PeerStatus, windowName } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
 import { failures } from '../schemas.js'
 
@@ -63,7 +63,10 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: Pee
   stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
 }
 
-/** Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs) or `minute`. */
+/**
+ * Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs) `minute`,
+ * or a time, such as `1h`.
+ */
 const RECENT: Readonly<Record<string, readonly [key: keyof Figures, help: string]>> = {
   loss_nats: ['loss', 'Mean progressive loss (half the mean squared error for model linear)'],
   accuracy: ['accuracy', 'Share of inputs whose class was predicted correctly before they were learned'],
@@ -158,7 +161,8 @@ function watch(peer: Peer, register: Registry): void {
 /** The windows that hold inputs. */
 function windowsOf({ metrics }: PeerStatus): (readonly [window: string, Partial<Figures>])[] {
   if (metrics === undefined) return []
-  const { recent, minute } = metrics
+  const { recent, minute, byTime } = metrics
+  const timed = byTime?.windows.map(figures => [windowName(figures.seconds), figures] as const) ?? []
   const windows = recent.map(figures => [String(figures.window), figures] as const)
-  return [...windows, ['minute', minute] as const].filter(([, { inputs }]) => inputs > 0)
+  return [...windows, ['minute', minute] as const, ...timed].filter(([, { inputs }]) => inputs > 0)
 }

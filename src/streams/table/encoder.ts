@@ -7,7 +7,7 @@ import { RowBuffer } from '../rows.js'
 import { crossHash } from './derived.js'
 import type { Column, Derived, Layout } from './schema.js'
 import type { ColumnRole } from './types.js'
-import { hashWords, MissingValues, timeFeatures, timeOf } from './values.js'
+import { hashWords, MissingValues, Moments, timeFeatures, timeOf } from './values.js'
 
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10
@@ -45,6 +45,9 @@ export class RowEncoder {
   readonly #keepsIds: boolean
   /** Whether rows must be in the order of their times. */
   readonly #isOrdered: boolean
+  /** Whether rows may have times. */
+  readonly #isDated: boolean
+  readonly #moments = new Moments()
   #lastTime = Number.NEGATIVE_INFINITY
   /** The column of the weights. */
   protected readonly weight: Column | undefined
@@ -69,12 +72,13 @@ export class RowEncoder {
     this.#isOrdered = layout.derived.lags.length > 0
     this.#needsWeights = !unlabelled
     this.#keepsIds = ids ?? false
+    this.#isDated = layout.columns.some(({ role }) => role === 'time')
     this.weight = layout.columns.find(({ role }) => role === 'weight')
   }
 
   /**
    * Starts a row at the end of `out`, which has space for it.
-   * @param keepsRoles starts its features again, but keeps weight and identifier @default false
+   * @param keepsRoles starts its features again, but keeps weight, identifier and time @default false
    */
   begin(out: RowBuffer, keepsRoles = false): void {
     this.#out = out
@@ -82,6 +86,7 @@ export class RowEncoder {
     this.#others = 0
     if (keepsRoles) return
     if (this.weight !== undefined) out.weigh(1)
+    if (this.#isDated) out.date(Number.NaN)
     if (this.#keepsIds) out.identify(undefined)
   }
 
@@ -158,7 +163,10 @@ export class RowEncoder {
    */
   setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {
     if (role === 'id' && this.#keepsIds) this.#out.identify(textOf(bytes, from, to))
-    if (role === 'time' && this.#isOrdered) return this.#isLater(textOf(bytes, from, to))
+    if (role === 'time') {
+      this.#out.date(this.#moments.at(bytes, from, to))
+      return !this.#isOrdered || this.#isLater(textOf(bytes, from, to))
+    }
     if (role !== 'weight') return true
     const weight = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
     const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end

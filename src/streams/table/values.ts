@@ -81,6 +81,93 @@ export function timeOf(text: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute - zone, second)
 }
 
+/** Numbers below these are times since 1970 in seconds, milliseconds and microseconds, others in nanoseconds. */
+const UNITS = [
+  [1e11, 1000],
+  [1e14, 1],
+  [1e17, 1e-3],
+  [Number.POSITIVE_INFINITY, 1e-6]
+] as const
+
+/** The time that a text means, in milliseconds since 1970: a date, in UTC if it has no time zone, or a number of a usual unit. */
+export function momentOf(text: string): number | undefined {
+  const time = timeOf(text)
+  if (time === undefined || !Number.isFinite(Number(text))) return time
+  const moment = momentOfNumber(time)
+  return Number.isNaN(moment) ? undefined : moment
+}
+
+/** NaN for a number that is out of the range of dates. */
+function momentOfNumber(time: number): number {
+  for (const [most, factor] of UNITS) {
+    if (Math.abs(time) < most) return Math.abs(factor * time) <= 8.64e15 ? factor * time : Number.NaN
+  }
+  return Number.NaN
+}
+
+const DATE_LENGTH = 'YYYY-MM-DD'.length
+
+/** `momentOf` for the times of successive rows, faster for those of one day and for whole numbers. */
+export class Moments {
+  /** The last date, as a number of eight digits, and its moment. */
+  #date = Number.NaN
+  #midnight = Number.NaN
+
+  /** The time of the bytes in [from, to); NaN if they are none. */
+  at(bytes: Uint8Array, from: number, to: number): number {
+    const length = to - from
+    if (length >= 9 && length <= 15) {
+      const number = digits(bytes, from, to)
+      if (number >= 0) return momentOfNumber(number)
+    }
+    const time = this.#atDate(bytes, from, to)
+    return Number.isNaN(time)
+      ? (momentOf(Buffer.from(bytes.subarray(from, to)).toString('latin1')) ?? Number.NaN)
+      : time
+  }
+
+  /** The moment of `YYYY-MM-DD hh:mm:ss` or such a date alone; NaN for others. */
+  #atDate(bytes: Uint8Array, from: number, to: number): number {
+    const isDate = to - from === DATE_LENGTH
+    const isTime = to - from === DATE_LENGTH + 9
+    if (!(isDate || isTime) || bytes[from + 4] !== DASH || bytes[from + 7] !== DASH) return Number.NaN
+    const year = digits(bytes, from, from + 4)
+    const month = digits(bytes, from + 5, from + 7)
+    const day = digits(bytes, from + 8, from + DATE_LENGTH)
+    if (year < 0 || month < 0 || day < 0) return Number.NaN
+    const date = 1e4 * year + 100 * month + day
+    if (date !== this.#date) {
+      const text = Buffer.from(bytes.subarray(from, from + DATE_LENGTH)).toString('latin1')
+      this.#midnight = timeOf(text) ?? Number.NaN
+      this.#date = date
+    }
+    if (isDate) return this.#midnight
+    const at = from + DATE_LENGTH
+    if ((bytes[at] !== SPACE && bytes[at] !== LETTER_T) || bytes[at + 3] !== COLON || bytes[at + 6] !== COLON)
+      return Number.NaN
+    const [hour, minute, second] = [at + 1, at + 4, at + 7].map(start => digits(bytes, start, start + 2))
+    const isValid = hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 59
+    return isValid ? this.#midnight + 1000 * (3600 * hour + 60 * minute + second) : Number.NaN
+  }
+}
+
+const DASH = 0x2d
+const COLON = 0x3a
+const SPACE = 0x20
+const LETTER_T = 0x54
+const ZERO = 0x30
+
+/** The number that only digits write; −1 for other bytes. */
+function digits(bytes: Uint8Array, from: number, to: number): number {
+  let number = 0
+  for (let i = from; i < to; i++) {
+    const digit = bytes[i] - ZERO
+    if (digit < 0 || digit > 9) return -1
+    number = 10 * number + digit
+  }
+  return number
+}
+
 function circle(share: number): [number, number] {
   return [Math.sin(2 * Math.PI * share), Math.cos(2 * Math.PI * share)]
 }

@@ -20,15 +20,15 @@ export interface BlockInfo {
 
 export interface RingMemory {
   readonly control: Int32Array
-  /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, pass. */
+  /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, 1 if they have times, pass. */
   readonly headers: Float64Array
 }
 
 /** The parts of a block that a slot contains. Identifiers of rows are not sent. */
-type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights'>>
+type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights' | 'times'>>
 
 /** Numbers of a slot's header. */
-const HEADER = 5
+const HEADER = 6
 
 /** The memory of a slot. The writer replaces it when a block does not fit. */
 export interface SlotMemory {
@@ -46,12 +46,14 @@ export function createRing(): RingMemory {
 }
 
 function viewOf({ buffer, rows, entries }: SlotMemory): Block {
-  let from = 0
+  const times = new Float64Array(buffer, 0, rows)
+  let from = times.byteLength
   const next = (length: number) => {
     from += 4 * length
     return from - 4 * length
   }
   return {
+    times,
     labels: new Float32Array(buffer, next(rows), rows),
     numeric: new Int32Array(buffer, next(rows), rows),
     weights: new Float32Array(buffer, next(rows), rows),
@@ -79,10 +81,11 @@ export class RingWriter {
     const { size, offsets } = block
     const start = offsets[0]
     const end = offsets[size]
-    const { labels, numeric, weights, offsets: to, indices, values } = this.#reserve(size, end - start)
+    const { labels, numeric, weights, times, offsets: to, indices, values } = this.#reserve(size, end - start)
     labels.set(block.labels.subarray(0, size))
     numeric.set(block.numeric.subarray(0, size))
     if (block.weights !== undefined) weights.set(block.weights.subarray(0, size))
+    if (block.times !== undefined) times.set(block.times.subarray(0, size))
     to.set(offsets.subarray(0, size + 1))
     if (start > 0) for (let row = 0; row <= size; row++) to[row] -= start
     indices.set(block.indices.subarray(start, end))
@@ -112,16 +115,23 @@ export class RingWriter {
     if (view !== undefined && view.labels.length >= rows && view.indices.length >= entries) return view
     // Twice the size, because the first blocks of a stream are smaller than the others.
     const capacity = { rows: 2 * rows, entries: 2 * entries }
-    const buffer = new SharedArrayBuffer(4 * (4 * capacity.rows + 1 + 2 * capacity.entries))
+    const buffer = new SharedArrayBuffer(4 * (6 * capacity.rows + 1 + 2 * capacity.entries))
     const memory = { slot, buffer, ...capacity }
     this.#grow(memory)
     this.#slots[slot] = { view: viewOf(memory) }
     return this.#slots[slot].view
   }
 
-  #publish(size: number, { skipped, share }: BlockInfo, { weights, pass = 0 }: Partial<Rows> = {}): void {
+  #publish(size: number, { skipped, share }: BlockInfo, { weights, times, pass = 0 }: Partial<Rows> = {}): void {
     const { control, headers } = this.#memory
-    const header = [size, skipped, share ?? Number.NaN, weights === undefined ? 0 : 1, pass]
+    const header = [
+      size,
+      skipped,
+      share ?? Number.NaN,
+      Number(weights !== undefined),
+      Number(times !== undefined),
+      pass
+    ]
     headers.set(header, HEADER * (this.#written % SLOTS))
     this.#written++
     Atomics.store(control, WRITTEN, this.#written | 0)
@@ -131,7 +141,7 @@ export class RingWriter {
 
 export class RingReader {
   readonly #memory: RingMemory
-  readonly #views: { readonly plain: Omit<Rows, 'size'>; readonly weighted: Block }[] = []
+  readonly #views: Block[] = []
   #read = 0
 
   constructor(memory: RingMemory) {
@@ -154,19 +164,17 @@ export class RingReader {
   }
 
   replace(memory: SlotMemory): void {
-    const weighted = viewOf(memory)
-    const { weights: _, ...plain } = weighted
-    this.#views[memory.slot] = { plain, weighted }
+    this.#views[memory.slot] = viewOf(memory)
   }
 
   /** The next block, if one is ready: valid until `release`. Its size is −1 at the end of the stream. */
   take(): { readonly size: number; readonly info: BlockInfo; readonly view: Omit<Rows, 'size'> } {
     const slot = this.#read % SLOTS
     const from = HEADER * slot
-    const [size, skipped, share, isWeighted, pass] = this.#memory.headers.subarray(from, from + HEADER)
-    const { plain, weighted } = this.#views[slot] ?? {}
-    const view = { ...(isWeighted === 1 ? weighted : plain), pass } as Omit<Rows, 'size'>
-    return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view }
+    const [size, skipped, share, isWeighted, isDated, pass] = this.#memory.headers.subarray(from, from + HEADER)
+    const { weights, times, ...plain } = this.#views[slot] ?? {}
+    const view = { ...plain, ...(isWeighted === 1 && { weights }), ...(isDated === 1 && { times }), pass }
+    return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view: view as Omit<Rows, 'size'> }
   }
 
   release(): void {

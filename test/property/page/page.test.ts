@@ -14,7 +14,13 @@ import {
 import { NetworkState } from '../../../src/page/network-state.js'
 import { hiddenBehind, pathTo } from '../../../src/page/paths.js'
 import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
-import { describeEvent, describeNetwork, describePeer, describeSchema } from '../../../src/page/sentences.js'
+import {
+  describeEvent,
+  describeNetwork,
+  describePeer,
+  describeSchema,
+  describeWindows
+} from '../../../src/page/sentences.js'
 import { layOut } from '../../../src/page/tree-layout.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
 import { A, B, C, status } from '../../support/statuses.js'
@@ -95,6 +101,19 @@ describe('the page formats', () => {
       text,
       /this peer, predictor A with 1 updates, 10 inputs, loss 0.5000, accuracy 75.0 %, linked with bee$/
     )
+  })
+
+  it('the figures of a peer over windows by time', () => {
+    const windows = [
+      { seconds: 60, inputs: 1, loss: 0.5, accuracy: 1 },
+      { seconds: 86_400, inputs: 2000, loss: 0.25, rmse: 3 }
+    ]
+    assert.equal(
+      describeWindows(row(A, { windows }), table(row(A, { name: 'bee' }))),
+      'By time, bee: last 1m: loss 0.5000, accuracy 100.0 % (1 input); last 1d: loss 0.2500, RMSE 3.0000 (2,000 inputs).'
+    )
+    assert.equal(describeWindows(row(A), table(row(A))), '')
+    assert.equal(describeWindows(undefined, table()), '')
   })
 
   it('what is learned', () => {

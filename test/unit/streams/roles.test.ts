@@ -9,6 +9,7 @@ import {
   type ParserOptions,
   schemaText
 } from '../../../src/streams/index.js'
+import { Moments, momentOf } from '../../../src/streams/table/values.js'
 import { openThreaded } from '../../../src/streams/threads/open-in-thread.js'
 import { withFiles } from '../../support/streams.js'
 
@@ -99,9 +100,10 @@ describe('columns with a role', () => {
     })
   })
 
-  it('keep weights and identifiers through shards, shuffles, skips and threads', async () => {
+  it('keep weights, identifiers and times through shards, shuffles, skips and threads', async () => {
     await withFiles(async write => {
-      const lines = Array.from({ length: 500 }, (_, row) => `${row % 7},${row % 5},r${row},2024,1\n`)
+      const day = (row: number) => `2024-0${1 + (row % 9)}-1${row % 10}`
+      const lines = Array.from({ length: 500 }, (_, row) => `${row % 7},${row % 5},r${row},${day(row)},1\n`)
       const data = await write('a.csv', `age,importance,order,when,y\n${lines.join('')}`)
       const options = { data, label: 'y', schema, ids: true, shuffleWindow: 20, shard: { index: 1, count: 3 } }
       let seen = 0
@@ -110,20 +112,49 @@ describe('columns with a role', () => {
           const number = Number(rows.ids?.[row]?.slice(1))
           assert.equal(number % 3, 1)
           assert.equal(rows.weights?.[row], number % 5)
+          assert.equal(rows.times?.[row], Date.parse(day(number)))
           assert.equal(rows.values[rows.offsets[row]], number % 7)
           seen++
         }
       }
       assert.equal(seen, 167 - 5)
       const weights: number[] = []
+      const times: number[] = []
       for await (const rows of await openThreaded({ data, label: 'y', schema })) {
         weights.push(...(rows.weights as Float32Array).subarray(0, rows.size))
+        times.push(...(rows.times as Float64Array).subarray(0, rows.size))
       }
       assert.deepEqual(
         weights,
         lines.map((_, row) => row % 5)
       )
+      assert.deepEqual(
+        times,
+        lines.map((_, row) => Date.parse(day(row)))
+      )
     })
+  })
+
+  it('have the times of dates, of numbers in any usual unit, and of nothing else', () => {
+    const second = 1_709_231_400
+    const texts = [
+      ...[
+        '2024-02-29 18:30:00',
+        '2024-02-29T18:30',
+        '2024-02-29 18:30:00.5Z',
+        '2024-02-29 20:30+02:00',
+        '2024/2/29 18:30'
+      ],
+      ...[1, 1e3, 1e6, 1e9].map(unit => String(BigInt(second) * BigInt(unit))),
+      ...['2024-02-30', '2024-02-29 24:00:00', '2024-13-01', 'x', '', '1e99', '2024-02-29', '-1']
+    ]
+    const moments = new Moments()
+    for (const [i, text] of texts.entries()) {
+      const bytes = Buffer.from(`,${text},`)
+      const expected = i < 9 ? 1000 * second : { '2024-02-29': Date.UTC(2024, 1, 29), '-1': -1000 }[text]
+      assert.equal(moments.at(bytes, 1, bytes.length - 1), expected ?? Number.NaN, text)
+      assert.equal(momentOf(text), expected, text)
+    }
   })
 
   it('are checked in a schema', () => {
