@@ -228,9 +228,12 @@ function createEngine(options: SerialOptions): Engine {
     const learnerFor = (features: number) =>
       createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features, reacts })
     let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
-    if (names) parts = { rule: growingRule(parts.rule, names), averaging: copyingLast(averaging) }
-    else if (reacts) {
-      parts = { rule: createReactingRule(ruleSpec, onDrift), averaging: reactingAveraging(averaging) }
+    if (names) parts = { rule: growingRule(parts.rule, names), averaging: copyingLast(parts.averaging) }
+    if (reacts) {
+      parts = {
+        rule: createReactingRule(ruleSpec, onDrift, parts.rule),
+        averaging: reactingAveraging(parts.averaging)
+      }
     }
     return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, named })
   }

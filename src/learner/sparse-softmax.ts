@@ -5,7 +5,7 @@ import { commitClass } from './metrics/index.js'
 import { checkGradient, checkLabel, gradientWeight } from './model.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 import type { Trained } from './trainer.js'
-import { type Examples, weightOf } from './types.js'
+import { type Blocks, type Examples, weightOf } from './types.js'
 
 export class SparseSoftmaxEngine extends SparseEngine {
   readonly #scores: Float64Array
@@ -34,17 +34,21 @@ export class SparseSoftmaxEngine extends SparseEngine {
   }
 
   override resume(from: Trained): void {
-    super.resume(from)
-    if (this.#table.length === 0) return
-    const [, table] = from.parameters
+    if (this.#table.length === 0) {
+      super.resume(from)
+      return
+    }
+    const [weights, table, ...drift] = from.parameters
+    super.resume({ ...from, parameters: [weights, ...drift] })
     this.#table = table
     this.#active = this.#named + countAdded(table)
   }
 
   override snapshot(): Trained {
-    const { parameters, average, ...rest } = super.snapshot()
-    const classes = this.#table.length > 0 ? [this.#table] : []
-    return { ...rest, parameters: [...parameters, ...classes], average: [...average, ...classes] }
+    const trained = super.snapshot()
+    if (this.#table.length === 0) return trained
+    const withTable = ([weights, ...drift]: Blocks) => [weights, this.#table, ...drift]
+    return { ...trained, parameters: withTable(trained.parameters), average: withTable(trained.average) }
   }
 
   protected override learnRows(examples: Examples): void {

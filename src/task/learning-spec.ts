@@ -183,24 +183,19 @@ export function recipeOf(
   const plain = createAveraging(spec.averaging)
   const averaging = isLazy ? lazyAveraging(plain) : plain
   const digest = spec.network === undefined ? treeDigest : plainDigest
+  let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   if (names !== undefined) {
-    return {
-      rule: growingRule(createRule(rule), names),
-      averaging: copyingLast(averaging),
-      digest
-    }
+    recipe = { ...recipe, rule: growingRule(recipe.rule, names), averaging: copyingLast(averaging) }
   }
   if (onDrift !== undefined) {
-    return {
-      rule: createReactingRule(rule, onDrift),
-      averaging: reactingAveraging(averaging),
-      digest
+    recipe = {
+      ...recipe,
+      rule: createReactingRule(rule, onDrift, recipe.rule),
+      averaging: reactingAveraging(recipe.averaging)
     }
   }
   const local = localStepsOf(spec)
-  const plainRule = createRule(rule, layout)
-  const created = local ? averagingRule(plainRule, local) : plainRule
-  const recipe = { rule: created, averaging, digest }
+  if (local !== undefined) recipe = { ...recipe, rule: averagingRule(recipe.rule, local) }
   return sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
 }
 

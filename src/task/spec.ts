@@ -180,11 +180,6 @@ export function specOf(
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
-  if (hasRoom && onDrift !== undefined) {
-    throw new OptionError(
-      'classes cannot be added to a model that reacts to drift: leave --classes-max or --on-drift out'
-    )
-  }
   if (hasRoom && exchange.localSteps !== undefined) {
     throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
   }

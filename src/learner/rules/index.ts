@@ -115,11 +115,12 @@ export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): Updat
 
 /**
  * The same for parameters whose last block is `driftBlock`.
+ * @param rule for the other blocks, with the state of this rule @default this rule
  * @throws OptionError for a rule that cannot react to drift
  */
-export function createReactingRule(spec: RuleSpec, action: DriftAction): UpdateRule {
+export function createReactingRule(spec: RuleSpec, action: DriftAction, rule = createRule(spec)): UpdateRule {
   const { aged } = isCustomRule(spec) ? {} : definitionOf(spec)
-  return reactingRule(createRule(spec), aged && ((state, share) => aged(state, share, spec)), action)
+  return reactingRule(rule, aged && ((state, share) => aged(state, share, spec)), action)
 }
 
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */

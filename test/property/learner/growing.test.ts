@@ -2,16 +2,20 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AdmbNode, type Predictor, startingPredictor } from '../../../src/admb/index.js'
+import { birthOf } from '../../../src/learner/drift/reaction.js'
 import {
   addedClasses,
   copyingLast,
   createAveraging,
   createLearner,
+  createReactingRule,
   createRule,
   digest,
   extendsTable,
   growingRule,
-  propose
+  type Learner,
+  propose,
+  reactingAveraging
 } from '../../../src/learner/index.js'
 import { examplesOf } from '../../support/learner/rows.js'
 
@@ -32,11 +36,16 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('cut' as const, 'join' as const), node }) }
 )
 
-const learner = createLearner({ model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length })
-const recipe = {
-  rule: growingRule(createRule({ name: 'momentum', step: 0.5 }), NAMED),
-  averaging: copyingLast(createAveraging()),
-  digest
+/** A model with room for more classes. @param reacts whether it also reacts to drift */
+function partsOf(reacts: boolean) {
+  const model = { model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length } as const
+  const spec = reacts ? ({ name: 'adagrad' } as const) : ({ name: 'momentum', step: 0.5 } as const)
+  const rule = growingRule(createRule(spec), NAMED)
+  const averaging = copyingLast(createAveraging())
+  const recipe = reacts
+    ? { rule: createReactingRule(spec, 'forget', rule), averaging: reactingAveraging(averaging), digest }
+    : { rule, averaging, digest }
+  return { learner: createLearner({ ...model, reacts }), recipe }
 }
 
 /** A line of nodes; edge i is between node i and node i + 1. */
@@ -47,7 +56,14 @@ class Line {
   /** Tables by predictor. */
   readonly tables = new Map<string, Float32Array>()
 
-  constructor(carry: number) {
+  readonly #learner: Learner
+  readonly #reacts: boolean
+  reactions = 0
+
+  constructor(carry: number, reacts = false) {
+    const { learner, recipe } = partsOf(reacts)
+    this.#learner = learner
+    this.#reacts = reacts
     const initial = startingPredictor(learner.initial(), recipe)
     this.nodes = Array.from(
       { length: NODES },
@@ -94,7 +110,9 @@ class Line {
     if (label < 0) propose(one.accumulator[1], name, id.updates)
     else {
       const rows = examplesOf([{ label, features: [[ALL.indexOf(name), 1]] }])
-      learner.addGradient(parameters, rows, 0, 1, one.accumulator)
+      this.#learner.addGradient(parameters, rows, 0, 1, one.accumulator)
+      // Drift, by the nodes with even numbers of updates.
+      if (this.#reacts && id.updates % 4 < 2) one.accumulator[2][0]++
     }
     one.added(1)
   }
@@ -107,6 +125,7 @@ class Line {
     }
     const { parameters, average } = one.predictor
     assert.deepEqual(addedClasses(average[1]), addedClasses(parameters[1]))
+    if (this.#reacts) this.reactions = Math.max(this.reactions, birthOf(parameters[2]))
     const names = [...NAMED, ...addedClasses(parameters[1])]
     assert.equal(new Set(names).size, names.length)
     for (const [feature, name] of ALL.entries()) {
@@ -127,18 +146,24 @@ class Line {
 describe('classes that are added', () => {
   it('have the same number for all nodes of a predictor, and no gradient counts for another class', () => {
     fc.assert(
-      fc.property(fc.array(action, { minLength: 50, maxLength: 250 }), fc.constantFrom(0, 3, 16), (actions, carry) => {
-        const line = new Line(carry)
-        for (const one of actions) line.act(one)
-      }),
+      fc.property(
+        fc.array(action, { minLength: 50, maxLength: 250 }),
+        fc.constantFrom(0, 3, 16),
+        fc.boolean(),
+        (actions, carry, reacts) => {
+          const line = new Line(carry, reacts)
+          for (const one of actions) line.act(one)
+        }
+      ),
       { numRuns: 400 }
     )
   })
 
-  it('are agreed on after the network is repaired', () => {
+  it('are agreed on after the network is repaired, also if the model reacts to drift', () => {
+    let reactions = 0
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 100 }), actions => {
-        const line = new Line(16)
+      fc.property(fc.array(action, { maxLength: 100 }), fc.boolean(), (actions, reacts) => {
+        const line = new Line(16, reacts)
         for (const one of actions) line.act(one)
         for (let edge = 0; edge < NODES - 1; edge++) line.act({ kind: 'join', node: edge })
         for (let round = 0; round < 60; round++) {
@@ -151,8 +176,10 @@ describe('classes that are added', () => {
         const [first, ...others] = line.nodes.map(({ predictor }) => addedClasses(predictor.parameters[1]))
         assert.equal(first.length, 2)
         for (const other of others) assert.deepEqual(other, first)
+        reactions = Math.max(reactions, line.reactions)
       }),
-      { numRuns: 50 }
+      { numRuns: 80 }
     )
+    assert.ok(reactions > 0)
   })
 })

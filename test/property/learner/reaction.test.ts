@@ -9,7 +9,14 @@ import {
   reactingAveraging,
   rejuvenated
 } from '../../../src/learner/drift/reaction.js'
-import { BatchEngine, createAveraging, createLearner, SerialTrainer, type Trained } from '../../../src/learner/index.js'
+import {
+  addedClasses,
+  BatchEngine,
+  createAveraging,
+  createLearner,
+  SerialTrainer,
+  type Trained
+} from '../../../src/learner/index.js'
 import { createReactingRule, type RuleSpec, ruleFor } from '../../../src/learner/rules/index.js'
 import { type LearningSpec, learningParts, linearParts } from '../../../src/task/learning-spec.js'
 import { examplesOf, type Row, randomFrom } from '../../support/learner/rows.js'
@@ -105,6 +112,52 @@ describe('a reaction to drift', () => {
       { numRuns: 10 }
     )
     assert.ok(reactions >= 9, `${reactions}`)
+  })
+
+  it('keeps the classes that are added, with the same result in the fused loop, the general engine and a continued run', () => {
+    // Two of three classes are exchanged at row 3000; the third is added with its first row.
+    const random = randomFrom(5)
+    const rows = Array.from({ length: 6000 }, (_, row): Row => {
+      const shown = Math.floor(3 * random())
+      return {
+        label: shown === 2 || row < 3000 ? shown : 1 - shown,
+        features: [
+          [shown, 1],
+          [3, random()]
+        ]
+      }
+    })
+    const options = { model: 'softmax', classes: 4, named: ['a', 'b'], dimension: 4, onDrift: 'forget' } as const
+    const start = (more: object, from?: Trained) => {
+      const trainer = new SerialTrainer({ ...options, ...more })
+      if (from === undefined) assert.equal(trainer.addClass('c'), 2)
+      else trainer.resume(from)
+      trainer.watchDrift('adwin')
+      return trainer
+    }
+    const fused = start({})
+    fused.learn(examplesOf(rows))
+    // With a radius, the general engine learns.
+    const general = start({ rule: { name: 'adagrad', radius: 1e30 } })
+    for (let from = 0; from < rows.length; from += 97) general.learn(examplesOf(rows.slice(from, from + 97)))
+    const [a, b] = [fused.finish(), general.finish()]
+    for (const { parameters, average } of [a, b]) {
+      for (const [weights, table, drift] of [parameters, average]) {
+        assert.equal(weights.length, 16)
+        assert.deepEqual(addedClasses(table), ['c'])
+        assert.ok(birthOf(drift) > 3000)
+      }
+    }
+    assert.deepEqual(a.parameters[2], b.parameters[2])
+    for (const [i, weight] of a.average[0].entries()) assert.ok(Math.abs(weight - b.average[0][i]) < 1e-3)
+    // A run that continues knows class and age.
+    for (const more of [{}, { rule: { name: 'adagrad', radius: 1e30 } }]) {
+      const again = start(more, more.rule ? b : a)
+      again.learn(examplesOf(rows.slice(3000)))
+      assert.ok((again.report().accuracy ?? 0) > 0.95)
+      const { parameters } = again.finish()
+      assert.deepEqual([addedClasses(parameters[1]), birthOf(parameters[2])], [['c'], birthOf(a.parameters[2])])
+    }
   })
 
   it('learns a changed concept sooner, at any batch size and with every rule that has an age', () => {
