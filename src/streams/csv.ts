@@ -2,6 +2,7 @@
  * CSV (RFC 4180) with a header line and any separator. Without a schema, each column is a number, a category, a text or a
  * time by its values: those in the first rows of a file, or in the first row if the parser is used alone.
  */
+import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
@@ -36,6 +37,11 @@ export const parquet: TextDefinition = {
   createRowParser: (options, reporter) => new CsvParser(options, reporter, true)
 }
 
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+const SPACE = 0x20
+const QUOTE = 0x22
+
 /** What a field of the file is. */
 type Field = Column | 'label' | 'ignored' | ColumnRole
 
@@ -55,6 +61,9 @@ class CsvParser implements RowParser {
   #layout: Layout | undefined
   #encoder: RowEncoder | undefined
   #fields: readonly Field[] = []
+  /** Whether most rows can be read in one pass. */
+  #isPlain = false
+  readonly #scanner = new DecimalScanner()
   /** Line of the next record, from 0. */
   line = 0
   #fault = ''
@@ -101,6 +110,12 @@ class CsvParser implements RowParser {
     const bytes = input.subarray(0, to)
     const record = this.#record
     for (let start = from; start < to; ) {
+      const plain = this.#isPlain && this.#headerRead ? this.#plainRow(bytes, start, out) : -1
+      if (plain > 0) {
+        this.line++
+        start = plain
+        continue
+      }
       const end = record.split(bytes, start)
       const line = this.line + 1
       this.line += this.#countsRows ? Number(this.#headerRead) : record.lines
@@ -169,6 +184,10 @@ class CsvParser implements RowParser {
       const column = layout.column(name)
       return column?.role ?? (column?.kind === 'ignored' ? 'ignored' : (column ?? 'ignored'))
     })
+    // A row may be read twice, which must have no effect on texts that are counted or named, and on the order of times.
+    const { onLabel, onHashed, decimal = '.' } = this.#options
+    const isCounted = onLabel !== undefined || onHashed !== undefined || layout.derived.lags.length > 0
+    this.#isPlain = decimal === '.' && !isCounted
     const unknown = names.filter(name => name !== label && layout.column(name) === undefined)
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
@@ -222,6 +241,46 @@ class CsvParser implements RowParser {
     }
     encoder.end(label)
     return -1
+  }
+
+  /**
+   * Appends the row at `start` in one pass, if none of its fields is quoted, padded, malformed or missing: `#row` takes the others.
+   * @returns the position after its newline, −1 if it is another row
+   */
+  #plainRow(bytes: Uint8Array, start: number, out: RowBuffer): number {
+    const encoder = this.#encoder as RowEncoder
+    const fields = this.#fields
+    const scanner = this.#scanner
+    const delimiter = this.#delimiter
+    const last = fields.length - 1
+    let label = Number.NaN
+    let position = start
+    encoder.begin(out)
+    for (let i = 0; i <= last; i++) {
+      const field = fields[i]
+      const first = position
+      if (typeof field !== 'string' && field.kind === 'number') {
+        const value = scanner.scan(bytes, position)
+        position = scanner.end
+        if (position === first || !isFiniteFloat32(value)) return -1
+        encoder.addNumber(field, value)
+      } else {
+        if (bytes[position] <= SPACE || bytes[position] === QUOTE) return -1
+        while (bytes[position] !== delimiter && bytes[position] > RETURN) position++
+        if (bytes[position - 1] === SPACE) return -1
+        if (field === 'label') {
+          label = this.labels.text(bytes, first, position)
+          if (label === REFUSED) return -1
+        } else if (typeof field !== 'string') {
+          if (!encoder.add(field, bytes, first, position)) return -1
+        } else if (field !== 'ignored' && !encoder.setRole(field, bytes, first, position)) return -1
+      }
+      if (i < last && bytes[position++] !== delimiter) return -1
+    }
+    if (bytes[position] === RETURN) position++
+    if (bytes[position] !== NEWLINE) return -1
+    encoder.end(label)
+    return position + 1
   }
 
   /** Infers the columns from the current record alone. */

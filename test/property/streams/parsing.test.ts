@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { DecimalScanner } from '../../../src/streams/decimals.js'
 import { murmur3 } from '../../../src/streams/hash.js'
 import type { ParserOptions, TextFormat } from '../../../src/streams/index.js'
-import { parseText } from '../../support/streams.js'
+import { createParser } from '../../../src/streams/parser.js'
+import type { Malformed } from '../../../src/streams/types.js'
+import { parseText, plainRows } from '../../support/streams.js'
 
 const digits = fc.stringMatching(/^[0-9]{0,25}$/)
 const decimal = fc
@@ -93,6 +95,88 @@ describe('parsing', () => {
       for (let chunk = 1; chunk < length; chunk++) assert.deepEqual(parseText(format, text, options, chunk), whole)
     })
   }
+
+  it('reads rows of CSV in one pass as it reads them field by field', () => {
+    const schema = [
+      { name: 'n', kind: 'number', missing: true },
+      { name: 'c', kind: 'category' },
+      { name: 'w', kind: 'number', role: 'weight' },
+      { name: 'at', kind: 'time', role: 'time' },
+      { name: 'id', kind: 'category', role: 'id' },
+      { name: 't', kind: 'text' },
+      { name: 'd', kind: 'time', missing: true },
+      { name: 'm', kind: 'number', mean: 2, deviation: 3 }
+    ] as const
+    const names = ['n', 'c', 'label', 'w', 'other', 'at', 'id', 't', 'd', 'm']
+    const good = ['1.5', 'red', 'yes', '2', '', '2024-02-29 10:00:00', 'a1', 'one two', '2024-02-29', '-3e2']
+    const odd = [
+      '',
+      ' 1',
+      '2 ',
+      '"3"',
+      '"a,b"',
+      'x"y',
+      'NA',
+      'yes',
+      'no',
+      '9x',
+      '+1',
+      '.5',
+      '\t4',
+      '5\t',
+      '\r',
+      '2024',
+      'é',
+      '1e99',
+      ' '
+    ]
+    const column = fc.nat({ max: names.length - 1 })
+    const row = fc.record({
+      changes: fc.array(fc.tuple(column, fc.constantFrom(...odd)), { maxLength: 2 }),
+      more: fc.constantFrom('', '', '', ',', ',7'),
+      end: fc.constantFrom('\n', '\n', '\r\n', '\r\r\n', '\n\n', ' \n')
+    })
+    fc.assert(
+      fc.property(
+        fc.array(row, { minLength: 1, maxLength: 30 }),
+        fc.constantFrom(',', ';', '\t', '|'),
+        fc.boolean(),
+        fc.boolean(),
+        (rows, delimiter, header, unlabelled) => {
+          const lines = rows.map(({ changes, more, end }) => {
+            const fields = [...good]
+            for (const [at, text] of changes) fields[at] = text
+            return `${fields.join(delimiter)}${more.replace(',', delimiter)}${end}`
+          })
+          const text = `${header ? `${names.join(delimiter)}\n` : ''}${lines.join('')}`
+          const classNames = ['no', 'yes']
+          const dialect = { header, columns: header ? undefined : names, delimiter }
+          const options: ParserOptions = { schema, ...dialect, classNames, unlabelled, ids: true, constant: true }
+          const read = (more: ParserOptions) => {
+            const faults: string[] = []
+            const onMalformed = ({ line, column, reason }: Malformed) => faults.push(`${line}:${column}: ${reason}`)
+            const parser = createParser('csv', { ...options, onMalformed, ...more })
+            // Two files, each with its header.
+            const read = [1, 2].map(() => {
+              const found = parser.push(Buffer.from(text))
+              const { weights, times, ids } = found
+              const rows = plainRows(found).map((row, i) => ({
+                ...row,
+                weight: weights?.[i] ?? 1,
+                time: times?.[i],
+                id: ids?.[i]
+              }))
+              parser.restart()
+              return rows
+            })
+            return { read, faults }
+          }
+          assert.deepEqual(read({}), read({ onHashed: () => undefined }))
+        }
+      ),
+      { numRuns: 500 }
+    )
+  })
 
   it('round-trips any quoted CSV field', () => {
     const field = fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', ' ', 'a', 'é', '1') })
