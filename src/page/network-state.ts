@@ -19,6 +19,8 @@ export class NetworkState {
   events: NetworkEvent[] = []
   curves = new Map<string, Curve>()
   references: readonly Reference[] = []
+  /** The least and the largest b of the page's own peer so far; undefined if b is fixed. */
+  batches: readonly [least: number, most: number] | undefined
 
   reset(snapshot: NetworkSnapshot, root = snapshot.self): void {
     this.self = snapshot.self
@@ -29,6 +31,7 @@ export class NetworkState {
     this.events = [...snapshot.events]
     this.curves = new Map(Object.entries(snapshot.curves).map(([id, points]) => [id, restoredCurve(points)]))
     this.references = snapshot.references
+    this.#addBatch()
   }
 
   apply({ at, network, peers, gone, events, references }: NetworkUpdate): void {
@@ -48,6 +51,14 @@ export class NetworkState {
     const last = this.events.at(-1)?.seq ?? 0
     this.events = [...this.events, ...events.filter(({ seq }) => seq > last)].slice(-MAX_EVENTS)
     this.references = references ?? this.references
+    this.#addBatch()
+  }
+
+  #addBatch(): void {
+    const batch = this.peers.get(this.self ?? '')?.batch
+    if (batch === undefined) return
+    const [least, most] = this.batches ?? [batch, batch]
+    this.batches = [Math.min(least, batch), Math.max(most, batch)]
   }
 
   /** Whether there are peers without a row. */

@@ -201,6 +201,7 @@ export class Peer extends EventEmitter {
       addresses: () => contactAddresses(network.addresses),
       onRun: (from, { addresses = [] }) => this.#contacts.add(from, addresses),
       isPrivate: options.dp !== undefined,
+      adaptsBatch: options.spec.batchMax !== undefined,
       sign: createSigner(key),
       send: (edge, bytes) => this.#edges.sendStatus(edge, bytes),
       log,

@@ -52,6 +52,8 @@ export interface StatusPublisherOptions {
   readonly onRun?: (from: string, message: RunMessage) => void
   /** Whether losses and alarms must not leave this peer. @default false */
   readonly isPrivate?: boolean
+  /** Whether the peers choose b, which statuses then contain. @default false */
+  readonly adaptsBatch?: boolean
   /** Signs a text with this peer's identity. */
   readonly sign: (text: string) => string
   /** Sends a message over a tree edge. */
@@ -229,7 +231,7 @@ export class StatusPublisher {
     const { network, name, sign } = this.#options
     const peer = this.#options.status()
     const { incarnation, nonce, inputs, neighbours, predictor, ...rest } = peer
-    const { isPrivate = false } = this.#options
+    const { isPrivate = false, adaptsBatch = false } = this.#options
     const drift = isPrivate ? undefined : rest.drift
     const { updates, origin } = predictor
     this.#sample(now, inputs, rest.sent)
@@ -255,6 +257,7 @@ export class StatusPublisher {
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
       predictor: { updates, origin, incarnation: predictor.incarnation },
       trail: this.#trail(now, window),
+      ...(adaptsBatch && { batch: rest.batch }),
       adopted: rest.adopted,
       discarded: rest.discarded,
       ...(rest.problem === undefined ? {} : { problem: rest.problem }),

@@ -77,6 +77,8 @@ const schema = z.object({
     .array(z.string().regex(/^[0-9a-f]{8}$/))
     .min(1)
     .max(MAX_TRAIL),
+  /** b, if the peers choose it. */
+  batch: count.optional(),
   adopted: count,
   discarded: count,
   /** What is wrong with it; absent if nothing is. */

@@ -122,6 +122,7 @@ function drawTotals(): void {
     ['Inputs', formatCount(totals.inputs)],
     ['Inputs per second', formatRate(totals.inputsPerSecond)],
     ['Updates', formatCount(totals.updates)],
+    ...batchFigure(),
     ['Loss', formatLoss(totals.loss)],
     ['Recent loss', formatLoss(totals.recentLoss)],
     ...shareFigure('Accuracy', totals.accuracy),
@@ -145,6 +146,14 @@ function float32Figure({
   float32BytesPerSecond
 }: NetworkTotals): readonly (readonly [string, string])[] {
   return float32BytesPerSecond > 1.5 * bytesPerSecond ? [['With float32 sums', formatBytes(float32BytesPerSecond)]] : []
+}
+
+/** The current b of the page's own peer, and its range since the page was opened. */
+function batchFigure(): readonly (readonly [string, string])[] {
+  const batch = state.peers.get(state.self ?? '')?.batch
+  if (batch === undefined || state.batches === undefined) return []
+  const [least, most] = state.batches.map(formatCount)
+  return [['Batch', least === most ? least : `${formatCount(batch)} (${least} to ${most})`]]
 }
 
 /** The budget of differential privacy of the peer that serves the page. */

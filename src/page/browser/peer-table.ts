@@ -37,7 +37,7 @@ export class PeerTable {
   #make(id: string): HTMLTableRowElement {
     const button = html('button', { type: 'button', title: id }, html('span', { class: 'mark' }), html('span'))
     button.addEventListener('click', () => this.#onChoose(id))
-    const cells = Array.from({ length: 12 }, () => html('td'))
+    const cells = Array.from({ length: 13 }, () => html('td'))
     return html('tr', {}, html('th', { scope: 'row' }, button), ...cells)
   }
 }
@@ -62,6 +62,7 @@ function fill(
     formatCount(row.inputs),
     row.alive ? (row.ended ? 'ended' : formatRate(row.inputsPerSecond)) : '–',
     formatCount(row.predictor.updates),
+    row.batch === undefined ? '–' : formatCount(row.batch),
     formatLoss(row.loss),
     formatLoss(row.recent?.loss),
     formatShare(row.accuracy),

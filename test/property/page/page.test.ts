@@ -238,6 +238,18 @@ describe("the page's event parser", () => {
     )
   })
 
+  it('keeps the range of b since it was opened', () => {
+    const view = new NetworkView(A)
+    const state = new NetworkState()
+    for (const [second, batch] of [undefined, 40, 32, 36].entries()) {
+      view.receive(A, status({ uptime: second, batch }), 1000 * second)
+      if (second === 0) state.reset(view.snapshot())
+      else state.apply({ at: 1000 * second, peers: view.snapshot().peers, gone: [], events: [] })
+      if (second === 0) assert.equal(state.batches, undefined)
+    }
+    assert.deepEqual(state.batches, [32, 40])
+  })
+
   it('has the same state after updates as after a snapshot, including curves', () => {
     const view = new NetworkView(A)
     view.receive(A, status(), 1000)

@@ -39,7 +39,7 @@ class Line {
   /** What has been sent. */
   readonly texts: string[] = []
 
-  async add(isPrivate = false): Promise<StatusPublisher> {
+  async add(isPrivate = false, adaptsBatch = false): Promise<StatusPublisher> {
     const key = await generateIdentityKey()
     const id = peerIdOf(key)
     const place = this.publishers.length
@@ -54,6 +54,7 @@ class Line {
       },
       name: `cellar ${place}`,
       isPrivate,
+      adaptsBatch,
       status: () => this.statuses[place],
       addresses: () => this.addresses,
       sign: createSigner(key),
@@ -124,6 +125,14 @@ describe('StatusPublisher', function () {
       publisher.view.snapshot().events.map(({ kind }) => kind),
       ['joined', 'left']
     )
+  })
+
+  it('reports b if the peers choose it', async () => {
+    assert.equal(line.reported.at(-1)?.batch, undefined)
+    const adaptive = new Line()
+    const publisher = await adaptive.add(false, true)
+    assert.equal(adaptive.reported.at(-1)?.batch, 8)
+    publisher.stop()
   })
 
   it('reports bytes per second, and what they would be with float32 sums', () => {
