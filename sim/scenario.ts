@@ -76,6 +76,8 @@ const schema = z.strictObject({
   batchMax: count.max(1_000_000).optional(),
   /** T in virtual milliseconds. */
   period: duration.default(1),
+  /** Whether ADMB nodes send sums less often than each period where that delays updates little. */
+  autoPeriod: z.boolean().default(false),
   /** Mean one-way latency in virtual milliseconds. */
   latency: duration.default(1),
   /** Distribution of the latencies. */
@@ -177,8 +179,20 @@ export function parseScenario(value: unknown, source: string): Scenario {
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
 function conflict(scenario: Scenario): string | undefined {
-  const { algorithm, batch, batchMax, localSteps, topology, nodes, degree, tabs, tabHosts, latency, heartbeat } =
-    scenario
+  const {
+    algorithm,
+    batch,
+    batchMax,
+    autoPeriod,
+    localSteps,
+    topology,
+    nodes,
+    degree,
+    tabs,
+    tabHosts,
+    latency,
+    heartbeat
+  } = scenario
   const { rule, bounded, signed, jumpSigners, wholeSigners, loss, delay, duplicate, reorder, watchers, tabLinks } =
     scenario
   const { faults, adversaries } = scenario
@@ -186,6 +200,8 @@ function conflict(scenario: Scenario): string | undefined {
   if (batchMax !== undefined && algorithm !== 'admb') {
     return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
   }
+  if (autoPeriod && algorithm !== 'admb')
+    return `autoPeriod: only valid for algorithm admb, not for ${algorithm}; remove it`
   if (localSteps !== undefined && algorithm !== 'admb') {
     return `localSteps: only valid for algorithm admb, not for ${algorithm}; remove it`
   }

@@ -29,6 +29,8 @@ export interface AlgorithmOptions {
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
   /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */
+  /** Whether nodes send sums less often than each period. */
+  readonly autoPeriod: boolean
   readonly jumpSigners: number
   /** The same for a node that holds only the starting predictor. */
   readonly wholeSigners: number

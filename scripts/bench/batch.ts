@@ -2,35 +2,11 @@
  * b that the peers choose, compared with fixed values: mean regret in simulated networks that differ in latency, period, degree, speeds
  * and rate of inputs. All runs of a case get the same inputs. Deterministic; about half an hour on four cores with other load.
  */
-import { parseScenario, type RunResult, simulate } from '../../sim/index.js'
 import { AUTO_BATCH } from '../../src/task/batch.js'
+import { CASES, mean } from './regret-cases.js'
 import type { Row } from './row.js'
 
 const FIXED = [16, 32, 64, 128, 256, 512]
-const SEEDS = [1, 2, 3]
-const COMMON = { topology: 'tree', nodes: 16, degree: 3, dimension: 20, inputs: 20_000, checks: false }
-const WIDE = { nodes: 32 }
-const UNEVEN = { phases: 'spread' }
-
-const CASES: Readonly<Record<string, object>> = {
-  'latency 1': { carry: 64 },
-  'latency 2': { carry: 64, latency: 2 },
-  'latency 4': { carry: 64, latency: 4 },
-  'latency 8': { carry: 64, latency: 8 },
-  'T 2': { period: 2 },
-  'T 4': { period: 4 },
-  'T 8': { period: 8 },
-  'degree 2, 32 nodes': { ...WIDE, degree: 2 },
-  'degree 3, 32 nodes': { ...WIDE, degree: 3 },
-  'degree 5, 32 nodes': { ...WIDE, degree: 5 },
-  'degree 9, 32 nodes': { ...WIDE, degree: 9 },
-  'speeds differ by a factor of 1.6': { ...UNEVEN, speedSpread: 0.5 },
-  'speeds differ by a factor of 2.7': { ...UNEVEN, speedSpread: 1 },
-  'speeds differ by a factor of 7.4': { ...UNEVEN, speedSpread: 2 },
-  'ten times the inputs': { interval: 0.1, inputs: 80_000 },
-  'an eighth of the inputs': { interval: 8, inputs: 8000 }
-}
-
 export async function* bench(): AsyncGenerator<Row> {
   for (const [name, settings] of Object.entries(CASES)) {
     const fixed = FIXED.map(batch => ({ batch, ...mean(settings, { batch }) }))
@@ -51,16 +27,4 @@ export async function* bench(): AsyncGenerator<Row> {
       }
     }
   }
-}
-
-/** Means over the seeds. */
-function mean(settings: object, batch: object): { readonly regret: number; readonly megabytes: number } {
-  const runs = SEEDS.map(seed => run({ ...COMMON, ...settings, ...batch, seed }))
-  const meanOf = (value: (result: RunResult) => number) =>
-    runs.reduce((sum, each) => sum + value(each), 0) / runs.length
-  return { regret: meanOf(({ regret }) => regret), megabytes: meanOf(({ bytes }) => bytes / 1e6) }
-}
-
-function run(settings: object): RunResult {
-  return simulate(parseScenario(settings, 'benchmark batch'))
 }

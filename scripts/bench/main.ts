@@ -18,6 +18,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   glue: () => import('./glue/index.js'),
   sim: () => import('./sim.js'),
   batch: () => import('./batch.js'),
+  period: () => import('./period.js'),
   steps: () => import('./steps.js'),
   churn: () => import('./churn.js'),
   tabs: () => import('./tabs.js'),

@@ -108,6 +108,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       noise,
       carry,
       precedence,
+      adaptsPeriod: scenario.autoPeriod,
       journal: scenario.journal,
       pushBytes: scenario.pushBytes,
       fragmentBytes: scenario.fragmentBytes,

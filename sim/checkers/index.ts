@@ -11,6 +11,7 @@ import { BoundedInfluence } from './influence.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { Jumps } from './jumps.js'
 import { Progress } from './progress.js'
+import { Prompt } from './prompt.js'
 import { Quiescence } from './quiescence.js'
 import { Waiting } from './waiting.js'
 import { Withholding } from './withholding.js'
@@ -65,7 +66,13 @@ export const invariants: Invariants = run => {
     new Quiescence(),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
-    ...(delay === undefined ? [] : [new Economy(), ...(scenario.pushBytes > 0 ? [new Progress(run, delay)] : [])])
+    ...(delay === undefined
+      ? []
+      : [
+          new Economy(),
+          new Prompt((2 * delay) / scenario.period),
+          ...(scenario.pushBytes > 0 ? [new Progress(run, delay)] : [])
+        ])
   ]
 }
 

@@ -4,6 +4,7 @@
  * the push and, if the receiver cannot use the push, of a request and its response.
  */
 
+import { MAX_PACE } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, CheckedRun, Invariant, PredictorChange } from './invariant.js'
 
@@ -30,7 +31,8 @@ export class Progress implements Invariant {
 
   /** @param delay one-way delay of all messages in ms */
   constructor(run: CheckedRun, delay: number) {
-    const { batch, batchMax = batch, period, interval, nodes } = run.scenario
+    const { batch, batchMax = batch, autoPeriod, interval, nodes } = run.scenario
+    const period = autoPeriod ? MAX_PACE * run.scenario.period : run.scenario.period
     const { diameter } = run.topology
     this.#run = run
     // Predictors created before the first frames arrive are sent after them.

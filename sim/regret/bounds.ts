@@ -40,11 +40,11 @@ export interface Bound {
 /**
  * The bound for a run. Undefined if inputs are not independent draws; if the loss is not logistic (gradients of squared loss
  * have no bounded deviation, since the parameters are not confined); if the theorems do not cover the rule, the average or the
- * algorithm; if b adapts; if message delays are unbounded; if the tree changes all the time; and under faults that the theorem excludes.
+ * algorithm; if b or T adapts; if message delays are unbounded; if the tree changes all the time; and under faults that the theorem excludes.
  */
 export function boundOf(scenario: Scenario, inputs: Inputs, measured: Measured): Bound | undefined {
   const { algorithm, topology, rule, average, nodes, batch, period, interval, starts } = scenario
-  if (scenario.batchMax !== undefined) return undefined
+  if (scenario.batchMax !== undefined || scenario.autoPeriod) return undefined
   if (inputs.varies || inputs.model !== 'logistic' || average !== 'uniform') return undefined
   if (rule !== 'dual-averaging' && rule !== 'mirror-descent') return undefined
   const { bound } = algorithms[algorithm]

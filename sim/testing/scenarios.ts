@@ -75,6 +75,7 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
     const keptBytes = scenario.seed % 5 === 2 ? 0 : 1 << 24
+    const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
     const signed = scenario.seed % 3 > 0
     const tabLinks = scenario.seed % 4 === 3
     const mostTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
@@ -84,7 +85,7 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     // If tabs can dial all others and each other, any of them may leave.
     const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)
     return parseScenario(
-      { batchMax, bounded, keptBytes, signed, tabs, tabHosts, tabLinks, ...scenario },
+      { batchMax, autoPeriod, bounded, keptBytes, signed, tabs, tabHosts, tabLinks, ...scenario },
       'a drawn scenario'
     )
   })

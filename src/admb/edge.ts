@@ -92,7 +92,8 @@ export class Edge {
   sumDue = false
   /** `OutgoingSums.version` when the last sum was sent on this edge. */
   sentVersion = -1
-  lastSum: { readonly sequence: number; readonly empty: boolean } | undefined
+  /** The last sum sent at the current predictor. */
+  lastSum: { readonly sequence: number; readonly count: number; readonly period: number } | undefined
   readonly sumBackoff = new Backoff()
 
   /** Highest sequence number received. */

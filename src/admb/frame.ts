@@ -31,6 +31,11 @@ export const FLAGS = {
   proof: 192
 } as const
 
+/** Whether a frame, which is not a fragment, contains a gradient sum. The result is arbitrary for malformed bytes. */
+export function hasSum(frame: Uint8Array): boolean {
+  return (frame[1] & FLAGS.sum) !== 0
+}
+
 export interface Whole {
   readonly kind: 'whole'
   readonly parameters: Blocks

@@ -164,6 +164,13 @@ export class NeighbourSums {
     return selected
   }
 
+  /** Number of gradients in the selected sums of other edges. */
+  countExcept(except: Edge): number {
+    let count = 0
+    for (const sum of this.selected(except)) count += sum.count
+    return count
+  }
+
   /** Whether no gradients were received over other edges. */
   isEmptyExcept(except: Edge): boolean {
     for (const edge of this.#edges.values())

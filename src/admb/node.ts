@@ -30,6 +30,7 @@ import { NodeStorage, type StoredBlocks } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { Outbox } from './outbox.js'
 import { OutgoingSums } from './outgoing-sums.js'
+import { Pace } from './pace.js'
 import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
 import { compareIds, type PredictorId } from './predictor-id.js'
 import type { Saved } from './saved.js'
@@ -75,6 +76,8 @@ export class AdmbNode {
   readonly #buffers: BufferPool
   readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
+  /** Undefined if a changed sum is due in each period. */
+  readonly #pace: Pace | undefined
   readonly #sender: FrameSender
   readonly #receiver: FrameReceiver
   readonly #updater: Updater
@@ -136,7 +139,8 @@ export class AdmbNode {
       noise: options.noise
     })
     this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
-    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers)
+    this.#pace = options.adaptsPeriod ? new Pace() : undefined
+    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers, this.#pace)
     this.#traffic = new Traffic(isLattice)
     if (wholeBytes > pushBytes && precedence === 'origin')
       this.#announcements = new Announcements(this.#edges, this.#current, this.#outbox)
@@ -335,7 +339,7 @@ export class AdmbNode {
    */
   startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
     if (this.expected || this.#options.noise) this.cancelStreaming()
-    else this.#streaming.start(count, edges, this.gradients + count >= this.needed, isPeriodOver)
+    else this.#streaming.start(count, edges, this.#missing, isPeriodOver, this.#period)
   }
 
   /** The accumulator contains a block's final gradients. @returns fragments that can be sent at once */
@@ -367,12 +371,13 @@ export class AdmbNode {
     this.#adoptVouched()
     this.#announce()
     const { holdsSums } = this
+    const missing = this.#missing
     for (const edge of this.#edges.values()) {
       if (edge.peerPredictor === undefined || !this.#admission.isRefused(edge.peerPredictor))
         this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
       if (holdsSums || edge.exchanged?.isFull || !this.#outbox.willBeInSync(edge)) continue
-      if (this.#outgoingSums.isDue(edge, this.#period)) edge.sumDue = true
+      if (this.#outgoingSums.isDue(edge, this.#period, missing)) edge.sumDue = true
     }
   }
 
@@ -614,6 +619,11 @@ export class AdmbNode {
     return this.predictor.id.updates >= FRAME_LIMITS.updates
   }
 
+  /** Number of gradients that the next update lacks. */
+  get #missing(): number {
+    return this.needed - this.gradients
+  }
+
   /** Whether there are neighbours, none of which is known to hold the current predictor. */
   get #isUnshared(): boolean {
     for (const edge of this.#edges.values()) if (this.#outbox.isInSync(edge)) return false
@@ -643,6 +653,7 @@ export class AdmbNode {
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period
+    this.#pace?.switchPredictor(this.#period)
     this.#outgoingSums.markChanged()
     this.#announce()
   }

@@ -46,6 +46,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly carry?: number
   /**
+   * Whether sums are sent less often than each period where that delays updates little: when their counts have grown enough, and at the
+   * latest after 64 periods. Other nodes need not do the same.
+   * @default false
+   */
+  readonly adaptsPeriod?: boolean
+  /**
    * H: maximum number of headers of ancestors that are kept if `carry` is not 0 or there is a journal. A neighbour receives those
    * that it lacks.
    * @default 1024

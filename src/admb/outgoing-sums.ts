@@ -7,19 +7,23 @@ import { blocksAt } from './exchanged-sums.js'
 import type { SentSum } from './frame.js'
 import type { Ledger } from './ledger.js'
 import { addUp, type NeighbourSums } from './neighbour-sums.js'
+import type { Pace } from './pace.js'
 import { type BufferPool, isFinite32 } from './vectors.js'
 
 export class OutgoingSums {
   readonly #ledger: Ledger
   readonly #sums: NeighbourSums
   readonly #buffers: BufferPool
+  readonly #pace: Pace | undefined
   /** Incremented whenever an input of the sums changes. */
   #version = 0
 
-  constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool) {
+  /** @param pace undefined if a changed sum is due in each period */
+  constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool, pace: Pace | undefined) {
     this.#ledger = ledger
     this.#sums = sums
     this.#buffers = buffers
+    this.#pace = pace
   }
 
   get version(): number {
@@ -34,17 +38,29 @@ export class OutgoingSums {
   /**
    * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or because the last one seems
    * lost; in the latter case the backoff advances.
+   * @param missing number of gradients that the batch lacks
    */
-  isDue(edge: Edge, period: number): boolean {
+  isDue(edge: Edge, period: number, missing: number): boolean {
     const last = edge.lastSum
     if (edge.sentVersion !== this.#version - edge.sumChanges) {
       const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyExcept(edge)
-      return !isEmpty || (last !== undefined && !last.empty)
+      if (isEmpty && !last?.count) return false
+      if (this.isPaceOver(edge, period, missing)) return true
     }
     if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sumBackoff.due(period))
       return false
     edge.sumBackoff.advance(period)
     return true
+  }
+
+  /**
+   * Whether enough gradients or periods have come since the last sum.
+   * @param added number of gradients that the sum will contain besides those held
+   */
+  isPaceOver(edge: Edge, period: number, missing: number, added = 0): boolean {
+    if (this.#pace === undefined) return true
+    const count = this.#ledger.count + this.#sums.countExcept(edge) + added
+    return this.#pace.isDue(edge.lastSum, count, missing, edge.roundTrip, period)
   }
 
   /**
@@ -64,7 +80,7 @@ export class OutgoingSums {
     const reference = exchanged?.sent(base.sequence)
     const segments = edge.encoder.segments(coverages)
     edge.encoder.recordSent(sequence, segments)
-    edge.lastSum = { sequence, empty: count === 0 }
+    edge.lastSum = { sequence, count, period }
     const version = this.#version - edge.sumChanges
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version

@@ -32,22 +32,27 @@ export class Streaming {
   /**
    * Starts a sum of `count` gradients that are being computed. The model must have several blocks and exceed a fragment.
    * @param numbers edges whose transport can take a frame
-   * @param isStep whether they complete the batch
-   * @param isDue whether sums are due before all blocks are ready
+   * @param missing number of gradients that the batch lacks
+   * @param isPeriodOver whether a period ends before all blocks are ready
    */
-  start(count: number, numbers: Iterable<number>, isStep: boolean, isDue: boolean): void {
+  start(count: number, numbers: Iterable<number>, missing: number, isPeriodOver: boolean, period: number): void {
     const { shapes, edges, ledger, sums, outgoingSums, outbox, traffic } = this.#options
     const { fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     const { length } = shapes.parameters.blocks
     this.cancel()
     if (length === 1 || byteLength(shapes.parameters) <= fragmentBytes) return
+    const isStep = count >= missing
     const sum = new StreamingSum(count, isStep, outgoingSums.version, length, ledger, traffic)
     for (const number of numbers) {
       const edge = edges.get(number)
       if (edge === undefined || edge.outgoingTransfer || edge.replyDue || edge.urgent || !outbox.isInSync(edge))
         continue
       if (isStep) sum.addDestination(number, edge, sums.selected())
-      else if ((isDue || edge.sumDue) && !edge.exchanged?.isFull) sum.addDestination(number, edge, sums.selected(edge))
+      else if (
+        !edge.exchanged?.isFull &&
+        (edge.sumDue || (isPeriodOver && outgoingSums.isPaceOver(edge, period, missing - count, count)))
+      )
+        sum.addDestination(number, edge, sums.selected(edge))
     }
     if (!sum.isEmpty) this.#sum = sum
   }

@@ -17,7 +17,7 @@ export function createNode(
   { learner, recipe, influence }: LearningParts,
   budget: PrivacyBudget | undefined
 ): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
-  const { spec, self, incarnation, nonce, carry } = init
+  const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
   const grows = growingNames(spec) !== undefined
   // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
   // The decisions of the gate would tell of private inputs.
@@ -34,6 +34,7 @@ export function createNode(
     batch: adaptiveBatch(spec) ?? spec.batch,
     influence,
     carry,
+    adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),
     jumps: init.jumps && jumpRule(init.jumps, self),
     fragmentBytes: FRAGMENT_BYTES,

@@ -12,7 +12,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   stream: streamType,
   rate: number,
   labelDelay: number,
-  period: number,
+  period: types.either(number, choice('auto')),
   carry: number,
   predictWith: text,
   drift: choice('adwin', 'page-hinkley', 'off'),

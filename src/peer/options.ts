@@ -23,8 +23,11 @@ export interface PeerOptions {
    * label may be learned. @default labels come with the inputs
    */
   readonly labelDelay?: number
-  /** Period T in milliseconds. @default 100 */
-  readonly period?: number
+  /**
+   * Period T in milliseconds; 'auto': 100 ms, and sums are sent less often where that delays updates little (docs/choosing.md).
+   * @default 100
+   */
+  readonly period?: number | 'auto'
   /** Periods S for which unused gradients are carried over. @default DEFAULT_CARRY, 0 for models above CARRY_PARAMETERS */
   readonly carry?: number
   /** The predictor that serves predictions. @default 'average' */

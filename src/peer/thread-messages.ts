@@ -93,6 +93,8 @@ export interface LearnerInit {
   readonly nonce: number
   /** T in milliseconds. */
   readonly period: number
+  /** Whether sums are sent less often where that delays updates little. @default false */
+  readonly adaptsPeriod?: boolean
   /** S in periods. */
   readonly carry: number
   readonly predictWith: PeerPredictWith

@@ -19,7 +19,7 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { pick, taskOptions } from '../options/task-options.js'
-import { amount, choice, collect, duration, peerName, privacy, startAt, whole } from '../options/values.js'
+import { amount, choice, collect, duration, peerName, privacy, startAt, sumPeriod, whole } from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -46,7 +46,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly webhook?: string
   readonly rate?: number
   readonly dp?: PrivacyOptions
-  readonly period?: number
+  readonly period?: number | 'auto'
   readonly carry?: number
   readonly degree?: number
   readonly name?: string
@@ -86,7 +86,11 @@ export function peerCommand(program: Command): Command {
     .option('--webhook <url>', 'receives a POST request for each drift of the peer and of the network')
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
-    .option('--period <ms>', 'T: minimum time between sums (default: 100)', whole(1))
+    .option(
+      '--period <ms>',
+      'T: minimum time between sums; auto: 100, longer where lines allow (default: 100)',
+      sumPeriod
+    )
     .option('--carry <periods>', 'S: periods for which unused gradients are kept (default: 16)', whole(0, 100_000))
     .option(
       '--sums <kind>',

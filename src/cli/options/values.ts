@@ -166,6 +166,16 @@ export function batchSize(word: string): BatchOption {
   return batch
 }
 
+/** T in milliseconds, or `auto`. */
+export function sumPeriod(word: string): number | 'auto' {
+  if (word === 'auto') return word
+  try {
+    return whole(1)(word)
+  } catch {
+    throw new InvalidArgumentError('It must be a whole number of at least 1, in milliseconds, or auto.')
+  }
+}
+
 /** `MEAN:SD` or `none`. */
 export function targetScale(word: string): TargetScale | 'none' {
   if (word === 'none') return word

@@ -117,6 +117,34 @@ describeMutants('defects', [
     breaks: ['waiting']
   },
   {
+    without: 'a bound on the time for which changed sums wait, where the period adapts',
+    changes: [
+      {
+        file: 'src/admb/pace.js',
+        from: 'return period - last.period >= Math.min(MAX_PACE, most);',
+        to: 'return false;'
+      }
+    ],
+    breaks: ['quiescence']
+  },
+  {
+    without: 'the bound of 64 periods on that time',
+    changes: [{ file: 'src/admb/pace.js', from: 'Math.min(MAX_PACE, most)', to: 'Math.max(2 * MAX_PACE, most)' }],
+    breaks: ['prompt'],
+    scenario: {
+      ...{ topology: 'tree', nodes: 3, batch: 60, interval: 4, period: 0.5, inputs: 400, speedSpread: 0 },
+      ...{ autoPeriod: true, delay: 'constant', linkSpread: 0, bandwidth: 0, loss: 0, reorder: 0 }
+    }
+  },
+  {
+    without: 'the correction of sums that hold gradients of a lost link, where the period adapts',
+    changes: [
+      { file: 'src/admb/pace.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
+      { file: 'src/admb/pace.js', from: 'period - last.period >=', to: 'growth > 0 && period - last.period >=' }
+    ],
+    breaks: ['flush', 'size', 'quiescence']
+  },
+  {
     without: 'the predictor that it announces',
     changes: [
       {

@@ -9,6 +9,7 @@ import { type Documented, exportedSymbols } from '../../support/reference.js'
 const WITHOUT_ERRORS = new Set([
   ...[
     'isAnnouncement',
+    'hasSum',
     'isFragment',
     'isProof',
     'isVoucher',

@@ -70,7 +70,7 @@ describe('options of the wrong type', () => {
       () => start({ ...peer, spec: { ...spec, batchs: 2 } })
     ],
     [/the peer: listen must be an array of strings, not a string/, () => start({ ...peer, listen: '/ip4/0.0.0.0' })],
-    [/the peer: period must be a number, not a string/, () => start({ ...peer, period: '100' })],
+    [/the peer: period must be a number or 'auto', not '100'/, () => start({ ...peer, period: '100' })],
     [/the peer: networkKey must be a Uint8Array, not a string$/, () => start({ ...peer, networkKey: 'secret' })],
     [/createPeer must be an object, not undefined/, () => createPeer()],
     [/createPeer: unknown option dirr; did you mean dir\?/, () => createPeer({ features: 2, dirr: 'state' })],
