@@ -20,7 +20,8 @@ import {
   digest,
   InfluenceBound,
   LocalSteps,
-  latticeRecipe
+  latticeRecipe,
+  roundedRecipe
 } from '../src/learner/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
@@ -62,6 +63,9 @@ interface Timer {
   /** Lifetime of the node that started it; in a later one the timer is void. */
   readonly lifetime: number
 }
+
+/** Blocks with as many elements are rounded in the simulator, where models are small. */
+const MIN_ROUNDED = 16
 
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
 const MAX_QUIESCENCE_CROSSINGS = 400
@@ -156,7 +160,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       ? [influence.learner(learner), influence.recipe(summed)]
       : [learner, summed]
     this.learner = adaptive?.learner(boundedLearner) ?? boundedLearner
-    this.recipe = adaptive?.recipe(bounded) ?? bounded
+    const composed = adaptive?.recipe(bounded) ?? bounded
+    // Exact learners count with numbers that must not be rounded.
+    const isRounded = sums === 'lattice' && options.recipe === undefined
+    this.recipe = isRounded ? roundedRecipe(composed, this.learner.layout, MIN_ROUNDED) : composed
     this.start = startingPredictor(this.learner.initial(), this.recipe)
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
     const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval

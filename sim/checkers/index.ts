@@ -13,6 +13,7 @@ import { Jumps } from './jumps.js'
 import { Progress } from './progress.js'
 import { Prompt } from './prompt.js'
 import { Quiescence } from './quiescence.js'
+import { Rounded } from './rounded.js'
 import { Waiting } from './waiting.js'
 import { Withholding } from './withholding.js'
 
@@ -51,7 +52,7 @@ export const invariants: Invariants = run => {
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
-  const always = [...own, new Identity()]
+  const always = [...own, new Identity(), ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])]
   if (scenario.algorithm === 'admb-sender') return always
   const delay = constantDelay(run)
   // On a cycle sums overlap, and a larger sum replaces others.

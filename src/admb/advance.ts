@@ -2,8 +2,9 @@
  * The update of a predictor's content. If rule and average are local and a batch has few non-zero elements, only these are stepped
  * (`touched.ts`), by the same rule and average that step whole blocks. So both ways give the same bits.
  */
+import { roundChanged } from '../base/rounded.js'
 import { gatherEach, stepTouched } from '../base/touched.js'
-import type { Averaging, Blocks, Content, Digest, UpdateRule } from '../learner/types.js'
+import type { Averaging, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../learner/types.js'
 import { SharedContent } from './shared-content.js'
 
 /** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
@@ -19,6 +20,8 @@ export interface Recipe {
   readonly rule: UpdateRule
   readonly averaging: Averaging
   readonly digest: Digest
+  /** @default none */
+  readonly rounded?: RoundedBlocks
 }
 
 /** w ← rule(sum / count) and its average. @param updates number of updates before */
@@ -27,10 +30,19 @@ export function advance(before: Content, batch: Batch, updates: number, recipe: 
 }
 
 function step(before: Content, { sum, count, contributorCount }: Batch, updates: number, recipe: Recipe): Content {
-  const { rule, averaging } = recipe
+  const { rule, averaging, rounded } = recipe
   const { parameters, state } = rule.step(before, sum, count, updates, contributorCount)
+  if (rounded) roundEach(parameters, before.parameters, rounded.parameters, updates)
   const average = averaging.average(before.average, parameters, updates, before.parameters, rule.leastWeight?.(state))
+  if (rounded) {
+    roundEach(average, before.average, rounded.average, updates)
+    roundEach(state, before.state, rounded.state, updates)
+  }
   return { parameters, average, state }
+}
+
+function roundEach(blocks: Blocks, before: Blocks, isRounded: readonly boolean[], updates: number): void {
+  for (const [k, block] of blocks.entries()) if (isRounded[k]) roundChanged(block, before[k], updates)
 }
 
 type Groups = readonly [parameters: Blocks, average: Blocks, state: Blocks]

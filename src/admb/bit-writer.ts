@@ -2,7 +2,7 @@
 import { ESCAPE, zigzag } from './rice.js'
 
 /** Codes of at most this many bits are written at once: with the bits of a byte that is not complete they fit into a word. */
-const MAX_AT_ONCE = 24
+export const MAX_AT_ONCE = 24
 
 /**
  * Writes bits, the most significant ones first. A word is written for each code, whatever is complete of it: branches that depend on

@@ -9,6 +9,7 @@ import { addPacked, type PackedBlock } from '../base/lattice.js'
 import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../base/support.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { checksum } from './checksum.js'
+import { decodeFloats, encodeFloats } from './floats.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
 
 /** A frame that violates the format, a limit or a rule of the protocol. It has not changed any state. */
@@ -19,6 +20,7 @@ export class FrameError extends CodedError {
 const DENSE = 0
 const SPARSE = 1
 const INTEGERS = 2
+const FLOATS = 3
 
 /** A block to write: its elements, or its encoding from `compactBlocks`, which is shorter. */
 export type BlockSource = Float32Array | Uint8Array
@@ -121,6 +123,8 @@ const floatBits = new Int32Array(float.buffer)
 const SHORT_BLOCK = 64
 /** The same for frames, in bytes. */
 const SHORT_FRAME = 256
+/** Blocks of predictors with as many elements are coded. */
+const MIN_CODED = 32
 
 export class Writer extends ByteWriter {
   /** A signed integer, zigzag-encoded: 0, −1, 1, −2, … as 0, 1, 2, 3, … */
@@ -146,11 +150,20 @@ export class Writer extends ByteWriter {
     }
   }
 
-  /** Each block dense, or as gaps and values of its non-zero elements if that is shorter. All bits are preserved. */
-  blocks(blocks: readonly BlockSource[]): void {
+  /**
+   * Each block dense, or as gaps and values of its non-zero elements if that is shorter. All bits are preserved.
+   * @param isCompact whether long blocks are coded in fewer bytes, which takes longer @default false
+   */
+  blocks(blocks: readonly BlockSource[], isCompact = false): void {
     for (const block of blocks) {
       if (block instanceof Uint8Array) {
         this.raw(block)
+        continue
+      }
+      if (isCompact && block.length >= MIN_CODED) {
+        this.uint(block.length)
+        this.byte(FLOATS)
+        this.raw(encodeFloats(block))
         continue
       }
       const nonZero = countNonZero(block)
@@ -315,9 +328,10 @@ export class Reader extends ByteReader {
       this.#sparse(block, name)
       return
     } else if (kind === INTEGERS) {
-      this.#integers(block, name)
+      this.#coded(block, name, decodeIntegers)
       return
-    } else throw new FrameError(`block ${name} has unknown encoding ${kind}`)
+    } else if (kind === FLOATS) this.#coded(block, name, decodeFloats)
+    else throw new FrameError(`block ${name} has unknown encoding ${kind}`)
     if (!isFiniteBlock(block)) throw new FrameError(`block ${name} contains a non-finite number`)
   }
 
@@ -339,9 +353,9 @@ export class Reader extends ByteReader {
     if (bad !== 0) throw new FrameError(`block ${name} contains a non-finite number`)
   }
 
-  #integers(block: Float32Array, name: string): void {
+  #coded(block: Float32Array, name: string, decode: typeof decodeFloats): void {
     try {
-      this.at = decodeIntegers(this.bytes, this.at, this.end, block)
+      this.at = decode(this.bytes, this.at, this.end, block)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw new FrameError(`block ${name}: ${error.message}`)

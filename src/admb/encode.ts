@@ -99,9 +99,9 @@ export function encodeFrame(
 
 function writeContent(out: Writer, content: Whole | Chain): void {
   if (content.kind === 'whole') {
-    out.blocks(content.parameters)
-    out.blocks(content.average)
-    out.blocks(content.state)
+    out.blocks(content.parameters, true)
+    out.blocks(content.average, true)
+    out.blocks(content.state, true)
   } else for (const { blocks } of content.steps) out.blocks(blocks)
 }
 

@@ -44,7 +44,7 @@ export function encodeFragment(
   out.byte(vector)
   out.uint(first)
   out.uint(blocks.length)
-  out.blocks(blocks)
+  out.blocks(blocks, vector < VECTORS.step)
   const bytes = out.finish()
   traffic.countFragment(
     bytes.length,

@@ -109,7 +109,7 @@ function* encodeEach(length: number, blockAt: (index: number) => Float32Array): 
   for (let index = 0; index < length; index++) {
     const block = blockAt(index)
     const out = new Writer(16 + blockBytes(block.length))
-    out.blocks([block])
+    out.blocks([block], true)
     yield out.finish()
   }
 }

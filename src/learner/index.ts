@@ -88,6 +88,7 @@ export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOpt
 export * as optionTypes from './option-types.js'
 export { checkOptions, type OptionTypes } from './option-types.js'
 export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
+export { roundedRecipe } from './rounded.js'
 export {
   type BitsOption,
   createReactingRule,

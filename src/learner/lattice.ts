@@ -102,7 +102,7 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
     description: `${rule.description} lattice`,
     stateLayout(layout) {
       const length = SQUARES + (rule.squares === undefined ? layout.blocks.length : 0)
-      return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length }] }
+      return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length, isExact: true }] }
     },
     isLocal: rule.isLocal === true && rule.squares !== undefined,
     leastWeight: rule.leastWeight && (state => rule.leastWeight?.(split(state)[1]) ?? 0),

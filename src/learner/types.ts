@@ -22,6 +22,8 @@ export interface BlockLayout {
   readonly length: number
   /** Ranges of biases and of scales and offsets of norms, which rules with weight decay leave out. @default none */
   readonly vectors?: readonly (readonly [from: number, to: number])[]
+  /** Whether the elements are counters or codes, which are never rounded. @default false */
+  readonly isExact?: boolean
 }
 
 /**
@@ -212,6 +214,13 @@ export interface Averaging {
 /** The content of a predictor: w, what it contains of the average, and the rule's state. */
 export interface Content extends RuleState {
   readonly average: Blocks
+}
+
+/** Which blocks of a content consist of numbers with few bits: updates round the elements that they change. */
+export interface RoundedBlocks {
+  readonly parameters: readonly boolean[]
+  readonly average: readonly boolean[]
+  readonly state: readonly boolean[]
 }
 
 /** A batch size that follows from the parameters, whose last block holds it. */

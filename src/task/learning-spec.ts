@@ -31,6 +31,7 @@ import {
   digest as plainDigest,
   type RuleSpec,
   reactingAveraging,
+  roundedRecipe,
   type TargetScale,
   treeDigest
 } from '../learner/index.js'
@@ -41,7 +42,7 @@ import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 4
+export const PROTOCOL_VERSION = 5
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
@@ -125,7 +126,13 @@ export async function learningParts(spec: LearningSpec, execution?: Execution, c
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
-  return boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
+  return rounded(spec, boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) }))
+}
+
+/** With integer sums, predictors consist of numbers with few bits. */
+function rounded({ sums }: LearningSpec, parts: LearningParts): LearningParts {
+  if (sums !== 'lattice') return parts
+  return { ...parts, recipe: roundedRecipe(parts.recipe, parts.learner.layout) }
 }
 
 /** The parts with the bound of influence, if the spec has one. @param blocks number of blocks that are bounded */
@@ -152,9 +159,11 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, cl
   const adaptive = adaptiveBatch(spec)
   // Further blocks hold class names or votes.
   const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)
-  return adaptive === undefined
-    ? parts
-    : { ...parts, learner: adaptive.learner(parts.learner), recipe: adaptive.recipe(parts.recipe) }
+  const all =
+    adaptive === undefined
+      ? parts
+      : { ...parts, learner: adaptive.learner(parts.learner), recipe: adaptive.recipe(parts.recipe) }
+  return rounded(spec, all)
 }
 
 function modelOf({ model, dimension, classes, l2, targetScale, classWeights }: LinearSpec) {

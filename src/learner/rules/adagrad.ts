@@ -122,9 +122,14 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       name: 'adagrad',
       description: describe('adagrad', values),
       stateLayout: ({ blocks }) => {
-        const named = (suffix: string) => blocks.map(({ name, length }) => ({ name: `${name}.${suffix}`, length }))
+        const named = (suffix: string, isExact = false) =>
+          blocks.map(({ name, length }) => ({ name: `${name}.${suffix}`, length, ...(isExact && { isExact }) }))
         return {
-          blocks: [...named('squares'), ...(l2 === 0 ? [] : named('decayed')), ...(isAdaptive ? [agreementBlock] : [])]
+          blocks: [
+            ...named('squares'),
+            ...(l2 === 0 ? [] : named('decayed', true)),
+            ...(isAdaptive ? [agreementBlock] : [])
+          ]
         }
       },
       isLocal: values.radius === undefined,

@@ -113,9 +113,8 @@ export function isCompact(
 
 function packedLayout({ blocks }: Layout): Layout {
   return {
-    blocks: blocks.map(({ name, length }) => ({
-      name,
-      length: encodingOf(name) === undefined ? length : packedLength(length)
-    }))
+    blocks: blocks.map(block =>
+      encodingOf(block.name) === undefined ? block : { ...block, length: packedLength(block.length), isExact: true }
+    )
   }
 }

@@ -22,6 +22,7 @@ import {
   lazyAveraging,
   type RuleSpec,
   reactingAveraging,
+  roundedRecipe,
   treeDigest
 } from '../../../src/learner/index.js'
 
@@ -53,7 +54,7 @@ interface Case {
 function caseOf(
   rule: RuleSpec,
   average: AveragingSpec,
-  variant: 'plain' | 'dense average' | 'lattice' | 'reacting' | 'adaptive'
+  variant: 'plain' | 'dense average' | 'lattice' | 'rounded' | 'reacting' | 'adaptive'
 ): Case {
   const name = `${JSON.stringify(rule)} ${average.name} ${variant}`
   const averaging = lazyAveraging(createAveraging(average))
@@ -62,7 +63,12 @@ function caseOf(
   const plain = { rule: createRule(rule), averaging, digest }
   if (variant === 'dense average')
     return { name, recipe: { ...plain, averaging: createAveraging(average) }, initial: [weights] }
-  if (variant === 'lattice') return { name, recipe: latticeRecipe(plain, { batch: 4 }), initial: [weights] }
+  const lattice = latticeRecipe(plain, { batch: 4 })
+  if (variant === 'lattice') return { name, recipe: lattice, initial: [weights] }
+  if (variant === 'rounded') {
+    const layout = { blocks: [{ name: 'weights', length: DIMENSION }] }
+    return { name, recipe: roundedRecipe(lattice, layout), initial: [weights] }
+  }
   if (variant === 'adaptive') {
     return {
       name,
@@ -79,7 +85,7 @@ const cases = fc
   .record({
     rule: fc.constantFrom(...rules),
     average: fc.constantFrom(...averages),
-    variant: fc.constantFrom('plain', 'dense average', 'lattice', 'reacting', 'adaptive')
+    variant: fc.constantFrom('plain', 'dense average', 'lattice', 'rounded', 'reacting', 'adaptive')
   })
   .map(({ rule, average, variant }) => caseOf(rule, average, variant as 'plain'))
 

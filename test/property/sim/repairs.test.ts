@@ -25,6 +25,22 @@ describeMutants('extensions of ADMB', [
     scenario: { bounded: true, adversaries: hostile('unbounded') }
   },
   {
+    without: 'a rounding of predictors that is the same at all nodes',
+    changes: [
+      { file: 'src/base/rounded.js', from: 'Math.imul(updates + 1, 0x9e3779b1)', to: '(Math.random() * 2 ** 32) | 0' }
+    ],
+    breaks: ['acceptance'],
+    scenario: { bounded: true, sums: 'lattice' }
+  },
+  {
+    without: 'the rounding of averages',
+    changes: [
+      { file: 'src/admb/advance.js', from: 'roundEach(average, before.average, rounded.average, updates);', to: '' }
+    ],
+    breaks: ['rounded'],
+    scenario: { bounded: true, sums: 'lattice' }
+  },
+  {
     without: 'the noise of own sums',
     changes: [{ file: 'src/admb/ledger.js', from: 'this.#noise?.(this.#openSum);', to: '' }],
     breaks: ['noise']
