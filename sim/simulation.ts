@@ -182,11 +182,11 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     // A checked run verifies that every node computes each predictor itself.
     this.sharesPredictors = createInvariants === undefined && options.node === undefined
     const algorithm = algorithms[scenario.algorithm].create(this)
-    const { watchers, warmup } = scenario
+    const { watchers, warmup, statusSample: sample } = scenario
     this.#statuses =
       watchers === undefined
         ? undefined
-        : new Statuses(algorithm, this, { watchers, warmup, random: random.fork('statuses') })
+        : new Statuses(algorithm, this, { watchers, warmup, sample, random: random.fork('statuses') })
     this.algorithm = this.#statuses ?? algorithm
     const overlayRandom = random.fork('overlay')
     this.#wiring =

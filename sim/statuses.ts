@@ -3,7 +3,14 @@
  * bytes. Virtual milliseconds count as milliseconds. Signatures are random bytes of the same size.
  */
 import type { PredictorId } from '../src/admb/index.js'
-import { aggregateOf, type NetworkStatus, type OwnStatus, StatusCodec, StatusTree } from '../src/view/index.js'
+import {
+  aggregateOf,
+  type NetworkStatus,
+  type OwnStatus,
+  StatusCodec,
+  type StatusMessage,
+  StatusTree
+} from '../src/view/index.js'
 import type { Random } from './engine/random.js'
 import type { StatusTraffic } from './result.js'
 import type { Algorithm, World } from './world.js'
@@ -14,14 +21,42 @@ const TICK_MS = 500
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** A message on the wire, with the number of its session. */
-class StatusFrame extends Uint8Array {
-  session = 0
+/** A message on the wire. Its content is compressed if the node that sends it is in the sample. */
+class StatusFrame {
+  readonly session: number
+  readonly content: StatusMessage | Uint8Array
+  readonly length: number
+
+  /** @param length in bytes, on the wire */
+  constructor(session: number, content: StatusMessage | Uint8Array, length: number) {
+    this.session = session
+    this.content = content
+    this.length = length
+  }
+}
+
+/** Sizes of compressed messages relative to their JSON, as means for each power of two of the JSON's length. */
+class Ratios {
+  readonly #json: number[] = []
+  readonly #compressed: number[] = []
+
+  add(json: number, compressed: number): void {
+    const k = Math.floor(Math.log2(json))
+    this.#json[k] = (this.#json[k] ?? 0) + json
+    this.#compressed[k] = (this.#compressed[k] ?? 0) + compressed
+  }
+
+  /** Undefined if there was no message of about this length. */
+  estimate(json: number): number | undefined {
+    const k = Math.floor(Math.log2(json))
+    return this.#json[k] === undefined ? undefined : Math.round((json * this.#compressed[k]) / this.#json[k])
+  }
 }
 
 interface Edge {
   readonly session: number
   readonly neighbour: number
+  /** How it compresses what it sends, and reads compressed messages. */
   readonly codec: StatusCodec
 }
 
@@ -39,6 +74,8 @@ export interface StatusOptions {
   readonly watchers: number
   /** Virtual milliseconds that are not counted. */
   readonly warmup: number
+  /** Of so many nodes, one compresses its messages. */
+  readonly sample: number
   readonly random: Random
 }
 
@@ -49,6 +86,7 @@ export class Statuses implements Algorithm {
   readonly #ids: readonly string[]
   readonly #hosts: Host[]
   readonly #received: Float64Array
+  readonly #ratios = new Ratios()
   #messages = 0
 
   constructor(algorithm: Algorithm, world: World, options: StatusOptions) {
@@ -135,7 +173,8 @@ export class Statuses implements Algorithm {
       this.#received[to] += message.length
       this.#messages++
     }
-    tree.receive(edge.session, edge.codec.decode(message), this.#world.now)
+    const { content } = message
+    tree.receive(edge.session, content instanceof Uint8Array ? edge.codec.decode(content) : content, this.#world.now)
     this.#flush(to)
   }
 
@@ -218,13 +257,23 @@ export class Statuses implements Algorithm {
     tree.disconnect(session, this.#world.now)
   }
 
+  #frame(node: number, { session, codec }: Edge, message: StatusMessage): StatusFrame {
+    const { sample } = this.#options
+    const json = sample === 1 ? 0 : JSON.stringify(message).length
+    const isSampled = node % sample === 0
+    const estimate = isSampled ? undefined : this.#ratios.estimate(json)
+    if (estimate !== undefined) return new StatusFrame(session, message, estimate)
+    const bytes = codec.encode(message)
+    if (isSampled && sample > 1) this.#ratios.add(json, bytes.length)
+    return new StatusFrame(session, bytes, bytes.length)
+  }
+
   #flush(node: number): void {
     const { tree, edges } = this.#hosts[node]
     for (const { edge, message } of tree.takeMessages()) {
       const held = edges.get(edge)
       if (held === undefined) continue
-      const frame = StatusFrame.from(held.codec.encode(message)) as StatusFrame
-      frame.session = edge
+      const frame = this.#frame(node, held, message)
       this.#world.send(node, held.neighbour, frame, frame.length)
       if (message.report) tree.sent(edge, frame.length)
     }

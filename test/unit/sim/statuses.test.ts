@@ -28,6 +28,18 @@ describe('statuses in a simulated network', function () {
     assert.ok((statuses?.bytesPerSecond.max ?? 0) < 2000)
   })
 
+  it('have about the same size if only a sample of nodes compresses them', () => {
+    const [all, sampled] = [1, 8].map(statusSample => {
+      const nodes = 160
+      return simulate(parseScenario({ ...given, topology: 'tree', nodes, inputs: 6 * nodes, statusSample }, 'test'))
+        .statuses
+    })
+    assert.equal(sampled?.peers, 160)
+    assert.notEqual(sampled?.bytes, all?.bytes)
+    const ratio = (sampled?.bytes ?? 0) / (all?.bytes ?? 1)
+    assert.ok(Math.abs(ratio - 1) < 0.2, `${ratio} times the bytes`)
+  })
+
   it('cost the same at each node of a larger network, and are the same for the same seed', () => {
     const run = (nodes: number) =>
       simulate(parseScenario({ ...given, topology: 'tree', nodes, inputs: 4 * nodes }, 'test'))
