@@ -442,10 +442,11 @@ export const components = [
               rows: { ...count, description: 'Lags: how many rows earlier.' },
               missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },
               bigrams: { type: 'boolean', description: 'Whether pairs of words are features.' },
+              date: { type: 'boolean', description: 'Whether values are dates, which count as days since 1970.' },
               mean: { ...number, description: 'The value is centred by it.' },
               deviation: { ...number, description: 'The value is divided by it.' }
             },
-            ['role', 'of', 'rows', 'missing', 'bigrams', 'mean', 'deviation']
+            ['role', 'of', 'rows', 'missing', 'bigrams', 'date', 'mean', 'deviation']
           )
         },
         hashBits: { ...count, description: 'Hashed values share 2^hashBits features.' }

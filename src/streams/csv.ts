@@ -187,7 +187,7 @@ class CsvParser implements RowParser {
     // A row may be read twice, which must have no effect on texts that are counted or named, and on the order of times.
     const { onLabel, onHashed, decimal = '.' } = this.#options
     const isCounted = onLabel !== undefined || onHashed !== undefined || layout.derived.lags.length > 0
-    this.#isPlain = decimal === '.' && !isCounted
+    this.#isPlain = decimal === '.' && !isCounted && !layout.columns.some(({ date }) => date)
     const unknown = names.filter(name => name !== label && layout.column(name) === undefined)
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']

@@ -286,7 +286,8 @@ class JsonlParser implements RowParser {
     const end = isLiteral ? scanner.literal(bytes, value) : scanner.finite(bytes, value)
     if (end < 0) return -1
     if (byte === NULL) table.addMissing(column)
-    else if (column.kind === 'number') table.addNumber(column, isLiteral ? Number(byte === TRUE) : scanner.number)
+    else if (column.kind === 'number' && !column.date)
+      table.addNumber(column, isLiteral ? Number(byte === TRUE) : scanner.number)
     else if (!table.add(column, bytes, value, end)) this.#reject(value, table.fault)
     return end
   }

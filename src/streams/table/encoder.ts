@@ -11,6 +11,7 @@ import { hashWords, MissingValues, Moments, timeFeatures, timeOf } from './value
 
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10
+const DAY_MS = 86_400_000
 const COMMA = 0x2c
 const POINT = 0x2e
 const SPACE = 0x20
@@ -106,6 +107,7 @@ export class RowEncoder {
   add(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
     switch (column.kind) {
       case 'number': {
+        if (column.date) return this.#addDate(column, bytes, from, to)
         const value = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
         const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end
         if (end === to && from < to && isFiniteFloat32(value)) {
@@ -248,6 +250,14 @@ export class RowEncoder {
     const feature = this.#hashedFrom + (hash & this.#mask)
     this.#addOther(feature, 1)
     return feature
+  }
+
+  #addDate(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
+    const moment = this.#moments.at(bytes, from, to)
+    if (!Number.isNaN(moment)) this.addNumber(column, moment / DAY_MS)
+    else if (this.isMissing(bytes, from, to)) this.addMissing(column)
+    else return this.#refuse(column, bytes, from, to, 'is not a date such as 2024-02-29 18:30')
+    return true
   }
 
   #addOther(index: number, value: number): void {

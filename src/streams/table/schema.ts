@@ -158,11 +158,11 @@ function seedOf(name: string): number {
 export function schemaText(schema: readonly ColumnSchema[]): string {
   return schema
     .filter(column => isFeature(column) || column.role === 'weight')
-    .map(({ name, kind, role, of, rows = '', missing, bigrams, mean, deviation }) => {
+    .map(({ name, kind, role, of, rows = '', missing, bigrams, date, mean, deviation }) => {
       if (role !== undefined) return `${name}:${role}`
       const scaling = mean === undefined && deviation === undefined ? '' : ` (mean ${mean}, deviation ${deviation})`
       const made = of === undefined ? '' : `(${of.join('×')}${rows})`
-      return `${name}:${kind}${made}${bigrams ? '+bigrams' : ''}${missing ? '?' : ''}${scaling}`
+      return `${name}:${kind}${made}${bigrams ? '+bigrams' : ''}${date ? '+date' : ''}${missing ? '?' : ''}${scaling}`
     })
     .join(', ')
 }
@@ -205,18 +205,19 @@ export function checkedSchema(value: unknown, source: string): Schema {
 
 function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
   if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')
-  const { name, kind, role, of, rows, missing, bigrams, mean, deviation } = value
+  const { name, kind, role, of, rows, missing, bigrams, date, mean, deviation } = value
   const unknown = Object.keys(value).find(
-    key => !['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'mean', 'deviation'].includes(key)
+    key => !['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'date', 'mean', 'deviation'].includes(key)
   )
   if (unknown !== undefined) fail(`column "${name}" has the unknown key "${unknown}"`)
   if (!columnKinds.includes(kind as ColumnKind)) fail(`column "${name}": kind must be one of ${columnKinds.join(', ')}`)
   if (role !== undefined && role !== 'feature' && !columnRoles.includes(role as ColumnRole)) {
     fail(`column "${name}": role must be one of feature, ${columnRoles.join(', ')}`)
   }
-  for (const [key, flag] of Object.entries({ missing, bigrams })) {
+  for (const [key, flag] of Object.entries({ missing, bigrams, date })) {
     if (flag !== undefined && typeof flag !== 'boolean') fail(`column "${name}": ${key} must be true or false`)
   }
+  if (date === true && kind !== 'number') fail(`column "${name}": only a number can be a date`)
   if ((mean === undefined) !== (deviation === undefined)) fail(`column "${name}": give both mean and deviation`)
   const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
   if (mean !== undefined && !isScaled) fail(`column "${name}": mean must be a number, and deviation above 0`)
@@ -234,6 +235,7 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
     ...(rows !== undefined && { rows: rows as number }),
     ...(indicated && { missing: true }),
     ...(bigrams === true && kind === 'text' && { bigrams }),
+    ...(date === true && { date }),
     ...(mean !== undefined && { mean: mean as number, deviation: deviation as number })
   }
 }

@@ -27,6 +27,8 @@ export interface ColumnSchema {
   readonly missing?: boolean
   /** Texts: pairs of neighbouring words are features as well as words. @default false */
   readonly bigrams?: boolean
+  /** Numbers: the values are dates, or times since 1970, and count as days since 1970. @default false */
+  readonly date?: boolean
   /** Numbers and lags: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
   readonly mean?: number
   readonly deviation?: number

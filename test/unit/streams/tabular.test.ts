@@ -59,6 +59,39 @@ describe('columns of a schema', () => {
     assert.deepEqual(expected.numeric, [2])
   })
 
+  it('are days since 1970 if they are dates that count as numbers', () => {
+    const dated: ParserOptions = {
+      schema: [
+        { name: 'at', kind: 'number', date: true, missing: true },
+        { name: 'x', kind: 'number' }
+      ]
+    }
+    const day = Date.UTC(2024, 1, 29) / 86_400_000
+    const rows = [
+      [day + 0.75, 1],
+      [day, 2],
+      [day + 0.5, 3]
+    ].map(values => values.map((value, index) => [index, Math.fround(value)]))
+    const csv = 'at,x,y\n2024-02-29 18:00,1,0\n2024-02-29,2,0\n1709208000,3,0\nNA,4,0\n'
+    const json = ['"2024-02-29T18:00:00Z"', '"2024-02-29"', '1709208000', 'null'].map(
+      (at, i) => `{"at": ${at}, "x": ${i + 1}, "y": 0}\n`
+    )
+    const expected = [
+      ...rows,
+      [
+        [1, 4],
+        [2, 1]
+      ]
+    ]
+    const withoutConstant = { ...dated, constant: false }
+    assert.deepEqual(parse('csv', csv, withoutConstant).found, expected)
+    assert.deepEqual(parse('jsonl', json.join(''), withoutConstant).found, expected)
+    assert.throws(
+      () => parse('csv', 'at,x,y\nsoon,1,0\n', withoutConstant),
+      /"soon" in the numeric column "at" is not a date/
+    )
+  })
+
   it('are found as keys of JSON objects', () => {
     const json = {
       region: 'east',
