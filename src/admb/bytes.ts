@@ -35,6 +35,10 @@ export function hexOf(bytes: Uint8Array): string {
   return result
 }
 
+export function bytesOfHex(digits: string): Uint8Array {
+  return Uint8Array.from({ length: digits.length / 2 }, (_, i) => Number.parseInt(digits.slice(2 * i, 2 * i + 2), 16))
+}
+
 /** Value of a lower-case hexadecimal digit, given its character code. */
 function nibble(code: number): number {
   return code < 58 ? code - 48 : code - 87

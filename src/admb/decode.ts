@@ -1,14 +1,16 @@
 /** Strict decoding of frames. */
 import type { Layout } from '../learner/types.js'
-import { FrameError, hexOf, Reader } from './bytes.js'
+import { bytesOfHex, FrameError, hexOf, Reader } from './bytes.js'
 import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
 import {
   type Chain,
+  COMPLETE_IDS_VERSION,
   FLAGS,
   FRAME_VERSION,
+  KNOWN,
   type ReceivedFrame,
   type ReceivedSum,
   UNSIGNED_VERSION,
@@ -31,8 +33,10 @@ export interface ReceivingEdge {
   isCurrent(session: number, sequence: number): boolean
   /** Fragments of the frame are missing: decode it again after the next one arrives. */
   defer(sequence: number, frame: Uint8Array): undefined
-  /** Whether frames without signatures are read, as earlier versions have stored them. @default false */
-  readonly readsUnsigned?: boolean
+  /** Id of the predictor in the frame with this sequence number that was sent on this edge; undefined if it is not kept. */
+  sentId(sequence: number): PredictorId | undefined
+  /** Whether frames of earlier versions are read, as these have stored them. @default false */
+  readonly readsEarlier?: boolean
 }
 
 /**
@@ -50,8 +54,9 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
-  const isSigned = version === FRAME_VERSION
-  if (!isSigned && !(edge.readsUnsigned && version === UNSIGNED_VERSION))
+  const isSigned = version !== UNSIGNED_VERSION
+  const isEarlier = version === UNSIGNED_VERSION || version === COMPLETE_IDS_VERSION
+  if (version !== FRAME_VERSION && !(edge.readsEarlier && isEarlier))
     throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
@@ -76,7 +81,9 @@ export function decodeFrame(
       decoder.define(index, table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() }))
     }
   }
-  const id = readFrameId(input, table, decoder)
+  const known = received > 0 ? edge.sentId(received) : undefined
+  const first = isEarlier ? 0 : 1
+  const id = readFrameId(input, table, decoder, first, known)
   decoder.lastId = id
   const headers: Header[] = []
   let content: Whole | Chain | undefined
@@ -91,7 +98,7 @@ export function decodeFrame(
       size += coverage.contributors.length
       if (isLineageTooLarge(count, size))
         throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
-      const parent = readId(input, table, decoder)
+      const parent = readId(input, table, decoder, first, known)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
       const signature = isSigned ? readSignature(input) : undefined
       headers.push({ id: child, parent, count: gradients, coverage, ...(signature && { signature }) })
@@ -139,9 +146,23 @@ function readAttestation(input: Reader): Attestation | undefined {
   return signature && { signer, signature }
 }
 
-/** Predictor id of the frame; mostly the same as that of the previous frame. */
-function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = readUpdates(input)
+/**
+ * Predictor id of the frame; mostly the same as that of the previous frame.
+ * @param first number that stands for 0 updates; lower ones stand for the known id
+ */
+function readFrameId(
+  input: Reader,
+  table: ContributorTable,
+  decoder: CoverageDecoder,
+  first: number,
+  known: PredictorId | undefined
+): PredictorId {
+  const updates = readUpdates(input, first)
+  if (updates === undefined) {
+    const id = existing(known)
+    if (id !== decoder.lastId) decoder.lastDigest.set(bytesOfHex(id.digest))
+    return id
+  }
   const contributor = readOrigin(input, updates, table, decoder)
   const last = decoder.lastId
   const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
@@ -150,14 +171,28 @@ function readFrameId(input: Reader, table: ContributorTable, decoder: CoverageDe
   return idOf(updates, contributor, digest)
 }
 
-function readId(input: Reader, table: ContributorTable, decoder: CoverageDecoder): PredictorId {
-  const updates = readUpdates(input)
+function readId(
+  input: Reader,
+  table: ContributorTable,
+  decoder: CoverageDecoder,
+  first: number,
+  known: PredictorId | undefined
+): PredictorId {
+  const updates = readUpdates(input, first)
+  if (updates === undefined) return existing(known)
   const contributor = readOrigin(input, updates, table, decoder)
   return idOf(updates, contributor, input.hex(16))
 }
 
-function readUpdates(input: Reader): number {
-  return input.uint(FRAME_LIMITS.updates, 'number of updates')
+function existing(known: PredictorId | undefined): PredictorId {
+  if (known === undefined) throw new FrameError('the frame refers to the predictor of a frame that was not sent')
+  return known
+}
+
+/** @returns undefined for the known id */
+function readUpdates(input: Reader, first: number): number | undefined {
+  const number = input.uint(FRAME_LIMITS.updates + first, 'number of updates')
+  return first > 0 && number === KNOWN ? undefined : number - first
 }
 
 function idOf(updates: number, { origin, incarnation, nonce }: Contributor, digest: string): PredictorId {

@@ -47,6 +47,9 @@ interface Push {
  */
 const MAX_IGNORING = 4
 
+/** Predictors of frames on their way that are kept, many times more than there are. */
+const MAX_SENT_IDS = 1 << 14
+
 export class Edge {
   readonly session: number
   /** Peer id of the neighbour. */
@@ -56,6 +59,8 @@ export class Edge {
 
   /** Number of frames sent. */
   sent = 0
+  /** Predictors of the frames sent since the last acknowledged one: each from this sequence number on. */
+  readonly #sentIds: { readonly sequence: number; readonly id: PredictorId }[] = []
   /** Highest sequence number that the neighbour has acknowledged. */
   acknowledged = 0
   /** Highest sequence number that the neighbour is known to have taken: each frame that it composes afterwards acknowledges it. */
@@ -127,11 +132,21 @@ export class Edge {
     this.exchanged = exchanged
   }
 
-  /** Returns the next sequence number and starts timing its acknowledgement unless another one is being timed. */
-  nextSequence(period: number): number {
+  /**
+   * Returns the next sequence number and starts timing its acknowledgement unless another one is being timed.
+   * @param id predictor of the frame
+   */
+  nextSequence(period: number, id: PredictorId): number {
     this.sent++
+    if (this.#sentIds.at(-1)?.id !== id) this.#sentIds.push({ sequence: this.sent, id })
+    if (this.#sentIds.length > MAX_SENT_IDS) this.#sentIds.shift()
     if (this.#timed === undefined) this.#timed = { sequence: this.sent, period }
     return this.sent
+  }
+
+  /** Predictor of a frame that was sent: the last acknowledged one, or a later one. */
+  sentId(sequence: number): PredictorId | undefined {
+    return sequence > this.sent ? undefined : this.#sentIds.findLast(sent => sent.sequence <= sequence)?.id
   }
 
   /** Number of the next transfer (1, 2, 3, …). */
@@ -144,6 +159,8 @@ export class Edge {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
     this.encoder.acknowledge(sequence)
+    const first = this.#sentIds.findLastIndex(sent => sent.sequence <= sequence)
+    if (first > 0) this.#sentIds.splice(0, first)
     if (this.#timed && this.#timed.sequence <= sequence) {
       this.roundTrip = period - this.#timed.period
       this.#timed = undefined

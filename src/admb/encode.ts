@@ -3,8 +3,8 @@ import { type Allocate, blockBytes, blockSize, Writer } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import { type Runs, runsBetween } from './coverage.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
-import { type Chain, FLAGS, FRAME_VERSION, type SentFrame, type Whole } from './frame.js'
-import type { PredictorId } from './predictor-id.js'
+import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type SentFrame, type Whole } from './frame.js'
+import { type PredictorId, sameId } from './predictor-id.js'
 import type { Traffic } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
@@ -14,6 +14,8 @@ export interface EncodeOptions {
   readonly allocate?: Allocate
   /** Number of the transfer whose fragments carry the vectors; 0 if the frame contains them. @default 0 */
   readonly transfer?: number
+  /** Id in the receiver's frame `received`, which is not repeated. @default none */
+  readonly known?: PredictorId
   /** Counts the bytes. */
   readonly traffic?: Traffic
 }
@@ -23,13 +25,14 @@ export function encodeFrame(
   shapes: Shapes,
   table: ContributorTable,
   encoder: CoverageEncoder,
-  { allocate, transfer = 0, traffic }: EncodeOptions = {}
+  { allocate, transfer = 0, known, traffic }: EncodeOptions = {}
 ): Uint8Array {
+  const isKnown = (id: PredictorId) => known !== undefined && sameId(known, id)
   // All contributors of the frame must be in the dictionary before it is written.
-  indexOfOrigin(frame.id, table, encoder)
+  if (!isKnown(frame.id)) indexOfOrigin(frame.id, table, encoder)
   const coverages: Runs[] = []
   for (const { parent, coverage } of frame.headers) {
-    indexOfOrigin(parent, table, encoder)
+    if (!isKnown(parent)) indexOfOrigin(parent, table, encoder)
     coverages.push(runsBetween(NONE, encoder.segments([coverage])))
   }
   const { from, contributors } = encoder.definitions(frame.sequence)
@@ -59,7 +62,11 @@ export function encodeFrame(
       out.uint(nonce)
     }
   }
-  writeId(out, frame.id, table, encoder)
+  const writeId = (id: PredictorId) => {
+    if (isKnown(id)) out.uint(KNOWN)
+    else writeWholeId(out, id, table, encoder)
+  }
+  writeId(frame.id)
   let content = 0
   let sum = 0
   if (frame.content) {
@@ -68,7 +75,7 @@ export function encodeFrame(
       const { count, parent } = frame.headers[i]
       out.uint(count)
       writeRuns(out, coverages[i])
-      writeId(out, parent, table, encoder)
+      writeId(parent)
       writeSignature(out, frame.headers[i].signature)
     }
     if (frame.content.kind === 'whole' && coverages.length === 0 && frame.id.updates > 0) {
@@ -123,8 +130,8 @@ function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: Covera
   return origin < 0 ? origin : encoder.index(origin)
 }
 
-function writeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
-  out.uint(id.updates)
+function writeWholeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
+  out.uint(1 + id.updates)
   const origin = indexOfOrigin(id, table, encoder)
   if (origin >= 0) out.uint(origin)
   out.hex(id.digest)

@@ -76,7 +76,7 @@ export class FrameSender {
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
     const { current, outgoingSums, announcements, authenticity } = this.#options
-    const sequence = edge.nextSequence(period)
+    const sequence = edge.nextSequence(period, current.predictor.id)
     const content = this.#outbox.content(edge, sequence, period)
     const known = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
     const headers = authenticity.sendable(known)
@@ -106,16 +106,17 @@ export class FrameSender {
    */
   #encode(edge: Edge, frame: SentFrame, streamed?: number): Uint8Array | undefined {
     const { shapes, table, buffers, traffic, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
+    const known = edge.received > 0 ? edge.peerPredictor : undefined
     if (frame.content?.kind === 'steps') for (const { float32 } of frame.content.steps) traffic.countFloat32(float32)
     if (frame.sum) traffic.countFloat32(frame.sum.float32)
     const fragments = streamed === undefined ? fragmentsOf(frame, shapes, fragmentBytes) : []
     if (streamed === undefined && fragments.length === 0) {
-      const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, traffic })
+      const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, known, traffic })
       if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
       return bytes
     }
     const transfer = streamed ?? edge.nextTransfer()
-    const bytes = encodeFrame(frame, shapes, table, edge.encoder, { transfer, traffic })
+    const bytes = encodeFrame(frame, shapes, table, edge.encoder, { transfer, known, traffic })
     edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
     return undefined
   }

@@ -13,9 +13,14 @@ import type { Attestation } from './signatures.js'
 import type { Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
-export const FRAME_VERSION = 3
+export const FRAME_VERSION = 4
+/** That of frames in which every id is complete, which is still read from storage. */
+export const COMPLETE_IDS_VERSION = 3
 /** That of frames whose headers have no signatures, which are still read from storage. */
 export const UNSIGNED_VERSION = 2
+
+/** In place of an id: that of the receiver's frame `received`. Others begin with 1 + their updates. */
+export const KNOWN = 0
 
 /** Bits of the flags byte. */
 export const FLAGS = {

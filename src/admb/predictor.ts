@@ -3,6 +3,7 @@
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
 
+import { roundChanged } from '../base/rounded.js'
 import type { BatchRule, Blocks, Content } from '../learner/types.js'
 import { advance, type Batch, type Recipe } from './advance.js'
 import type { Contributor } from './contributors.js'
@@ -62,12 +63,21 @@ export function batchOf(batch: number | BatchRule, { parameters }: Predictor): n
 }
 
 /** The common starting predictor: no updates, no origin. */
-export function startingPredictor(parameters: Blocks, recipe: Recipe): Predictor {
+export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
+  const { rounded } = recipe
+  const parameters = rounded ? initial.map((block, k) => (rounded.parameters[k] ? roundedCopy(block) : block)) : initial
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
   const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
   const average = recipe.averaging.contain?.(parameters, parameters) ?? parameters
   const digest = recipe.digest([parameters, average, state])
   return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
+}
+
+/** As if an update before the first one had made it of zeros. */
+function roundedCopy(block: Float32Array): Float32Array {
+  const copy = block.slice()
+  roundChanged(copy, new Float32Array(copy.length), -1)
+  return copy
 }
 
 /**

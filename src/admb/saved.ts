@@ -56,7 +56,13 @@ export function decodeSaved(
     bytes,
     shapes,
     table,
-    { decoder: new CoverageDecoder(), isCurrent: () => true, defer: () => undefined, readsUnsigned: true },
+    {
+      decoder: new CoverageDecoder(),
+      isCurrent: () => true,
+      defer: () => undefined,
+      sentId: () => undefined,
+      readsEarlier: true
+    },
     () => []
   )
   if (frame?.content?.kind !== 'whole') throw new FrameError('saved predictor has no vectors')

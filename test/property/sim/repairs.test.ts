@@ -41,6 +41,17 @@ describeMutants('extensions of ADMB', [
     scenario: { bounded: true, sums: 'lattice' }
   },
   {
+    without: 'the frame to which an id refers (the predictor of the last one is meant)',
+    changes: [
+      {
+        file: 'src/admb/edge.js',
+        from: 'this.#sentIds.findLast(sent => sent.sequence <= sequence)?.id',
+        to: 'this.#sentIds.at(-1)?.id'
+      }
+    ],
+    breaks: ['acceptance', 'edge monotone', 'idempotence', 'purity', 'identity']
+  },
+  {
     without: 'the noise of own sums',
     changes: [{ file: 'src/admb/ledger.js', from: 'this.#noise?.(this.#openSum);', to: '' }],
     breaks: ['noise']
