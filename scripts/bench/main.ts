@@ -26,6 +26,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   trust: () => import('./trust.js'),
   signatures: () => import('./signatures.js'),
   bytes: () => import('./bytes.js'),
+  gpt: () => import('./gpt.js'),
   wholes: () => import('./wholes.js'),
   sparse: () => import('./sparse.js'),
   codec: () => import('./codec.js'),
