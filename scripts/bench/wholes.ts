@@ -62,11 +62,13 @@ async function* compare({ name, data, inputs, batch, hidden }: Problem): AsyncGe
   const weights = few.predictor.parameters.reduce((sum, { length }) => sum + length, 0)
   const bytes = (predictor: Predictor) => sizeOf(predictor, block => encodeFloats(block).length) / weights
   const plain = sizeOf(exact.predictor, float32Bytes) / weights
+  const numbers = sizeOf(few.predictor, ({ length }) => length)
   yield {
     name: `${name}, ${weights} weights, b = ${batch}: whole predictor`,
     value: bytes(few.predictor),
     unit: 'B a weight',
-    target: { most: 6 },
+    // 16 bits a number.
+    target: { most: 2 * Math.round(numbers / weights) },
     details: { float32: plain, lossless: bytes(exact.predictor), updates: few.predictor.id.updates }
   }
   yield {

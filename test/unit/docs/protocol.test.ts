@@ -5,8 +5,22 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { AdmbNode, type AdmbOptions, encodeHead, startingPredictor } from '../../../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest, latticeRecipe } from '../../../src/learner/index.js'
+import {
+  AdmbNode,
+  type AdmbOptions,
+  encodeHead,
+  nextPredictor,
+  type PredictorId,
+  startingPredictor
+} from '../../../src/admb/index.js'
+import {
+  createAveraging,
+  createLearner,
+  createRule,
+  digest,
+  latticeRecipe,
+  roundedRecipe
+} from '../../../src/learner/index.js'
 import type { Blocks } from '../../../src/learner/types.js'
 import { createHeaderSigner } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
@@ -84,11 +98,32 @@ class Bytes {
     return block
   }
 
+  #floats(length: number): number[] {
+    const block: number[] = []
+    const bits = this.#bits()
+    while (block.length < length) {
+      const end = Math.min(length, block.length + 256)
+      const mode = number(bits, 2)
+      if (mode === 1) while (block.length < end) block.push(floatOf(number(bits, 32)))
+      const [m, largest, k] = mode < 2 ? [0, 0, 0] : [number(bits, 5), number(bits, 8), number(bits, 3)]
+      const [count, g] = mode < 3 ? [end - block.length, 0] : [number(bits, 8) + 1, number(bits, 4)]
+      for (let left = mode < 2 ? 0 : count; left > 0; left--) {
+        for (let zeros = mode < 3 ? 0 : rice(bits, g); zeros > 0; zeros--) block.push(0)
+        const e = largest - rice(bits, k)
+        const sign = number(bits, 1)
+        block.push(floatOf(sign * 2 ** 31 + e * 2 ** 23 + number(bits, m) * 2 ** (23 - m)))
+      }
+      while (block.length < end) block.push(0)
+    }
+    return block
+  }
+
   block(): number[] {
     const block = new Array<number>(this.uint()).fill(0)
     const encoding = this.byte()
     if (encoding === 0) return block.map(() => this.take(4).readFloatLE())
     if (encoding === 2) return this.#integers(block.length)
+    if (encoding === 3) return this.#floats(block.length)
     let next = 0
     for (let count = this.uint(); count > 0; count--) {
       next += this.uint()
@@ -96,6 +131,10 @@ class Bytes {
     }
     return block
   }
+}
+
+function floatOf(bits: number): number {
+  return new Float32Array(Uint32Array.of(bits).buffer)[0]
 }
 
 function rice(bits: Generator<number>, k: number): number {
@@ -119,6 +158,14 @@ interface Contributor {
 class PageReader extends Bytes {
   readonly contributors = new Map<number, Contributor>()
 
+  /** @param known id of the other end's frame `received` */
+  constructor(
+    bytes: Buffer,
+    readonly known?: PredictorId
+  ) {
+    super(bytes)
+  }
+
   define(): void {
     let index = this.uint()
     for (let count = this.uint(); count > 0; count--) {
@@ -126,8 +173,10 @@ class PageReader extends Bytes {
     }
   }
 
-  id() {
-    const updates = this.uint()
+  id(): PredictorId {
+    const n = this.uint()
+    if (n === 0) return this.known as PredictorId
+    const updates = n - 1
     const maker =
       updates > 0 ? (this.contributors.get(this.uint()) as Contributor) : { origin: '', incarnation: 0, nonce: 0 }
     return { updates, ...maker, digest: this.take(16).toString('hex') }
@@ -195,6 +244,16 @@ function pageUpdate(
   for (let i = 0; i < w.length; i++) average[i] = Math.fround(average[i] + gamma * (w[i] - average[i]))
 }
 
+/** An element before and after an update with v updates before it. */
+function pageRounded(before: number, now: number, v: number): number {
+  const bits = new Uint32Array(Float32Array.of(now).buffer)[0]
+  if (now === before || bits % 2 ** 13 === 0) return now
+  let x = (bits ^ Math.imul(v + 1, 0x9e3779b1)) >>> 0
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b) >>> 0
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35) >>> 0
+  return floatOf(Math.floor((bits + (x >>> 19)) / 2 ** 13) * 2 ** 13)
+}
+
 function pageUint(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...pageUint(Math.floor(value / 128))]
 }
@@ -234,7 +293,7 @@ describe('docs/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
     const input = new PageReader(withoutChecksum(node.storage.save()))
-    assert.equal(input.byte(), 3)
+    assert.equal(input.byte(), 4)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
@@ -334,9 +393,9 @@ describe('docs/protocol.md', () => {
 
   it('specifies the frames of an edge', () => {
     const { node } = trained(2)
-    const read = () => {
-      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
-      assert.equal(input.byte(), 3)
+    const read = (known?: PredictorId) => {
+      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), known)
+      assert.equal(input.byte(), 4)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
@@ -358,7 +417,8 @@ describe('docs/protocol.md', () => {
     node.accumulator[0][11] += 0.5
     node.added(1)
     node.tick()
-    const { input, flags, sequence, received } = read()
+    const { input, flags, sequence, received, name } = read(other.predictor.id)
+    assert.deepEqual(name, node.predictor.id)
     assert.deepEqual([flags & 15, sequence, received], [8, 2, 1])
     assert.equal(input.uint(), 0)
     const covered = [...input.runs()].map(([index, segments]) => [input.contributors.get(index)?.origin, segments])
@@ -376,8 +436,8 @@ describe('docs/protocol.md', () => {
     const other = trained(0).node
     for (const end of [node, other]) end.connect(1, 9, 'neighbour')
     node.receive(1, other.frame(1) as Uint8Array)
-    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
-    assert.deepEqual([input.byte(), input.byte()], [3, 4 | 16])
+    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), other.predictor.id)
+    assert.deepEqual([input.byte(), input.byte()], [4, 4 | 16])
     for (let i = 0; i < 4; i++) input.uint()
     input.define()
     const id = input.id()
@@ -413,7 +473,7 @@ describe('docs/protocol.md', () => {
       for (const [i, g] of gradient.entries()) node.accumulator[0][i] += g
       node.added(1)
       node.tick()
-      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
+      const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), initial.id)
       input.take(2)
       const [, sequence] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (input.bytes[1] & 16) input.define()
@@ -434,7 +494,7 @@ describe('docs/protocol.md', () => {
     // The third gradient completes the batch: the step is a difference from the sum sent last.
     node.accumulator[0][1] += 0.5
     node.added(1)
-    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array))
+    const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), initial.id)
     assert.equal(input.take(2)[1] & 6, 4)
     const [, sequence] = [input.uint(), input.uint(), input.uint(), input.uint()]
     if (input.bytes[1] & 16) input.define()
@@ -449,6 +509,35 @@ describe('docs/protocol.md', () => {
     )
   })
 
+  it('specifies the rounding of predictors, bit by bit', () => {
+    const LENGTH = 1024
+    const layout = { blocks: [{ name: 'w', length: LENGTH }] }
+    const plain = { rule: createRule({ name: 'momentum' }), averaging: createAveraging(), digest }
+    const exact = latticeRecipe(plain, { batch: BATCH })
+    const recipe = roundedRecipe(exact, layout)
+    const round = (before: Blocks, after: Blocks, v: number) =>
+      after.map((block, k) =>
+        block.length < LENGTH ? block : block.map((now, i) => pageRounded(before[k][i], now, v))
+      )
+    let predictor = startingPredictor([Float32Array.from({ length: LENGTH }, (_, i) => Math.sin(i))], recipe)
+    const zeros = [new Float32Array(LENGTH)]
+    assert.deepEqual(
+      predictor.parameters,
+      round(zeros, [Float32Array.from({ length: LENGTH }, (_, i) => Math.sin(i))], -1)
+    )
+    for (let v = 0; v < 5; v++) {
+      const sum = [Float32Array.from({ length: LENGTH }, (_, i) => (i * (v + 3)) % 7)]
+      const next = nextPredictor(predictor, { sum, count: 3 }, { origin: 'a', incarnation: 1, nonce: 0 }, recipe)
+      const { parameters, state } = exact.rule.step(predictor, sum, 3, v, 1)
+      const w = round(predictor.parameters, parameters, v)
+      const average = exact.averaging.average(predictor.average, w, v, predictor.parameters)
+      assert.deepEqual(next.parameters, w)
+      assert.deepEqual(next.average, round(predictor.average, average, v))
+      assert.deepEqual(next.state, round(predictor.state, state, v))
+      predictor = next
+    }
+  })
+
   it('specifies fragments', () => {
     const { node } = trained(2)
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
@@ -461,12 +550,12 @@ describe('docs/protocol.md', () => {
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
       const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
-      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [3, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [4, 64, 9, 1])
       assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
       assert.deepEqual(fragment.block(), [...blocks[0]])
       assert.equal(fragment.at, fragment.bytes.length)
     }
-    const input = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
+    const input = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array), other.predictor.id)
     const [, flags] = [input.byte(), input.byte()]
     assert.equal(flags & ~16, 2 | 32)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint(), input.uint()], [9, 2, 1, 0, 1])
