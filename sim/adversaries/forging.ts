@@ -17,10 +17,11 @@ import {
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
-import { attestedBytes } from '../../src/admb/signatures.js'
+import { attestedBytes, certifiedBytes } from '../../src/admb/signatures.js'
 import { decodeVoucher, encodeVoucher } from '../../src/admb/vouchers.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
+import { simulatedSigner } from '../engine/signer.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Contributors, and the number of segments covered of each. */
@@ -35,6 +36,8 @@ export type Forged =
       readonly claims: Claims
       /** @default zeros */
       readonly sum?: Blocks
+      /** Replaces the certificates of the claims. @default those of the runs */
+      readonly certificate?: Uint8Array
     }
   | {
       readonly kind: 'whole'
@@ -97,6 +100,11 @@ export class ForgingNode extends AdmbNode {
     const table = new ContributorTable()
     const encoder = new CoverageEncoder()
     const contributors = forged.claims.map(([contributor]) => table.indexOf(contributor))
+    if (this.options.signer) {
+      // Without another one, the claims are runs of this node, of names whose keys it has, or of others whose certificates it has received.
+      for (const [i, [run]] of forged.claims.entries())
+        table.certify(contributors[i], certificateIn(forged) ?? simulatedSigner(run.origin).sign(certifiedBytes(run)))
+    }
     const coverage = { contributors, segments: forged.claims.map(([, segments]) => segments) }
     const frame = { ...head, request: false, headers: [], content: undefined, sum: undefined }
     if (forged.kind === 'whole') {
@@ -121,6 +129,10 @@ export class ForgingNode extends AdmbNode {
       encoder
     ).slice()
   }
+}
+
+function certificateIn(forged: Forged): Uint8Array | undefined {
+  return forged.kind === 'sum' ? forged.certificate : undefined
 }
 
 /** @returns undefined if the correct frame is sent */
@@ -160,6 +172,31 @@ function invented(prefix: string): Claims {
 const INVENTED = 64
 
 const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]
+
+/** Without a certificate. */
+const NONE = new Uint8Array()
+
+/** A sum that is always the same, of as many gradients as a batch needs, all of which vote for a larger bound. */
+function atBound({ predictor, options, maxBatch: count }: ForgingNode, claims: Claims, certificate?: Uint8Array) {
+  const { influence, rule } = options
+  if (count < claims.length || rule.grid !== undefined) return undefined
+  const scales = influence?.of(predictor.parameters)
+  const most = Math.sqrt(claims.length * count)
+  const sum = predictor.parameters.map(({ length }, b) => {
+    const scale = scales?.[b] ?? 0
+    return new Float32Array(length).fill(scale > 0 ? (scale * most) / Math.sqrt(length) : count)
+  })
+  if (influence) sum[influence.index].fill(count)
+  return { kind: 'sum', id: predictor.id, count, claims, sum, certificate } as const
+}
+
+/** Contributors to the sums that the node holds. */
+function othersSeenBy(node: ForgingNode): Contributor[] {
+  const others = new Map<string, Contributor>()
+  for (let edge = 0; edge < 16; edge++)
+    for (const one of node.neighbourSum(edge)?.contributors ?? []) others.set(`${one.origin} ${one.nonce}`, one)
+  return [...others.values()]
+}
 
 /** Headers of a forged lineage. */
 const LINEAGE = 16
@@ -271,29 +308,31 @@ export const forgers = table({
     return { kind: 'sum', id, count: node.maxBatch, claims: node.claims(1) }
   }),
   'invented-names': forging(
-    'claims gradients of invented contributors: one that is always the same, as large as the bound allows them together',
+    'claims gradients of invented contributors, or of invented runs of itself and others: a sum that is always the same, as large as the bound allows them together',
     node => {
-      const { predictor, options, maxBatch } = node
-      const claims = invented(options.self).slice(0, INVENTED)
-      const count = maxBatch
-      if (count < claims.length || options.rule.grid !== undefined) return undefined
-      const scales = options.influence?.of(predictor.parameters)
-      const most = Math.sqrt(claims.length * count)
-      const sum = predictor.parameters.map(({ length }, b) => {
-        const scale = scales?.[b] ?? 0
-        return new Float32Array(length).fill(scale > 0 ? (scale * most) / Math.sqrt(length) : count)
-      })
-      sum[options.influence?.index ?? sum.length]?.fill(count)
-      return { kind: 'sum', id: predictor.id, count, claims, sum }
+      const { options, random } = node
+      const { self, signer } = options
+      const run = (i: number) => ({ origin: self, incarnation: 1, nonce: 1000 + i })
+      const other = othersSeenBy(node).find(({ origin }) => origin !== self)
+      const kind = signer === undefined ? 0 : random.below(3)
+      if (kind === 0) return atBound(node, invented(self).slice(0, INVENTED))
+      if (kind === 1)
+        return atBound(
+          node,
+          Array.from({ length: INVENTED }, (_, i) => [run(i), 1])
+        )
+      const certificate = random.below(4) > 0 ? Uint8Array.from({ length: 64 }, () => random.below(256)) : NONE
+      return other && atBound(node, [[{ ...other, nonce: other.nonce + 1000 }, 1]], certificate)
     }
   ),
+  'invented-counts': forging(
+    'claims as many gradients as a batch needs: a sum that is always the same, as large as the bound allows',
+    node => atBound(node, node.claims(1))
+  ),
   'forged-coverage': forging('claims the gradients of others, and sends zeros in their place', node => {
-    const others = new Map<string, Contributor>()
-    for (let edge = 0; edge < 16; edge++) {
-      for (const one of node.neighbourSum(edge)?.contributors ?? []) others.set(`${one.origin} ${one.nonce}`, one)
-    }
-    if (others.size === 0) return undefined
-    const claims = [...others.values()].map(one => [one, 1000] as const)
-    return { kind: 'sum', id: node.predictor.id, count: others.size * node.maxBatch, claims }
+    const others = othersSeenBy(node)
+    if (others.length === 0) return undefined
+    const claims = others.map(one => [one, 1000] as const)
+    return { kind: 'sum', id: node.predictor.id, count: others.length * node.maxBatch, claims }
   })
 })

@@ -76,6 +76,10 @@ export class Adversaries {
     return this.#names.size
   }
 
+  hasIdentity(peer: string): boolean {
+    return this.#names.has(peer)
+  }
+
   isHostile(node: number): boolean {
     return this.#hostile.has(node)
   }

@@ -93,9 +93,12 @@ function create(world: World, precedence: Precedence): Algorithm {
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
+  /** Peer ids of all nodes so far. */
+  const known = new Set<string>()
   const createNode = (index: number, incarnation: number, nonce: number) => {
     const gate = new LossGate(world.learner, recipe.averaging)
     gates[index] = gate
+    known.add(labels[index])
     return world.createNode(index, {
       ...recipe,
       self: labels[index],
@@ -117,6 +120,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length),
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
+      isContributor: scenario.signed && influence !== undefined ? peer => known.has(peer) : undefined,
       jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
       gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })

@@ -11,15 +11,12 @@ import {
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
-/** No node holds a sum that contains its own gradients. */
+/** No node holds a sum that contains its own gradients, of any of its runs. */
 export class NoEcho implements Invariant {
   frameReceived(checked: CheckedNode, edge: number): void {
-    const { origin, incarnation, nonce } = checked
-    for (const contributor of checked.neighbourSum(edge)?.contributors ?? []) {
-      const isOwn = contributor.incarnation === incarnation && contributor.nonce === nonce
-      if (contributor.origin === origin && isOwn)
-        throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(checked, edge)} contains its own`)
-    }
+    const { origin } = checked
+    if (checked.neighbourSum(edge)?.contributors.some(contributor => contributor.origin === origin))
+      throw new Violation('no echo', `the sum that ${origin} holds from ${peerOf(checked, edge)} contains its own`)
   }
 }
 

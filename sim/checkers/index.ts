@@ -1,7 +1,7 @@
 /** The properties of ADMB, as invariants to check during a run. */
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
-import { Attribution, Authentic } from './authenticity.js'
+import { Attribution, Authentic, Contributors } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho } from './edges.js'
@@ -47,7 +47,9 @@ export const invariants: Invariants = run => {
     new Withholding(),
     new Storable(start),
     new Gated(),
-    ...(scenario.signed ? [new Authentic(), new Attribution()] : []),
+    ...(scenario.signed
+      ? [new Authentic(), new Attribution(), new Contributors(run.adversaries, influence !== undefined)]
+      : []),
     ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
   ]

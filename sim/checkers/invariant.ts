@@ -85,6 +85,8 @@ export interface HostileNodes {
   readonly count: number
   /** Number of peer ids that they have had so far. */
   readonly identities: number
+  /** Whether a hostile node has or had this peer id. */
+  hasIdentity(peer: string): boolean
   isHostile(node: number): boolean
 }
 

@@ -228,7 +228,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
         for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
         continue
       }
-      if (effect.kind === 'quarantined') continue
+      if (effect.kind === 'quarantined' || effect.kind === 'unlisted') continue
       const { predictor } = effect
       const { kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })

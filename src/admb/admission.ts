@@ -66,9 +66,10 @@ export class Admission {
    */
   accepts(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
     const { authenticity, current, report } = this.#options
-    const { predictor, parent, attestation } = received
+    const { predictor, parent, steps, attestation } = received
+    const isListed = ({ coverage }: Header) => authenticity.unlisted(coverage) === undefined
     if (authenticity.isExcluded(predictor.id.origin) || authenticity.isExcluded(attestation?.signer ?? '')) return false
-    if (parent !== undefined) return true
+    if (parent !== undefined && headers.slice(0, steps.length).every(isListed)) return true
     if (!this.#gate.accepts(predictor, current.predictor)) {
       report({ kind: 'rejected', predictor, from })
       return false

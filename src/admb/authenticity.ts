@@ -1,15 +1,26 @@
 /**
- * Checks who has made the predictors that a node adopts, signs its own, and keeps the proofs against makers that have signed
- * different headers with one name. Signatures are verified when a predictor is to be adopted, and each one once.
+ * Checks who has made the predictors that a node adopts and who has contributed to them and to sums, signs its own, and keeps the proofs
+ * against makers that have signed different headers with one name. Signatures are verified when a predictor is to be adopted or a sum
+ * used, and each one once.
  */
 import { FrameError } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
+import { type Coverage, covered } from './coverage.js'
 import { decodeProof, type Equivocation, type Signed } from './equivocation.js'
 import type { ReceivedFrame } from './frame.js'
 import type { Header } from './predictor.js'
 import { formatId, type PredictorId } from './predictor-id.js'
 import type { Saved } from './saved.js'
-import { type Attestation, areEqual, attestedBytes, type Signer, signedBytes, statementOf } from './signatures.js'
+import {
+  type Attestation,
+  areEqual,
+  attestedBytes,
+  type Claims,
+  certifiedBytes,
+  type Signer,
+  signedBytes,
+  statementOf
+} from './signatures.js'
 
 /** Number of headers that are remembered. */
 const MEMORY = 2048
@@ -17,22 +28,76 @@ const MEMORY = 2048
 const MAX_PROOFS = 256
 
 type Checked = Pick<ReceivedFrame, 'id' | 'headers' | 'attestation'>
+const NO_CLAIMS: Claims = new Map()
 
 export class Authenticity {
   readonly #signer: Signer | undefined
   readonly #self: string
   readonly #table: ContributorTable
+  readonly #isContributor: ((peer: string) => boolean) | undefined
   /** Verified headers by the name of their predictor, oldest first. */
   readonly #verified = new Map<string, Signed>()
   /** By maker. */
   readonly #proofs = new Map<string, Equivocation>()
   #new: Equivocation[] = []
 
-  /** @param signer undefined if headers are not signed */
-  constructor(signer: Signer | undefined, self: string, table: ContributorTable) {
+  /**
+   * @param signer undefined if headers are not signed
+   * @param isContributor whether gradients of a peer may be used @default those of all peers
+   */
+  constructor(
+    signer: Signer | undefined,
+    self: string,
+    table: ContributorTable,
+    isContributor?: (peer: string) => boolean
+  ) {
     this.#signer = signer
     this.#self = self
     this.#table = table
+    this.#isContributor = isContributor
+  }
+
+  /** Signs a run of this node. */
+  certify(run: number): void {
+    const bytes = certifiedBytes(this.#table.contributor(run))
+    if (this.#signer) this.#table.certify(run, this.#signer.sign(bytes))
+  }
+
+  /** Whether the certificate of a contributor is known. */
+  isCertified(contributor: number): boolean {
+    return this.#table.certificate(contributor) !== undefined
+  }
+
+  /** A covered peer whose gradients may not be used; undefined if there is none. */
+  unlisted(coverage: Coverage): string | undefined {
+    const isContributor = this.#isContributor
+    if (isContributor === undefined) return undefined
+    for (const contributor of covered(coverage)) {
+      const { origin } = this.#table.contributor(contributor)
+      if (origin !== this.#self && !isContributor(origin)) return origin
+    }
+    return undefined
+  }
+
+  /**
+   * Checks that each contributor is a run that its peer has signed, and that no peer has two. Verified certificates are kept.
+   * @throws FrameError
+   */
+  checkCoverage(coverage: Coverage, claims: Claims): void {
+    if (this.#signer === undefined) return
+    const origins = new Set<string>()
+    for (const contributor of covered(coverage)) {
+      const run = this.#table.contributor(contributor)
+      const { origin } = run
+      if (origins.has(origin)) throw new FrameError(`gradients of two runs of ${origin} in one sum`)
+      origins.add(origin)
+      if (this.#table.certificate(contributor) !== undefined) continue
+      const certificate = claims.get(contributor)
+      if (certificate === undefined) throw new FrameError(`gradients of ${origin} without a certificate of its run`)
+      if (!this.#signer.verify(origin, certifiedBytes(run), certificate))
+        throw new FrameError(`${origin} has not signed the run whose gradients a sum contains`)
+      this.#table.certify(contributor, certificate)
+    }
   }
 
   /** The header of an own update with its signature, which is computed when it is first read: many headers are never sent. */
@@ -71,29 +136,30 @@ export class Authenticity {
 
   /**
    * Checks the signatures of a predictor that is to be adopted.
+   * @param claims of the contributors to it
    * @throws FrameError if one is missing or wrong
    */
-  check({ id, headers, attestation }: Checked): void {
+  check({ id, headers, attestation }: Checked, claims: Claims): void {
     if (this.#signer === undefined || id.updates === 0) return
-    if (headers.length > 0) for (const header of headers) this.#check(header, this.#signer)
+    if (headers.length > 0) for (const header of headers) this.#check(header, claims, this.#signer)
     else if (attestation === undefined) throw new FrameError(`predictor ${formatId(id)} without a signature`)
     else if (!this.#signer.verify(attestation.signer, attestedBytes(id), attestation.signature))
       throw new FrameError(`${attestation.signer} has not signed predictor ${formatId(id)}`)
   }
 
   /** A predictor from this node's storage, without signatures that are not valid, such as those of a network with another id. */
-  restored({ predictor, lineage, attestation }: Saved): Saved {
+  restored({ predictor, lineage, attestation, claims = NO_CLAIMS }: Saved): Saved {
     const headers = lineage.map(header => {
       const { signature, ...unsigned } = header
-      return signature === undefined || this.#passes({ id: header.id, headers: [header] }) ? header : unsigned
+      return signature === undefined || this.#passes({ id: header.id, headers: [header] }, claims) ? header : unsigned
     })
-    const isAttested = attestation && this.#passes({ id: predictor.id, headers: [], attestation })
+    const isAttested = attestation && this.#passes({ id: predictor.id, headers: [], attestation }, claims)
     return { predictor, lineage: headers, ...(isAttested && { attestation }) }
   }
 
-  #passes(predictor: Checked): boolean {
+  #passes(predictor: Checked, claims: Claims): boolean {
     try {
-      this.check(predictor)
+      this.check(predictor, claims)
       return true
     } catch (error) {
       if (error instanceof FrameError) return false
@@ -102,8 +168,8 @@ export class Authenticity {
   }
 
   /** Compares the header of a predictor that is not adopted with the known one of this name. @throws FrameError */
-  compare(header: Header | undefined): void {
-    if (header && this.#signer && this.#verified.has(formatId(header.id))) this.#check(header, this.#signer)
+  compare(header: Header | undefined, claims: Claims): void {
+    if (header && this.#signer && this.#verified.has(formatId(header.id))) this.#check(header, claims, this.#signer)
   }
 
   /** Whether there is a proof against the maker. */
@@ -128,10 +194,11 @@ export class Authenticity {
     return proofs
   }
 
-  #check(header: Header, signer: Signer): void {
+  #check(header: Header, claims: Claims, signer: Signer): void {
     const { id, signature } = header
     const key = formatId(id)
     if (signature === undefined) throw new FrameError(`header of ${key} without a signature`)
+    this.checkCoverage(header.coverage, claims)
     const statement = statementOf(header, this.#table, signer)
     const known = this.#verified.get(key)
     const isSame = known !== undefined && areEqual(known.rest, statement.rest)

@@ -17,6 +17,8 @@ export class ContributorTable {
   /** Indices of the runs of each origin. */
   readonly #runs = new Map<string, number[]>()
   readonly #contributors: (Contributor | undefined)[] = []
+  /** Verified certificates by index. */
+  readonly #certificates: (Uint8Array | undefined)[] = []
   /** Indices that are free again. */
   #free: number[] = []
   /** Cache of the last lookup: a frame refers to the origin of its predictor several times. */
@@ -63,6 +65,15 @@ export class ContributorTable {
     return found
   }
 
+  /** The verified certificate of a contributor: the signature by which its peer confirms the run. */
+  certificate(index: number): Uint8Array | undefined {
+    return this.#certificates[index]
+  }
+
+  certify(index: number, certificate: Uint8Array): void {
+    this.#certificates[index] = certificate
+  }
+
   /** Removes all contributors but these. Their indices are assigned again. */
   retain(live: ReadonlySet<number>): void {
     this.#lastIndex = -1
@@ -74,6 +85,7 @@ export class ContributorTable {
       const removed = this.#contributors[index]
       if (removed === undefined) continue
       this.#contributors[index] = undefined
+      this.#certificates[index] = undefined
       const runs = (this.#runs.get(removed.origin) ?? []).filter(run => run !== index)
       if (runs.length > 0) this.#runs.set(removed.origin, runs)
       else this.#runs.delete(removed.origin)

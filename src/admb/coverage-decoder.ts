@@ -14,6 +14,8 @@ export class CoverageDecoder {
   readonly fragments = new FragmentBuffer()
   /** Contributors of the sums received, in order of first appearance; shared by their coverages. */
   contributors: number[] = []
+  /** Certificates in the neighbour's dictionary that this node has not verified, by contributor. */
+  readonly claims = new Map<number, Uint8Array>()
   /** Predictor id of the last frame and the bytes of its digest: most frames repeat it. */
   lastId: PredictorId | undefined
   readonly lastDigest = new Uint8Array(16)
@@ -42,6 +44,7 @@ export class CoverageDecoder {
     this.#dictionary = []
     this.#defined = new Set()
     this.#localIndices = []
+    this.claims.clear()
   }
 
   define(index: number, contributor: number): void {

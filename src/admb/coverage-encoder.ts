@@ -31,6 +31,8 @@ export class CoverageEncoder {
   #unacknowledged: { readonly sequence: number; readonly size: number }[] = []
   #acknowledgedSum = 0
   #sent = this.#createWindow()
+  /** Contributors that were defined without a certificate. */
+  readonly bare = new Set<number>()
   /** Arrays that are no longer needed as bases, for reuse. */
   #spare: number[][] = []
 
@@ -96,8 +98,18 @@ export class CoverageEncoder {
     if (this.size + entries > FRAME_LIMITS.definitions) this.reset()
   }
 
+  /** Starts a new dictionary if a contributor that was defined without a certificate has one now. */
+  renew(isCertified: (contributor: number) => boolean): void {
+    for (const contributor of this.bare) {
+      if (!isCertified(contributor)) continue
+      this.reset()
+      return
+    }
+  }
+
   /** Starts a new dictionary. */
   reset(): void {
+    this.bare.clear()
     this.#dictionary = []
     this.#indices = []
     this.#acknowledged = 0

@@ -1,7 +1,8 @@
 /**
  * A gradient sum carries its coverage: which contributors' gradients it includes, and how many segments of each
  * contributor's list for the current predictor (always a prefix). Only sums with disjoint coverages are added, so every
- * gradient counts at most once on any graph, even while the tree is being rewired.
+ * gradient counts at most once on any graph, even while the tree is being rewired. Two runs of one peer are not disjoint, so
+ * a sum has no more contributors than peers.
  */
 
 /**
@@ -40,9 +41,10 @@ export function contributorCount({ segments }: Coverage): number {
   return count
 }
 
-export function disjoint(a: Coverage, b: Coverage): boolean {
-  const coveredByA = new Set(covered(a))
-  return !covered(b).some(contributor => coveredByA.has(contributor))
+/** Whether no peer has contributed to both, in any of its runs. @param originOf the peer of a contributor */
+export function disjoint(a: Coverage, b: Coverage, originOf: (contributor: number) => string): boolean {
+  const coveredByA = new Set(covered(a).map(originOf))
+  return !covered(b).some(contributor => coveredByA.has(originOf(contributor)))
 }
 
 /** Union of pairwise disjoint coverages, with a list of its own. */

@@ -13,6 +13,7 @@ import {
   KNOWN,
   type ReceivedFrame,
   type ReceivedSum,
+  UNCERTIFIED_VERSION,
   UNSIGNED_VERSION,
   type Whole
 } from './frame.js'
@@ -54,9 +55,10 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
+  const isCertified = version === FRAME_VERSION
   const isSigned = version !== UNSIGNED_VERSION
   const isEarlier = version === UNSIGNED_VERSION || version === COMPLETE_IDS_VERSION
-  if (version !== FRAME_VERSION && !(edge.readsEarlier && isEarlier))
+  if (!isCertified && !(edge.readsEarlier && (isEarlier || version === UNCERTIFIED_VERSION)))
     throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
@@ -78,7 +80,10 @@ export function decodeFrame(
     for (let index = from; index < from + count; index++) {
       const origin = input.string(FRAME_LIMITS.origin)
       if (origin === '') throw new FrameError('contributor without an origin')
-      decoder.define(index, table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() }))
+      const contributor = table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() })
+      decoder.define(index, contributor)
+      const certificate = isCertified ? readSignature(input) : undefined
+      if (certificate && table.certificate(contributor) === undefined) decoder.claims.set(contributor, certificate)
     }
   }
   const known = received > 0 ? edge.sentId(received) : undefined

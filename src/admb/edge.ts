@@ -110,6 +110,8 @@ export class Edge {
   /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
+  /** The last contributor for which its sum was not used. */
+  unlisted: string | undefined
   /** Undefined unless sums are integers. */
   readonly exchanged: ExchangedSums | undefined
   /** Number of changes of `neighbourSum`. */

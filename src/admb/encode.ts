@@ -37,7 +37,7 @@ export function encodeFrame(
   }
   const { from, contributors } = encoder.definitions(frame.sequence)
   const vectors = transfer === 0 ? vectorBytes(frame, shapes) : 0
-  const out = new Writer(512 + contributors.length * 64 + vectors)
+  const out = new Writer(512 + contributors.length * 144 + vectors)
   out.byte(FRAME_VERSION)
   out.byte(
     (frame.request ? FLAGS.request : 0) |
@@ -60,6 +60,9 @@ export function encodeFrame(
       out.string(origin)
       out.uint(incarnation)
       out.uint(nonce)
+      const certificate = table.certificate(contributor)
+      if (certificate === undefined) encoder.bare.add(contributor)
+      writeSignature(out, certificate)
     }
   }
   const writeId = (id: PredictorId) => {

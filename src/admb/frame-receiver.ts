@@ -13,7 +13,7 @@ import { checkInfluence } from './influence.js'
 import { gridOf } from './lazy-grid.js'
 import { checkCount } from './limits.js'
 import type { NeighbourSums } from './neighbour-sums.js'
-import type { AdmbOptions } from './options.js'
+import type { AdmbOptions, Effect } from './options.js'
 import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { Header, Predictor } from './predictor.js'
@@ -33,6 +33,8 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly sums: NeighbourSums
   readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
+  /** Takes effects for the driver. */
+  readonly report: (effect: Effect) => void
   /** Switches to a better predictor that a neighbour has sent. @param headers those of the predictor and its ancestors, newest first */
   adopt(headers: readonly Header[], received: ReceivedPredictor, from: string): void
 }
@@ -67,11 +69,15 @@ export class FrameReceiver {
     const { current, outbox, admission, authenticity, announcements, buffers, maxBatch } = this.#options
     if (edge.isWithheld(frame.received))
       throw new FrameError('it takes frames and acknowledges none of them, so nothing is passed on through it')
-    if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch)
+    const { claims } = edge.decoder
+    const coverage = frame.sum?.coverage
+    if (frame.sum && coverage) checkCount(frame.sum.count, coverage, maxBatch)
+    const unlisted = coverage && authenticity.unlisted(coverage)
+    if (coverage && unlisted === undefined) authenticity.checkCoverage(coverage, claims)
     const comparison = current.compare(frame.id)
     const isBetter = outbox.isBetter(frame.id, edge) && !admission.hasRefused(frame.id)
-    if (isBetter && frame.content) authenticity.check(frame)
-    else authenticity.compare(frame.headers[0])
+    if (isBetter && frame.content) authenticity.check(frame, claims)
+    else authenticity.compare(frame.headers[0], claims)
     if (authenticity.isExcluded(edge.peer)) return
     const received = isBetter && frame.content ? current.receive(frame) : undefined
     const adopted = received && admission.accepts(received, frame.headers, edge.peer) ? received : undefined
@@ -104,7 +110,7 @@ export class FrameReceiver {
       edge.commonParent = current.lineage[0]?.parent
       edge.encoder.acknowledgeSum(frame.heldSum)
       edge.exchanged?.acknowledge(frame.heldSum, frame.received)
-      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum)
+      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum, unlisted)
     } else if (frame.sum) buffers.give(frame.sum.sum)
     if (frame.request && outbox.isBehind(edge) && !outbox.isInFlight(edge, period)) edge.replyDue = true
   }
@@ -122,8 +128,9 @@ export class FrameReceiver {
       )
   }
 
-  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum): void {
-    const { buffers, sums, outgoingSums } = this.#options
+  /** @param unlisted a contributor whose gradients may not be used: then no sum of the neighbour is */
+  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
+    const { buffers, sums, outgoingSums, report } = this.#options
     if (coverage === undefined) {
       buffers.give(sum)
       return
@@ -131,7 +138,13 @@ export class FrameReceiver {
     // The same frame may have brought the predictor, which resets the contributor lists.
     const current = edge.decoder.reorder(coverage)
     edge.decoder.recordReceived(sequence, current, base)
-    sums.store(edge, { sequence, count, coverage: current, sum })
+    if (unlisted === undefined) sums.store(edge, { sequence, count, coverage: current, sum })
+    else {
+      buffers.give(sum)
+      sums.drop(edge)
+      if (unlisted !== edge.unlisted) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
+      edge.unlisted = unlisted
+    }
     outgoingSums.markChanged()
   }
 }

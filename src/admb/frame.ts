@@ -13,10 +13,12 @@ import type { Attestation } from './signatures.js'
 import type { Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
-export const FRAME_VERSION = 4
-/** That of frames in which every id is complete, which is still read from storage. */
+export const FRAME_VERSION = 5
+/** That of frames without certificates of contributors, which is still read from storage, like the following ones. */
+export const UNCERTIFIED_VERSION = 4
+/** That of frames in which every id is complete. */
 export const COMPLETE_IDS_VERSION = 3
-/** That of frames whose headers have no signatures, which are still read from storage. */
+/** That of frames whose headers have no signatures. */
 export const UNSIGNED_VERSION = 2
 
 /** In place of an id: that of the receiver's frame `received`. Others begin with 1 + their updates. */
@@ -107,5 +109,5 @@ export function maximumFrameBytes(shapes: Shapes): number {
   let vectors = 0
   for (const block of shapes.parameters.blocks) vectors += 4 * blockBytes(block.length)
   for (const block of shapes.state.blocks) vectors += blockBytes(block.length)
-  return vectors + (1 << 24)
+  return vectors + (1 << 25)
 }

@@ -1,7 +1,8 @@
 /** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
 import { setBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
-import { type Coverage, contributorCount, covered, disjoint, segmentsOf } from './coverage.js'
+import type { ContributorTable } from './contributors.js'
+import { type Coverage, contributorCount, covered, disjoint } from './coverage.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import { FRAME_LIMITS, MAX_SHARE } from './limits.js'
 import { addInto, type BufferPool } from './vectors.js'
@@ -10,19 +11,21 @@ import { addInto, type BufferPool } from './vectors.js'
 const LONG_LIST = 256
 
 export class NeighbourSums {
-  readonly #self: number
+  readonly #self: string
+  readonly #originOf: (contributor: number) => string
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
-  /** The edge whose contributor list contains a contributor. */
-  readonly #edgeByContributor = new Map<number, Edge>()
+  /** The edge whose contributor list contains a peer. */
+  readonly #edgeByOrigin = new Map<string, Edge>()
   #areDisjoint = true
   /** Whether all held sums together are within the limits of one. */
   #areSmall = true
   #count = 0
 
-  /** @param self index of this node in coverages */
-  constructor(self: number, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
+  /** @param self peer id of this node */
+  constructor(self: string, table: ContributorTable, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
     this.#self = self
+    this.#originOf = contributor => table.contributor(contributor).origin
     this.#edges = edges
     this.#buffers = buffers
   }
@@ -33,18 +36,18 @@ export class NeighbourSums {
   }
 
   /**
-   * Whether the contributor lists of all edges are pairwise disjoint and do not contain this node, as on a static tree. Then
-   * all held sums are selected.
+   * Whether the contributor lists of all edges name different peers, and not this one, as on a static tree. Then all held sums are
+   * selected.
    */
   get areDisjoint(): boolean {
     return this.#areDisjoint
   }
 
-  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle. */
+  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle or are of an earlier run. */
   store(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
     const before = edge.neighbourSum
-    if (!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0) {
+    if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)) {
       this.#buffers.give(neighbourSum.sum)
       if (before === undefined) return
       edge.neighbourSum = undefined
@@ -156,7 +159,7 @@ export class NeighbourSums {
     for (const candidate of held) {
       const size = contributorCount(candidate.coverage)
       if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
-      if (!selected.every(other => disjoint(other.coverage, candidate.coverage))) continue
+      if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#originOf))) continue
       selected.push(candidate)
       gradients += candidate.count
       contributors += size
@@ -198,7 +201,7 @@ export class NeighbourSums {
   }
 
   #reindex(): void {
-    this.#edgeByContributor.clear()
+    this.#edgeByOrigin.clear()
     this.#areDisjoint = true
     for (const edge of this.#edges.values()) {
       edge.indexedContributors = 0
@@ -209,10 +212,10 @@ export class NeighbourSums {
   /** Indexes contributors that were appended to an edge's list. */
   #indexContributors(edge: Edge): void {
     for (; edge.indexedContributors < edge.decoder.contributors.length; edge.indexedContributors++) {
-      const contributor = edge.decoder.contributors[edge.indexedContributors]
-      const other = this.#edgeByContributor.get(contributor)
-      if (other === undefined) this.#edgeByContributor.set(contributor, edge)
-      if (contributor === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false
+      const origin = this.#originOf(edge.decoder.contributors[edge.indexedContributors])
+      const other = this.#edgeByOrigin.get(origin)
+      if (other === undefined) this.#edgeByOrigin.set(origin, edge)
+      if (origin === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false
     }
   }
 }

@@ -118,13 +118,15 @@ export class AdmbNode {
     const contributor: Contributor = { origin: self, incarnation, nonce }
     this.#selfIndex = this.#table.indexOf(contributor)
     this.#buffers = new BufferPool(layout)
-    this.#authenticity = new Authenticity(options.signer, self, this.#table)
+    this.#authenticity = new Authenticity(options.signer, self, this.#table, options.isContributor)
+    this.#authenticity.certify(this.#selfIndex)
+    const report = (effect: Effect) => this.#effects.push(effect)
     this.#admission = new Admission({
       ...options,
       current: this.#current,
       edges: this.#edges,
       authenticity: this.#authenticity,
-      report: effect => this.#effects.push(effect)
+      report
     })
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
@@ -138,7 +140,7 @@ export class AdmbNode {
       influence: this.#influence,
       noise: options.noise
     })
-    this.#sums = new NeighbourSums(this.#selfIndex, this.#edges, this.#buffers)
+    this.#sums = new NeighbourSums(self, this.#table, this.#edges, this.#buffers)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, this.#buffers, this.#pace)
     this.#traffic = new Traffic(isLattice)
@@ -164,6 +166,7 @@ export class AdmbNode {
       rule,
       influence,
       maxBatch: most,
+      report,
       admission: this.#admission,
       adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
@@ -452,11 +455,16 @@ export class AdmbNode {
 
   #offer(saved: Saved, from: string): void {
     const isRestored = from === this.#options.self
-    const { predictor, lineage, attestation } = isRestored ? this.#authenticity.restored(saved) : saved
+    const {
+      predictor,
+      lineage,
+      attestation,
+      claims = new Map()
+    } = isRestored ? this.#authenticity.restored(saved) : saved
     const received = { predictor, steps: [], attestation }
     if (!this.isBetter(predictor.id)) return
     if (!isRestored) {
-      this.#authenticity.check({ id: predictor.id, headers: lineage, attestation })
+      this.#authenticity.check({ id: predictor.id, headers: lineage, attestation }, claims)
       this.#exclude()
     }
     if (isRestored || this.#admission.accepts(received, lineage, from)) {

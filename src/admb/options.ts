@@ -14,6 +14,12 @@ export interface AdmbOptions extends Recipe {
    * @default headers have no signatures
    */
   readonly signer?: Signer
+  /**
+   * Whether gradients of a peer may be used, beside own ones. Sums with others are neither used nor passed on, and a predictor that follows
+   * by steps with others is subject to the gate, like a whole one. Neighbours are not refused for them, since their lists may differ.
+   * @default those of all peers
+   */
+  readonly isContributor?: (peer: string) => boolean
   /** Index (peer id) of this node. Among predictors with equally many updates, the lower origin wins. */
   readonly self: string
   /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
@@ -134,5 +140,7 @@ export type Effect =
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
   /** A predictor waits, because fewer peers answer for it than are needed. Later it may be adopted. */
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
+  /** A neighbour's sum is not used, because it contains gradients of a peer for which `isContributor` is false. */
+  | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

@@ -42,7 +42,7 @@ export function replaySteps(
   recipe: Recipe,
   table: ContributorTable = new ContributorTable()
 ): Saved {
-  const { headers } = decodeLineage(head, table)
+  const { headers, claims } = decodeLineage(head, table)
   const input = new Reader(sums)
   let { predictor } = saved
   for (const header of headers.toReversed()) {
@@ -55,5 +55,5 @@ export function replaySteps(
     throw new FrameError('replaying the saved steps yields another digest')
   }
   input.finish()
-  return { predictor, lineage: [...headers, ...saved.lineage] }
+  return { predictor, lineage: [...headers, ...saved.lineage], claims: new Map([...(saved.claims ?? []), ...claims]) }
 }

@@ -11,7 +11,7 @@ import { CoverageEncoder } from './coverage-encoder.js'
 import { decodeFrame } from './decode.js'
 import { encodeFrame } from './encode.js'
 import type { Header, Predictor } from './predictor.js'
-import type { Attestation } from './signatures.js'
+import type { Attestation, Claims } from './signatures.js'
 import type { Shapes } from './vectors.js'
 
 /** A saved predictor with the headers of its ancestors. */
@@ -21,6 +21,8 @@ export interface Saved {
   readonly lineage: readonly Header[]
   /** Who answers for a predictor without headers. */
   readonly attestation?: Attestation
+  /** As read: certificates of contributors, which are not verified. Those that are written are in the table. */
+  readonly claims?: Claims
 }
 
 /** Encodes a predictor for storage or transfer. */
@@ -52,26 +54,17 @@ export function decodeSaved(
   table: ContributorTable = new ContributorTable(),
   digest?: Digest
 ): Saved {
-  const frame = decodeFrame(
-    bytes,
-    shapes,
-    table,
-    {
-      decoder: new CoverageDecoder(),
-      isCurrent: () => true,
-      defer: () => undefined,
-      sentId: () => undefined,
-      readsEarlier: true
-    },
-    () => []
-  )
+  const decoder = new CoverageDecoder()
+  const edge = { decoder, isCurrent: () => true, defer: () => undefined, sentId: () => undefined, readsEarlier: true }
+  const frame = decodeFrame(bytes, shapes, table, edge, () => [])
   if (frame?.content?.kind !== 'whole') throw new FrameError('saved predictor has no vectors')
   const { parameters, average, state } = frame.content
   if (digest && digest([parameters, average, state]) !== frame.id.digest) {
     throw new FrameError('content does not match its digest')
   }
   const { id, headers: lineage, attestation } = frame
-  return { predictor: { id, parameters, average, state }, lineage, ...(attestation && { attestation }) }
+  const { claims } = decoder
+  return { predictor: { id, parameters, average, state }, lineage, claims, ...(attestation && { attestation }) }
 }
 
 /** A saved predictor, one record per block (per layer of a network), none of which is as large as the model. */
@@ -105,9 +98,9 @@ export function encodeLineage(
 }
 
 /** Reads the head of `encodeSavedBlocks`. @throws FrameError */
-export function decodeLineage(head: Uint8Array, table: ContributorTable): AuditedLineage {
-  const { predictor, lineage } = decodeSaved(head, NO_BLOCKS, table)
-  return { id: predictor.id, headers: lineage }
+export function decodeLineage(head: Uint8Array, table: ContributorTable): AuditedLineage & { readonly claims: Claims } {
+  const { predictor, lineage, claims = new Map() } = decodeSaved(head, NO_BLOCKS, table)
+  return { id: predictor.id, headers: lineage, claims }
 }
 
 /** @param blockAt reads a block when it is encoded, because arrays may be shared */
@@ -151,7 +144,7 @@ export class PredictorAssembler {
   }
 
   finish(digest: Digest): Saved {
-    const { predictor, lineage, attestation } = this.#saved
+    const { predictor, ...others } = this.#saved
     const count = this.#shapes.parameters.blocks.length
     const states = this.#layouts.length - this.#shapes.state.blocks.length
     if (this.#blocks.length < this.#layouts.length) throw new FrameError('saved predictor has too few blocks')
@@ -162,6 +155,6 @@ export class PredictorAssembler {
     if (digest([parameters, average, state]) !== predictor.id.digest) {
       throw new FrameError('content does not match its digest')
     }
-    return { predictor: { id: predictor.id, parameters, average, state }, lineage, ...(attestation && { attestation }) }
+    return { ...others, predictor: { id: predictor.id, parameters, average, state } }
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim an update in its name, and two
- * different headers with one name prove that the maker has signed both. The bytes are specified in docs/protocol.md.
+ * different headers with one name prove that the maker has signed both. A peer also signs each of its runs, so that no other peer can
+ * claim gradients in its name. The bytes are specified in docs/protocol.md.
  */
 import { type Reader, Writer } from './bytes.js'
 import type { Contributor, ContributorTable } from './contributors.js'
@@ -30,6 +31,9 @@ export interface Attestation {
   readonly signature: Uint8Array
 }
 
+/** Certificates of contributors that are not verified yet, by index. */
+export type Claims = ReadonlyMap<number, Uint8Array>
+
 /** What a signature of a header covers: the name of the predictor, and the rest. */
 export interface Statement {
   readonly name: Uint8Array
@@ -39,6 +43,7 @@ export interface Statement {
 /** First byte of what is signed. */
 const HEADER = 1
 const ATTESTATION = 2
+const CERTIFICATE = 3
 
 export function statementOf(header: Header, table: ContributorTable, signer: Pick<Signer, 'hash'>): Statement {
   const { id, parent, count, coverage } = header
@@ -64,6 +69,14 @@ export function attestedBytes(id: PredictorId): Uint8Array {
   out.byte(ATTESTATION)
   out.raw(name)
   out.hex(id.digest)
+  return out.unchecked()
+}
+
+/** The bytes that a peer signs to confirm that it has started a run. */
+export function certifiedBytes(contributor: Contributor): Uint8Array {
+  const out = new Writer()
+  out.byte(CERTIFICATE)
+  writeContributor(out, contributor)
   return out.unchecked()
 }
 

@@ -32,7 +32,7 @@ async function converted(store: Store, dir: string, checkpoint: Checkpoint, from
   const { recipe: next } = await learningParts(to)
   const table = new ContributorTable()
   const saved = await storedPredictor(store, checkpoint)
-  const { predictor, lineage, attestation } = read(dir, () =>
+  const { predictor, lineage, attestation, claims } = read(dir, () =>
     readStored(saved, shapesOf(learner.layout, recipe), recipe, table)
   )
   const { id, parameters, average } = predictor
@@ -43,6 +43,8 @@ async function converted(store: Store, dir: string, checkpoint: Checkpoint, from
   if (next.digest([parameters, average, state]) !== id.digest) {
     throw new OptionError(`${dir} has learned with integer sums, which cannot be undone: leave --sums exact out`)
   }
+  // The peer verifies them when it restores the predictor.
+  for (const [contributor, certificate] of claims ?? []) table.certify(contributor, certificate)
   const headers = lineage.slice(0, FRAME_LIMITS.headers)
   const kept = { lineage: headers.slice(0, lineageLength(headers)), attestation }
   const { head, blocks } = encodeSavedBlocks({ predictor: { id, parameters, average, state }, ...kept }, table)

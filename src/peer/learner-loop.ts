@@ -394,6 +394,11 @@ export class LearnerLoop {
       case 'quarantined':
         this.#warnings.warn(describeQuarantined(effect))
         break
+      case 'unlisted':
+        this.#warnings.warn(
+          `sums of ${effect.from} are not used: they contain gradients of ${effect.contributor}, which is not on the allow-list`
+        )
+        break
       case 'excluded':
         this.#post({ kind: 'excluded', maker: effect.maker })
         this.#warnings.warn(

@@ -24,6 +24,7 @@ export function createNode(
   const hasGate = !spec.network && !grows && budget === undefined
   const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
   const normal = gaussian()
+  const contributors = init.contributors && new Set(init.contributors)
   const node = new AdmbNode({
     ...recipe,
     self,
@@ -36,6 +37,7 @@ export function createNode(
     carry,
     adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),
+    isContributor: contributors && (peer => contributors.has(peer)),
     jumps: init.jumps && jumpRule(init.jumps, self),
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,

@@ -98,6 +98,7 @@ export async function learnerInit(
     self,
     signing,
     jumps: jumpThresholds(options, self),
+    contributors: contributors(options),
     incarnation: run?.incarnation ?? 1,
     nonce: run?.nonce ?? drawNonce(),
     period: period === 'auto' ? DEFAULT_PERIOD_MS : period,
@@ -115,6 +116,15 @@ export async function learnerInit(
     keepJournal: options.keepJournal ?? false,
     budget: await initialBudget(options, store, run)
   }
+}
+
+/**
+ * Without bounded influence, names give no influence. Invited peers contribute as well, and are not on the list.
+ * @returns undefined for all peers
+ */
+function contributors({ spec, allow, acceptInvitations = false, invitation }: PeerOptions): string[] | undefined {
+  const isOpen = allow === undefined || acceptInvitations || invitation !== undefined
+  return spec.influence === undefined || isOpen ? undefined : [...allow]
 }
 
 /** The moments are only in checkpoints. */

@@ -89,6 +89,8 @@ export interface LearnerInit {
   readonly signing?: HeaderKey
   /** Undefined for no thresholds. */
   readonly jumps?: JumpThresholds
+  /** Peers whose gradients are used, beside this one; undefined for all. */
+  readonly contributors?: readonly string[]
   readonly incarnation: number
   readonly nonce: number
   /** T in milliseconds. */

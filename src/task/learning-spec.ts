@@ -42,7 +42,7 @@ import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
 /** Version of the frames and overlay messages; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 5
+export const PROTOCOL_VERSION = 6
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec

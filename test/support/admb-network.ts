@@ -308,7 +308,8 @@ export class World {
     }
     assert.notEqual(effect.kind, 'excluded')
     assert.notEqual(effect.kind, 'quarantined')
-    if (effect.kind === 'excluded' || effect.kind === 'quarantined') return
+    assert.notEqual(effect.kind, 'unlisted')
+    if (effect.kind === 'excluded' || effect.kind === 'quarantined' || effect.kind === 'unlisted') return
     const { predictor } = effect
     const key = formatId(predictor.id)
     const known = this.predictors.get(key)

@@ -4,7 +4,7 @@ import { runsBetween } from '../../src/admb/coverage.js'
 import { CoverageEncoder } from '../../src/admb/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/encode.js'
 import type { SentFrame } from '../../src/admb/frame.js'
-import type { AdmbNode, Header, Predictor, PredictorId } from '../../src/admb/index.js'
+import type { AdmbNode, Contributor, Effect, Header, Predictor, PredictorId } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/types.js'
 
 /** Contributors of a forged coverage: names `PREFIX0`, `PREFIX1`, … */
@@ -15,11 +15,16 @@ export interface ForgedCoverage {
   readonly segments: number
 }
 
+/** A contributor, and its certificate, if it has one. */
+export type Certified = readonly [Contributor, Uint8Array | undefined]
+
 /** A neighbour at session 1 of an edge that sends whatever it is told to. Every frame starts a new dictionary. */
 export class Forger {
   readonly #node: AdmbNode
   readonly #edge: number
   readonly #peer: string
+  /** Of the node, since the last frame. */
+  effects: readonly Effect[] = []
   #sequence = 0
 
   constructor(node: AdmbNode, edge: number, peer = `forger${edge}`) {
@@ -31,13 +36,24 @@ export class Forger {
 
   /** Sends a sum at the node's predictor. @returns the reasons for which the node refused it */
   sum(sum: Blocks, count: number, { prefix, size, segments }: ForgedCoverage): string[] {
+    const names = Array.from(
+      { length: size },
+      (_, i): Certified => [{ origin: prefix + i, incarnation: 1, nonce: 0 }, undefined]
+    )
+    return this.certifiedSum(sum, count, names, segments)
+  }
+
+  /** The same, of contributors with certificates. */
+  certifiedSum(sum: Blocks, count: number, contributors: readonly Certified[], segments = 1): string[] {
     const table = new ContributorTable()
     const encoder = new CoverageEncoder()
     const { id } = this.#node.predictor
     if (id.updates > 0) encoder.index(table.indexOf(id))
     const covered = encoder.size > 0 ? [0] : []
-    for (let i = 0; i < size; i++) {
-      encoder.index(table.indexOf({ origin: prefix + i, incarnation: 1, nonce: 0 }))
+    for (const [contributor, certificate] of contributors) {
+      const index = table.indexOf(contributor)
+      if (certificate) table.certify(index, certificate)
+      encoder.index(index)
       covered.push(segments)
     }
     return this.#send(
@@ -78,7 +94,8 @@ export class Forger {
     const head = { session: 1, sequence, received: 0, heldSum: 0, request: false, content: undefined, sum: undefined }
     this.#node.takeEffects()
     this.#node.receive(this.#edge, encodeFrame({ ...head, ...part }, this.#node.shapes, table, encoder))
-    return this.#node.takeEffects().flatMap(effect => (effect.kind === 'refused' ? [effect.reason] : []))
+    this.effects = this.#node.takeEffects()
+    return this.effects.flatMap(effect => (effect.kind === 'refused' ? [effect.reason] : []))
   }
 
   /** An id of this peer. */

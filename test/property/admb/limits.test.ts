@@ -41,7 +41,7 @@ function parts(headers: number, contributors: number): Part[] {
 
 function encode({ definitions, originLength = 1, updates = 0, headers = [], sum }: Forged): Uint8Array {
   const out = new Writer(1 << 20)
-  out.byte(3)
+  out.byte(5)
   out.byte(DEFINITIONS | (headers.length > 0 ? WHOLE : 0) | (sum ? SUM : 0))
   // Session, sequence, received, held sum; first index of the definitions and their number.
   for (const value of [1, 1, 0, 0, 0, definitions]) out.uint(value)
@@ -49,9 +49,10 @@ function encode({ definitions, originLength = 1, updates = 0, headers = [], sum 
     out.string(`${i.toString(36)}${'x'.repeat(originLength)}`.slice(0, Math.max(originLength, 5)))
     out.uint(1)
     out.uint(i)
+    out.byte(0)
   }
   const id = (number: number) => {
-    out.uint(number)
+    out.uint(1 + number)
     if (number > 0) out.uint(0)
     out.hex(number > 0 ? digest : initial.id.digest)
   }

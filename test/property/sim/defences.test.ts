@@ -6,6 +6,9 @@ import { describeMutants, hostile } from '../../support/mutants.js'
 /** One hostile node and one other do not suffice. */
 const JUMPS = { signed: true, jumpSigners: 3, gate: false }
 
+/** Batches have room for all names that it invents. */
+const INVENTED = { signed: true, sums: 'exact', batch: 64, adversaries: hostile('invented-names') } as const
+
 /** Frames that arrive are known to have been taken only then. */
 const ORDERED = { delay: 'constant', loss: 0, reorder: 0 } as const
 
@@ -108,6 +111,42 @@ describeMutants('defences', [
     ],
     breaks: ['attribution'],
     scenario: { signed: true, adversaries: hostile('slander') }
+  },
+  {
+    without: 'verification of certificates',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'if (!this.#signer.verify(origin, certifiedBytes(run), certificate))',
+        to: 'if (false)'
+      }
+    ],
+    breaks: ['contributors'],
+    scenario: INVENTED
+  },
+  {
+    without: 'certificates of all contributors',
+    changes: [
+      {
+        file: 'src/admb/authenticity.js',
+        from: 'if (certificate === undefined) throw',
+        to: 'if (certificate === undefined) continue; if (false) throw'
+      }
+    ],
+    breaks: ['contributors'],
+    scenario: INVENTED
+  },
+  {
+    without: 'a limit of one run of each peer in a sum of others',
+    changes: [{ file: 'src/admb/authenticity.js', from: 'if (origins.has(origin))', to: 'if (false)' }],
+    breaks: ['contributors'],
+    scenario: INVENTED
+  },
+  {
+    without: 'a list of contributors that is obeyed',
+    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted === undefined) sums', to: 'if (true) sums' }],
+    breaks: ['contributors'],
+    scenario: { ...INVENTED, bounded: true }
   },
   {
     without: 'a threshold for jumps',

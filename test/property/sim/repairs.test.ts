@@ -107,7 +107,11 @@ describeMutants('extensions of ADMB', [
   {
     without: 'disjoint coverages',
     changes: [
-      { file: 'src/admb/coverage.js', from: '!covered(b).some(contributor => coveredByA.has(contributor))', to: 'true' }
+      {
+        file: 'src/admb/coverage.js',
+        from: '!covered(b).some(contributor => coveredByA.has(originOf(contributor)))',
+        to: 'true'
+      }
     ],
     breaks: ['purity', 'acceptance']
   },
@@ -116,7 +120,7 @@ describeMutants('extensions of ADMB', [
     changes: [
       {
         file: 'src/admb/neighbour-sums.js',
-        from: '!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+        from: '!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)',
         to: 'false'
       }
     ],

@@ -156,7 +156,7 @@ interface Contributor {
 }
 
 class PageReader extends Bytes {
-  readonly contributors = new Map<number, Contributor>()
+  readonly contributors = new Map<number, Contributor & { readonly certificate: Buffer }>()
 
   /** @param known id of the other end's frame `received` */
   constructor(
@@ -169,7 +169,8 @@ class PageReader extends Bytes {
   define(): void {
     let index = this.uint()
     for (let count = this.uint(); count > 0; count--) {
-      this.contributors.set(index++, { origin: this.text(), incarnation: this.uint(), nonce: this.uint() })
+      const contributor = { origin: this.text(), incarnation: this.uint(), nonce: this.uint() }
+      this.contributors.set(index++, { ...contributor, certificate: this.take(this.byte()) })
     }
   }
 
@@ -177,9 +178,9 @@ class PageReader extends Bytes {
     const n = this.uint()
     if (n === 0) return this.known as PredictorId
     const updates = n - 1
-    const maker =
-      updates > 0 ? (this.contributors.get(this.uint()) as Contributor) : { origin: '', incarnation: 0, nonce: 0 }
-    return { updates, ...maker, digest: this.take(16).toString('hex') }
+    const maker = updates > 0 ? this.contributors.get(this.uint()) : undefined
+    const { origin = '', incarnation = 0, nonce = 0 } = maker ?? {}
+    return { updates, origin, incarnation, nonce, digest: this.take(16).toString('hex') }
   }
 
   header() {
@@ -293,7 +294,7 @@ describe('docs/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
     const input = new PageReader(withoutChecksum(node.storage.save()))
-    assert.equal(input.byte(), 4)
+    assert.equal(input.byte(), 5)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
@@ -357,6 +358,9 @@ describe('docs/protocol.md', () => {
     })
     const isSigned = (signature: Buffer, bytes: number[]) =>
       verify(null, Buffer.concat([Buffer.from('admb/1/header\nspring\n'), Buffer.from(bytes)]), publicKey, signature)
+    for (const contributor of input.contributors.values())
+      assert.ok(isSigned(contributor.certificate, [3, ...pageContributor(contributor)]))
+    assert.equal(input.contributors.size, 1)
     for (let headers = input.uint(); headers > 0; headers--) {
       const { count, coverage, parent, signature } = input.header()
       const covered = [...coverage].flatMap(([index, segments]) => [
@@ -395,7 +399,7 @@ describe('docs/protocol.md', () => {
     const { node } = trained(2)
     const read = (known?: PredictorId) => {
       const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), known)
-      assert.equal(input.byte(), 4)
+      assert.equal(input.byte(), 5)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
@@ -437,7 +441,7 @@ describe('docs/protocol.md', () => {
     for (const end of [node, other]) end.connect(1, 9, 'neighbour')
     node.receive(1, other.frame(1) as Uint8Array)
     const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), other.predictor.id)
-    assert.deepEqual([input.byte(), input.byte()], [4, 4 | 16])
+    assert.deepEqual([input.byte(), input.byte()], [5, 4 | 16])
     for (let i = 0; i < 4; i++) input.uint()
     input.define()
     const id = input.id()
@@ -550,7 +554,7 @@ describe('docs/protocol.md', () => {
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
       const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
-      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [4, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [5, 64, 9, 1])
       assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
       assert.deepEqual(fragment.block(), [...blocks[0]])
       assert.equal(fragment.at, fragment.bytes.length)
