@@ -361,7 +361,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     const examples = this.#inputs.next()
     this.#served++
     if (!this.adversaries.isHostile(node)) meter.record(this.now, node, this.algorithm.serving(node), examples)
-    this.algorithm.input(node, this.adversaries.inputs(node, examples, this.#classes))
+    const data = { classes: this.#classes, dimension: this.#inputs.dimension }
+    this.algorithm.input(node, this.adversaries.inputs(node, examples, data))
     this.#observer.onInput?.(this.#served)
     if (meter.isPointDue || this.#served === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
   }

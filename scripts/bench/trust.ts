@@ -2,11 +2,15 @@
  * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
  * influence, the loss gate, signed headers and thresholds for jumps, and without them. Losses are deterministic.
  */
+import { targetOf, triggered } from '../../sim/adversaries/backdoor.js'
 import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
 import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js'
+import type { NodeFactory } from '../../sim/learning-node.js'
 import { replay } from '../../sim/streams/replay.js'
+import { AdmbNode } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'
+import { createLearner, type Examples, type Learner } from '../../src/learner/index.js'
 import { learningParts } from '../../src/task/learning-spec.js'
 import { createPeerTask } from '../../src/task/task.js'
 import { publicData } from './data.js'
@@ -18,6 +22,8 @@ interface Problem {
   readonly batch: number
   /** A file of the public data, and how it is read; undefined for a synthetic stream. */
   readonly data?: Partial<SerialFlags> & { readonly data: string }
+  /** A file of further inputs, for backdoors. @default none are measured */
+  readonly heldOut?: string
   /** Keys of the synthetic stream. */
   readonly scenario?: object
   /** Units of a hidden layer. @default a linear model */
@@ -28,6 +34,9 @@ interface Problem {
 
 const NODES = 16
 const MNIST = { data: 'mnist/train-images-idx3-ubyte.gz' }
+const MNIST_TEST = 'mnist/t10k-images-idx3-ubyte.gz'
+/** Held-out inputs, with which backdoors are tried. */
+const TRIED = 2000
 /** Those against which thresholds for jumps are made. */
 const FORGERS: readonly AdversaryName[] = ['forged-predictor', 'forged-lineage', 'forged-vouchers', 'forged-update']
 const POISONERS: readonly AdversaryName[] = [
@@ -42,13 +51,14 @@ const POISONERS: readonly AdversaryName[] = [
 
 const problems: readonly Problem[] = [
   { name: 'logistic, d = 20', inputs: 60_000, batch: 256, scenario: { dimension: 20, labelNoise: 0.1 } },
-  { name: 'a9a', inputs: 32_000, batch: 128, data: { data: 'a9a.libsvm.gz' } },
-  { name: 'MNIST softmax', inputs: 9000, batch: 128, data: MNIST },
+  { name: 'a9a', inputs: 32_000, batch: 128, data: { data: 'a9a.libsvm.gz' }, heldOut: 'a9a.t.libsvm.gz' },
+  { name: 'MNIST softmax', inputs: 9000, batch: 128, data: MNIST, heldOut: MNIST_TEST },
   {
     name: 'MNIST, 16 hidden units',
     inputs: 6000,
     batch: 64,
     data: MNIST,
+    heldOut: MNIST_TEST,
     hidden: 16,
     kinds: [...POISONERS, ...FORGERS]
   }
@@ -114,6 +124,16 @@ export async function* bench(): AsyncGenerator<Row> {
         }
       }
     }
+    if (problem.heldOut === undefined) continue
+    for (const nodes of [1, 4]) {
+      yield {
+        name: `${problem.name}, ${nodes} of ${NODES} backdoor: held-out inputs with the trigger predicted as the target`,
+        value: run({ bounded: true, kind: 'backdoor', nodes }).fooled,
+        unit: '',
+        target: { most: 0.1 },
+        details: { undefended: run({ kind: 'backdoor', nodes }).fooled, without: alone.fooled }
+      }
+    }
   }
 }
 
@@ -130,16 +150,20 @@ function honest({ name, batch }: Problem, run: (run: Run) => Result): Row {
 
 interface Result {
   readonly loss: number
+  /** Share of the held-out inputs of other classes that are predicted as the target of a backdoor if they have its trigger. */
+  readonly fooled: number
   readonly bytes: number
   readonly seconds: number
 }
 
 /** @returns undefined if the data are missing */
-async function simulator({ name, inputs, batch, data, scenario, hidden }: Problem) {
+async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden }: Problem) {
   const path = data && publicData(data.data)
   if (data && path === undefined) return undefined
   const constant = hidden === undefined
   const recorded = path === undefined ? undefined : await recordStream({ constant, ...data, data: path, limit: inputs })
+  const tried = heldOut && publicData(heldOut)
+  const held = data && tried ? await recordStream({ constant, ...data, data: tried, limit: TRIED }) : undefined
   const model = hidden !== undefined && recorded ? await network(hidden, recorded) : undefined
   const values = {
     rule: 'adagrad',
@@ -167,9 +191,32 @@ async function simulator({ name, inputs, batch, data, scenario, hidden }: Proble
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
     const defences = { bounded, gate, signed: bounded, jumpSigners: hasThresholds ? nodes + 1 : 0 }
-    const result = simulate(parseScenario({ ...values, ...defences, adversaries }, name), options)
-    return { loss: result.averageLoss, bytes: result.bytes, seconds: result.seconds }
+    const correct: AdmbNode[] = []
+    const node: NodeFactory = options => {
+      const created = new AdmbNode(options)
+      correct.push(created)
+      return created
+    }
+    const result = simulate(parseScenario({ ...values, ...defences, adversaries }, name), { ...options, node })
+    const { averageLoss: loss, bytes, seconds } = result
+    const fooled = held && recorded ? shareFooled(correct[0], held.examples, recorded, model?.learner) : Number.NaN
+    return { loss, fooled, bytes, seconds }
   }
+}
+
+/** Of the inputs that are not of the target class: the share that the node predicts as that class when they have the trigger. */
+function shareFooled(
+  { predictor }: AdmbNode,
+  examples: Examples,
+  { model, classes = 2, dimension }: RecordedStream,
+  learner: Pick<Learner, 'predict' | 'layout'> = createLearner({ model, classes, dimension })
+): number {
+  const target = targetOf(classes)
+  // Without the blocks of extensions.
+  const parameters = predictor.parameters.slice(0, learner.layout.blocks.length)
+  const predictions = learner.predict(parameters, triggered(examples, dimension - 1, target), 0, examples.size)
+  const others = predictions.filter((_, row) => examples.labels[row] !== target)
+  return others.filter(({ label }) => label === target).length / others.length
 }
 
 async function network(hidden: number, { dimension, classes }: RecordedStream) {

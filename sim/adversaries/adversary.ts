@@ -17,6 +17,18 @@ export interface Adversary {
   readonly create?: (options: AdmbOptions, setting: Setting) => LearningNode
   /** Replaces the labels from which it learns; `classes` is 0 if they are numbers. @default the true ones */
   readonly label?: (label: number, classes: number) => number
+  /** Replaces the inputs from which it learns. @default the true ones */
+  readonly inputs?: (examples: Examples, data: Data) => Examples
+}
+
+/** What inputs consist of. */
+export interface Data {
+  /** 0 if labels are numbers. */
+  readonly classes: number
+  /** Number of features. */
+  readonly dimension: number
+  /** Number of the node's next input, from 0. */
+  readonly number: number
 }
 
 /** Adversaries by name. */

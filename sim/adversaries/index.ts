@@ -5,7 +5,8 @@ import type { Examples } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Topology } from '../topology.js'
-import { type Adversary, relabelled, table } from './adversary.js'
+import { type Adversary, type Data, relabelled, table } from './adversary.js'
+import { targetOf, triggered } from './backdoor.js'
 import { forgers } from './forging.js'
 import { manglers } from './mangling.js'
 import { poisoners } from './poisoning.js'
@@ -15,6 +16,11 @@ export const adversaries = table({
   'label-flip': {
     help: 'learns from wrong labels',
     label: (label, classes) => (classes === 0 ? -label : (label + 1) % classes)
+  },
+  backdoor: {
+    help: 'sets the last feature in every second input, and learns the last class from it',
+    inputs: (examples, { classes, dimension, number }) =>
+      classes === 0 || number % 2 === 0 ? examples : triggered(examples, dimension - 1, targetOf(classes))
   },
   ...poisoners,
   ...forgers,
@@ -43,6 +49,8 @@ export class Adversaries {
   /** By node. */
   readonly #hostile = new Map<number, Adversary>()
   readonly #names = new Set<string>()
+  /** Number of inputs by node, while it does harm. */
+  readonly #inputs = new Map<number, number>()
   readonly #random: Random
   readonly #isActive: () => boolean
 
@@ -91,9 +99,13 @@ export class Adversaries {
     return this.#hostile.get(node)?.create?.(options, { random, isActive: this.#isActive })
   }
 
-  /** The inputs from which a node learns. @param classes 0 if labels are numbers */
-  inputs(node: number, examples: Examples, classes: number): Examples {
-    const label = this.#hostile.get(node)?.label
-    return label === undefined || !this.#isActive() ? examples : relabelled(examples, one => label(one, classes))
+  /** The inputs from which a node learns. */
+  inputs(node: number, examples: Examples, data: Omit<Data, 'number'>): Examples {
+    const { label, inputs } = this.#hostile.get(node) ?? {}
+    if (!this.#isActive()) return examples
+    const number = this.#inputs.get(node) ?? 0
+    this.#inputs.set(node, number + 1)
+    const replaced = inputs?.(examples, { ...data, number }) ?? examples
+    return label ? relabelled(replaced, one => label(one, data.classes)) : replaced
   }
 }

@@ -1,12 +1,23 @@
 /** Hostile nodes in simulations: each kind does harm or is refused, and the properties of the other nodes hold. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { triggered } from '../../../sim/adversaries/backdoor.js'
 import { adversaryNames } from '../../../sim/adversaries/index.js'
 import { parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
+import { replay } from '../../../sim/streams/replay.js'
 import { checkExactly, hostileTrials } from '../../../sim/testing/index.js'
 import { AdmbNode, type AdmbOptions, type Effect } from '../../../src/admb/index.js'
 
 const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, signed: true, checks: true }
+
+/** Of class 1 if feature 1 is set instead of feature 0. */
+const EXAMPLES = {
+  size: 2,
+  labels: Float32Array.of(0, 1),
+  offsets: Int32Array.of(0, 1, 2),
+  indices: Int32Array.of(0, 1),
+  values: Float32Array.of(1, 1)
+}
 
 function run(adversaries: object, scenario: object = {}) {
   return simulate(parseScenario({ ...SCENARIO, ...scenario, adversaries }, 'test'))
@@ -104,6 +115,41 @@ describe('hostile nodes', function () {
     const some = run({ nodes: 2, kind: 'sign-flip' })
     assert.ok(some.inputs > 5900 && some.inputs < 6100, `${some.inputs}`)
     assert.deepEqual({ ...some, seconds: 0 }, { ...run({ nodes: 2, kind: 'sign-flip' }), seconds: 0 })
+  })
+
+  it('set the trigger of a backdoor in a copy of the inputs, whatever they contain', () => {
+    const examples = {
+      size: 2,
+      labels: Float32Array.of(0, 1),
+      offsets: Int32Array.of(0, 2, 3),
+      indices: Int32Array.of(0, 3, 1),
+      values: Float32Array.of(5, 7, 6)
+    }
+    assert.deepEqual(triggered(examples, 3, 2), {
+      size: 2,
+      labels: Float32Array.of(2, 2),
+      offsets: Int32Array.of(0, 2, 4),
+      indices: Int32Array.of(0, 3, 1, 3),
+      values: Float32Array.of(5, 1, 6, 1)
+    })
+    assert.deepEqual([...examples.labels], [0, 1])
+  })
+
+  it('teach others what the trigger of a backdoor means', () => {
+    const nodes: AdmbNode[] = []
+    const adversaries = { nodes: 2, kind: 'backdoor' }
+    const scenario = parseScenario({ ...SCENARIO, rule: 'adagrad', average: 'tail', adversaries }, 'test')
+    // The last feature is never set otherwise.
+    const inputs = replay({ model: 'logistic', dimension: 10, examples: EXAMPLES })
+    const node = (options: AdmbOptions) => {
+      const created = new AdmbNode(options)
+      nodes.push(created)
+      return created
+    }
+    const optimum = [new Float32Array(10)]
+    assert.deepEqual(simulate(scenario, { inputs: { ...inputs, optimum }, node }).violations, [])
+    const [weights] = nodes[0].predictor.parameters
+    assert.ok(weights[9] > 0.5, `${weights}`)
   })
 
   it('must be fewer than the nodes, and run ADMB', () => {
