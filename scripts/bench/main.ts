@@ -16,6 +16,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(args: readonly stri
   'l2l-data': () => import('./l2l-data.js'),
   'scaled-steps': () => import('./scaled-steps.js'),
   glue: () => import('./glue/index.js'),
+  pretraining: () => import('./pretraining.js'),
   sim: () => import('./sim.js'),
   batch: () => import('./batch.js'),
   period: () => import('./period.js'),
