@@ -18,6 +18,8 @@ export const FRAME_VERSION = 5
 export const UNCERTIFIED_VERSION = 4
 /** That of frames in which every id is complete. */
 export const COMPLETE_IDS_VERSION = 3
+/** Updates of earlier versions did not round predictors. */
+export const FIRST_ROUNDED_VERSION = 4
 /** That of frames whose headers have no signatures. */
 export const UNSIGNED_VERSION = 2
 

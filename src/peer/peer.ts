@@ -30,7 +30,7 @@ import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { checkPrivacy } from './privacy-options.js'
 import { Contacts, contactAddresses, SpareConnections } from './spare-connections.js'
-import { identityOf, learnerInit, networkIdOf, openNetwork } from './startup.js'
+import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
@@ -113,7 +113,17 @@ export class Peer extends EventEmitter {
       const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
       learner = new LearnerHandle(init)
-      return new Peer(options, networkId, key, store, network, membership, learner, init, await learner.ready)
+      return new Peer(
+        options,
+        networkId,
+        key,
+        store,
+        network,
+        membership,
+        learner,
+        init,
+        await started(learner, init, options.dir)
+      )
     } catch (error) {
       await learner?.stop()
       await network?.stop()

@@ -1,5 +1,6 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
-import { maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
+import { FrameError, maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
+import type { CodedError } from '../base/errors.js'
 import { checkWindows, OptionError } from '../learner/index.js'
 import type { HeaderKey } from '../network/header-signer.js'
 import {
@@ -13,12 +14,13 @@ import {
   networkIdIn,
   parseNetworkId
 } from '../network/index.js'
-import { type Checkpoint, drawNonce, type StartedRun, type Store } from '../storage/index.js'
+import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { jumpThresholds } from './jumps.js'
+import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
 import { initialBudget } from './privacy-options.js'
-import type { LearnerInit, SavedProgress, StoredPredictor } from './thread-messages.js'
+import type { LearnerInit, LearnerStatus, SavedProgress, StoredPredictor } from './thread-messages.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -143,4 +145,15 @@ export async function storedPredictor(store: Store, { head, blocks, steps }: Che
   const records: SavedSteps[] = []
   for (let index = 0; index < steps; index++) records.push(await store.steps(index))
   return { head, blocks: all, steps: records }
+}
+
+/** The learner's first status. @throws DamagedStateError if the stored predictor cannot be read */
+export async function started(learner: LearnerHandle, { saved }: LearnerInit, dir = ''): Promise<LearnerStatus> {
+  try {
+    return await learner.ready
+  } catch (error) {
+    if (saved && (error as CodedError).code === FrameError.code)
+      throw new DamagedStateError(dir, (error as Error).message)
+    throw error
+  }
 }
