@@ -101,9 +101,9 @@ export function describeWindows(row: PeerRow | undefined, peers: Peers): string 
     const figures = [`loss ${formatLoss(loss)}`]
     if (accuracy !== undefined) figures.push(`accuracy ${formatShare(accuracy)}`)
     if (rmse !== undefined) figures.push(`RMSE ${formatLoss(rmse)}`)
-    return `last ${windowName(seconds)}: ${figures.join(', ')} (${formatCount(inputs)} input${inputs === 1 ? '' : 's'})`
+    return `over the last ${windowName(seconds)}, ${figures.join(', ')} (${formatCount(inputs)} input${inputs === 1 ? '' : 's'})`
   })
-  return `By time, ${peerName(row.id, peers)}: ${parts.join('; ')}.`
+  return `Figures of ${peerName(row.id, peers)} by time: ${parts.join('; ')}.`
 }
 
 /** Describes a node of the tree for screen readers. */

@@ -110,7 +110,7 @@ describe('the page formats', () => {
     ]
     assert.equal(
       describeWindows(row(A, { windows }), table(row(A, { name: 'bee' }))),
-      'By time, bee: last 1m: loss 0.5000, accuracy 100.0 % (1 input); last 1d: loss 0.2500, RMSE 3.0000 (2,000 inputs).'
+      'Figures of bee by time: over the last 1m, loss 0.5000, accuracy 100.0 % (1 input); over the last 1d, loss 0.2500, RMSE 3.0000 (2,000 inputs).'
     )
     assert.equal(describeWindows(row(A), table(row(A))), '')
     assert.equal(describeWindows(undefined, table()), '')
