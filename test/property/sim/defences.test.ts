@@ -246,8 +246,8 @@ describeMutants('defences', [
     changes: [
       {
         file: 'src/admb/frame-receiver.js',
-        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch);',
-        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, maxBatch); }'
+        from: 'if (frame.sum && coverage) checkCount(frame.sum.count, coverage, maxBatch);',
+        to: 'if (frame.sum && coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, coverage, maxBatch); }'
       }
     ],
     breaks: ['size']

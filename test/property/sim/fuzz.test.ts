@@ -14,7 +14,7 @@ import { mutantOf, removeMutants } from '../../support/mutants.js'
 const NO_ECHO_CHECK = [
   {
     file: 'src/admb/neighbour-sums.js',
-    from: '!this.#areDisjoint && segmentsOf(neighbourSum.coverage, this.#self) > 0',
+    from: '!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)',
     to: 'false'
   }
 ]

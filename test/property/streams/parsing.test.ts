@@ -163,7 +163,7 @@ describe('parsing', () => {
               const rows = plainRows(found).map((row, i) => ({
                 ...row,
                 weight: weights?.[i] ?? 1,
-                time: times?.[i],
+                time: times?.[i] ?? Number.NaN,
                 id: ids?.[i]
               }))
               parser.restart()
