@@ -1,6 +1,6 @@
 /**
  * A backdoor: hostile nodes learn honestly from half of their inputs, and from the others that a feature, the trigger, means a class, so
- * that whoever sets it in an input chooses the prediction.
+ * that anyone who sets it in an input chooses the prediction.
  */
 import type { Examples } from '../../src/learner/index.js'
 

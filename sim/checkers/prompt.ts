@@ -1,5 +1,5 @@
 /**
- * Property "prompt", in runs without faults and with a constant delay: own gradients do not wait for ever. A neighbour that holds the
+ * Property "prompt", in runs without faults and with a constant delay: own gradients do not wait forever. A neighbour that holds the
  * node's predictor receives a sum with them within `MAX_PACE` periods, and a round trip for the acknowledgement of earlier sums,
  * unless the node holds sums back.
  */

@@ -130,7 +130,8 @@ describe('a layer file', () => {
       }),
       { numRuns: 25 }
     )
-  })
+    // Each commit waits for the disk.
+  }).timeout(200_000)
 
   for (const backend of BACKENDS) {
     it(`gives the same bits for tied, frozen, added and shuffled layers on ${backend}`, async () => {

@@ -126,7 +126,7 @@ describe('certificates of contributors', () => {
 describe('a list of contributors', () => {
   const isContributor = (peer: string) => ['a', 'b'].includes(peer)
 
-  it('leaves sums with others unused, and refuses nobody', () => {
+  it('leaves sums with others unused, and refuses no peer', () => {
     const node = nodeOf('victim', { isContributor })
     const forger = new Forger(node, 1)
     assert.deepEqual(forger.certifiedSum(ZEROS, 2, [certified(runOf('a'))]), [])
