@@ -86,11 +86,7 @@ export function peerCommand(program: Command): Command {
     .option('--webhook <url>', 'receives a POST request for each drift of the peer and of the network')
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
-    .option(
-      '--period <ms>',
-      'T: minimum time between sums; auto: 100, longer where lines allow (default: 100)',
-      sumPeriod
-    )
+    .option('--period <ms>', 'T: least time between sums, or auto (default: 100)', sumPeriod)
     .option('--carry <periods>', 'S: periods for which unused gradients are kept (default: 16)', whole(0, 100_000))
     .option(
       '--sums <kind>',
