@@ -34,7 +34,7 @@ export {
   type SavedBlocks
 } from './saved.js'
 export { replaySteps, type SavedSteps } from './saved-steps.js'
-export type { Attestation, Signer } from './signatures.js'
+export type { Attestation, Claims, Signer } from './signatures.js'
 export type { OutgoingFragment } from './streaming-sum.js'
 export type { TrafficBytes } from './traffic.js'
 export { type Shapes, shapesOf } from './vectors.js'
