@@ -6,7 +6,7 @@ import { admbJson } from '../../support/admb-command.js'
 import { agree, PeerProcesses, until } from '../../support/peer-processes.js'
 
 describe('peers with a network', function () {
-  this.timeout(120_000)
+  this.timeout(240_000)
   const processes = new PeerProcesses()
   afterEach(() => processes.stop())
 
@@ -22,7 +22,7 @@ describe('peers with a network', function () {
       .start(...task, '--shard', '2/2', '--precision', 'bf16', '--peer', first.latest.addresses[0])
       .ready()
     await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-    await until('both hold the same predictor', () => agree([first, second]))
+    await until('both hold the same predictor', () => agree([first, second]), 60_000)
     assert.ok(first.latest.predictor.updates > 10)
     assert.deepEqual(processes.equivocations, [])
     await first.stop()
@@ -56,12 +56,13 @@ describe('peers with a network', function () {
       const first = await processes.start(...task, '--shard', '1/2').ready()
       const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
       await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
-      await until('both hold the same predictor', () => agree([first, second]))
+      await until('both hold the same predictor', () => agree([first, second]), 60_000)
       assert.ok(first.latest.predictor.updates >= 5)
       const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
       await until(
         'the late joiner has caught up',
-        () => late.latest.predictor.updates >= first.latest.predictor.updates
+        () => late.latest.predictor.updates >= first.latest.predictor.updates,
+        60_000
       )
       await until('all hold the same predictor', () => agree([first, second, late]), 60_000)
       assert.deepEqual(processes.equivocations, [])
