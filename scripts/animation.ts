@@ -40,7 +40,7 @@ console.log(`wrote ${FILE}: ${frames.length} frames, ${Math.round(drawing.length
 
 /** Runs the demo, and reads the state of its network several times a second. */
 async function record(): Promise<{ frames: Frame[]; references: readonly Reference[] }> {
-  const demo = spawn(process.execPath, ['dist/src/cli/main.js', 'demo', '--http', '0'], {
+  const demo = spawn(process.execPath, ['dist/program/admb.js', 'demo', '--http', '0'], {
     stdio: ['ignore', 'pipe', 'inherit']
   })
   const frames: Frame[] = []

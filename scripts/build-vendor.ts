@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
+import { licences, manifest } from './licences.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const modules = join(root, 'node_modules')
@@ -32,16 +33,6 @@ const MISSING_TYPES = [
   'WebGLContextAttributes'
 ]
 const STAMP = join(out, 'versions.json')
-
-interface Manifest {
-  readonly version: string
-  readonly license?: string
-  readonly dependencies?: Readonly<Record<string, string>>
-}
-
-function manifest(name: string): Manifest {
-  return JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')) as Manifest
-}
 
 /** The packages are bundled by themselves: their Node.js builds are single files that require nothing but the core. */
 function copyTensorflow(): void {
@@ -98,24 +89,6 @@ async function bundleVega(): Promise<void> {
     }
   })
   cpSync(join(modules, 'vega/build/vega.min.js'), join(out, 'vega.min.js'))
-}
-
-/** The licence texts of the packages and of all that they depend on. */
-function licences(names: readonly string[]): string {
-  const all = new Set<string>()
-  const add = (name: string) => {
-    if (all.has(name) || !existsSync(join(modules, name))) return
-    all.add(name)
-    for (const dependency of Object.keys(manifest(name).dependencies ?? {})) add(dependency)
-  }
-  names.forEach(add)
-  const texts = [...all].sort().map(name => {
-    const { version, license = '' } = manifest(name)
-    const file = readdirSync(join(modules, name)).find(file => /^licen[cs]e/i.test(file))
-    const text = file === undefined ? `Licence: ${license}` : readFileSync(join(modules, name, file), 'utf8').trim()
-    return `${name} ${version}\n\n${text}\n`
-  })
-  return texts.join(`\n${'-'.repeat(80)}\n\n`)
 }
 
 const PACKAGES = [

@@ -16,7 +16,7 @@ const WAIT_MS = 6000
 const executable = findChromium()
 if (executable === undefined)
   throw new Error('no Chromium found: apt-get install chromium, or set ADMB_CHROMIUM to its path')
-const demo = spawn(process.execPath, ['dist/src/cli/main.js', 'demo', '--http', '0'], {
+const demo = spawn(process.execPath, ['dist/program/admb.js', 'demo', '--http', '0'], {
   stdio: ['ignore', 'pipe', 'inherit']
 })
 const browser = await launch(executable)

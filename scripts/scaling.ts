@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { PeerStatus } from '../src/peer/index.js'
 
-const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../program/admb.js', import.meta.url))
 const OPTIONS = ['--dimension', '20', '--model', 'logistic', '--json', '--listen', '/ip4/127.0.0.1/tcp/0']
 /** Ticks of CPU time in /proc, in ms. */
 const TICK_MS = 10

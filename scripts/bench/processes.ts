@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { PeerStatus } from '../../src/peer/index.js'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
 
 /**
  * Runs in the child at its exit, and writes its peak resident memory to a pipe. Prefers the high-water mark of the kernel, because the

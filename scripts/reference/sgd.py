@@ -180,7 +180,7 @@ def tested(job):
 
 
 def admb(*args):
-    command = ["node", str(ROOT / "dist/src/cli/main.js"), *args, "--json"]
+    command = ["node", str(ROOT / "dist/program/admb.js"), *args, "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr}")

@@ -5,9 +5,9 @@ import type { Selection } from './select.js'
 const TSC = ['node_modules/typescript/bin/tsc', '--build', 'tsconfig.json', 'src/page/browser/tsconfig.json']
 const MOCHA = 'node_modules/mocha/bin/mocha.js'
 
-/** Compiles what has changed. @returns the exit code */
-export function compile(): Promise<number> {
-  return run(TSC)
+/** Compiles and bundles what has changed. @returns the exit code */
+export async function compile(): Promise<number> {
+  return (await run(TSC)) || (await run(['dist/scripts/build-program.js']))
 }
 
 /** Runs the selected tests. @returns the exit code */

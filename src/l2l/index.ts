@@ -5,7 +5,8 @@ export type {
   CustomLayerContext,
   CustomLayerFactory
 } from '../nn/layers/custom-kinds.js'
-export { loadModel, parseModel } from '../nn/spec/model-spec.js'
+export { loadModel } from '../nn/spec/model-file.js'
+export { parseModel } from '../nn/spec/model-spec.js'
 export type { NetworkSpec } from '../nn/spec/network-spec.js'
 export { readsText, sampleFor } from '../nn/spec/sample.js'
 export {
@@ -33,7 +34,7 @@ export type { Execution } from './executor/types.js'
 export { Generation, type Sampling, TextReader } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
-export { boundOf, type DeviceFigures, type RooflineProfile, rooflineProfile } from './planning/roofline.js'
+export { type DeviceFigures, type RooflineProfile, rooflineProfile } from './planning/roofline.js'
 export type { Plan } from './planning/types.js'
 export { type Commit, LayerReader } from './store/layer-file.js'
 export { diskOptions, type LayerPlace, storedLayers } from './store/place.js'

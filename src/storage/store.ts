@@ -4,7 +4,6 @@
  * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
  * stored block by block (a network: layer by layer).
  */
-import { Level } from 'level'
 import { assertNew, lockState, readMarker, writeMarker } from '#marker'
 import {
   DamagedStateError,
@@ -134,6 +133,7 @@ export class Store {
   static async #open(directory: string, unlock: () => void): Promise<Store> {
     const marker = await readMarker(directory)
     if (marker === undefined) await assertNew(directory)
+    const { Level } = await import('level')
     const database: Database = new Level(`${directory}/db`, { keyEncoding: 'utf8', valueEncoding: 'view' })
     try {
       await database.open({ createIfMissing: marker === undefined })

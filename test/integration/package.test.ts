@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 /** Limit of the tarball's size, in bytes. */
-const MOST_BYTES = 5_500_000
+const MOST_BYTES = 7_000_000
 
 interface Packed {
   readonly filename: string
@@ -42,7 +42,7 @@ describe('the packed package', function () {
   it('holds what its users need, and nothing else', () => {
     const paths = packed.files.map(({ path }) => path)
     for (const path of [
-      'dist/src/cli/main.js',
+      'dist/program/admb.js',
       'dist/page/index.html',
       'python/admb_client.py',
       'README.md',

@@ -47,7 +47,7 @@ describe('the recipes', function () {
     mkdirSync(bin)
     const npx = `#!/bin/sh
 case "$1" in
-  admb) shift; exec '${process.execPath}' '${root}/dist/src/cli/main.js' "$@" ;;
+  admb) shift; exec '${process.execPath}' '${root}/dist/program/admb.js' "$@" ;;
   mocha) shift; exec '${process.execPath}' '${root}/node_modules/mocha/bin/mocha.js' "$@" ;;
 esac
 exit 1

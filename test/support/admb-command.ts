@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 /** The built command. */
-export const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
 
 export interface CommandResult {
   readonly code: number | null

@@ -21,7 +21,7 @@ export class CommandSandbox {
     // A fake `npx` that runs the built command without npm.
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
-    const main = resolve('dist/src/cli/main.js')
+    const main = resolve('dist/program/admb.js')
     writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 })
     this.#env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` }
   }

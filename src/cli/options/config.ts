@@ -1,8 +1,8 @@
 /** YAML files of options by long name. Flags override them, and unknown keys are errors. */
 import { readFileSync } from 'node:fs'
 import type { Command, Option } from 'commander'
-import { parse } from 'yaml'
 import { nearest } from '../../base/nearest.js'
+import { parseYaml } from '../../base/yaml.js'
 import { UsageError } from '../errors.js'
 import { collect } from './values.js'
 
@@ -36,7 +36,7 @@ function read(file: string): Record<string, unknown> {
   }
   let values: unknown
   try {
-    values = parse(text)
+    values = parseYaml(text)
   } catch (error) {
     throw new UsageError(`${file} is not YAML: ${(error as Error).message.split('\n')[0]}`)
   }

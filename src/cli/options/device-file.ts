@@ -1,7 +1,8 @@
 /** The file of `admb plan --device`: figures of a device that is not here. */
+
 import { readFile } from 'node:fs/promises'
-import { parse } from 'yaml'
 import { z } from 'zod'
+import { parseYaml } from '../../base/yaml.js'
 import type { DeviceFigures } from '../../l2l/index.js'
 import { UsageError } from '../errors.js'
 import { bytes } from './values.js'
@@ -39,7 +40,7 @@ export interface DeviceFile extends DeviceFigures {
 export async function readDevice(path: string): Promise<DeviceFile> {
   let content: unknown
   try {
-    content = parse(await readFile(path, 'utf8'))
+    content = parseYaml(await readFile(path, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new UsageError(`cannot read the device ${path} (${code ?? message.split('\n')[0]}): ${EXAMPLE}`)

@@ -1,8 +1,7 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/format-bytes.js'
 import type { DeviceFigures, DiskNeeds, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
-import { boundOf } from '../../l2l/planning/roofline.js'
-import { meanStepMs } from '../../l2l/planning/types.js'
+import { boundOf, meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
 /**

@@ -1,7 +1,8 @@
 /** Expands `--over` into the runs of a sweep: a validated scenario for every combination of values. */
-import { parse } from 'yaml'
+
 import { applyOverrides, loadScenario, parseScenario } from '../../../sim/index.js'
 import { labelOf } from '../../../sim/report/index.js'
+import { parseYaml } from '../../base/yaml.js'
 import { UsageError } from '../errors.js'
 import type { RunCase } from './run-cases.js'
 import type { ScenarioFlags } from './scenarios.js'
@@ -58,7 +59,7 @@ function parseAxis(text: string): Axis {
 function parseValues(item: string, axis: string): Value[] {
   const range = /^(\d+)\.\.(\d+)$/.exec(item)
   if (range === null) {
-    const value: unknown = parse(item)
+    const value: unknown = parseYaml(item)
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [value]
     throw new UsageError(`--over ${axis}: ${JSON.stringify(item)} is not a value; expected key=value,value,…`)
   }

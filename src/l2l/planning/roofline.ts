@@ -70,14 +70,3 @@ export async function rooflineProfile(
   const ms = msOf(await perSample(samples => headPass(model, samples)))
   return { bytesPerMs: figures.transfer / 1000, layers, head: { ...here.head, ms } }
 }
-
-/** What takes most of a layer's time: transfers to and from the device, its operations, or its memory traffic. */
-export function boundOf(
-  { operations: { flops, bytes }, share, forwardMs, vjpMs, savedVjpMs }: RooflineLayer,
-  figures: DeviceFigures,
-  { ms, batch, isSaved }: { readonly ms: number; readonly batch: number; readonly isSaved: boolean }
-): 'transfer' | 'compute' | 'memory' {
-  const work = batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs))
-  if (ms / share > 2 * work) return 'transfer'
-  return flops / figures.flops >= bytes / figures.memoryBandwidth ? 'compute' : 'memory'
-}

@@ -1,6 +1,4 @@
-/** Models as data: a preset with its options, or a list of layers, from YAML or JSON files or from command options. */
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+/** Models as data: a preset with its options, or a list of layers, from files or from command options. */
 import { z } from 'zod'
 import { ModelError } from '../types.js'
 import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
@@ -126,28 +124,4 @@ function messageOf({ code, message, path }: z.core.$ZodIssue): string {
 function excerpt(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
-}
-
-/**
- * @param nameOrFile a preset, or a YAML or JSON file
- * @throws ModelError
- */
-export function loadModel(nameOrFile: string): ModelSpec {
-  if ((PRESETS as readonly string[]).includes(nameOrFile)) return parseModel({ model: nameOrFile }, nameOrFile)
-  let text: string
-  try {
-    text = readFileSync(nameOrFile, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new ModelError(
-      `cannot read ${nameOrFile} (${code}); expected a YAML or JSON file or one of ${PRESETS.join(', ')}`
-    )
-  }
-  let value: unknown
-  try {
-    value = parse(text)
-  } catch (error) {
-    throw new ModelError(`${nameOrFile} is not valid YAML: ${(error as Error).message.split('\n')[0]}`)
-  }
-  return parseModel(value, nameOrFile)
 }

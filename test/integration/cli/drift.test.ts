@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 const ROWS = 4000
 
 /** Two columns. The label is the sign of the first one; after half of the rows, its opposite. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 
 describe('admb sim', function () {
   this.timeout(60_000)

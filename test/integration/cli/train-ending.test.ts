@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 const FEATURES = 6
 
 function line(i: number): string {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 
 /** Few rows with many columns, so that further passes overfit. */
 function noisy(rows: number, from: number): string {

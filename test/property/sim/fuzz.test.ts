@@ -89,7 +89,7 @@ describe('fuzzing', function () {
     const folder = mkdtempSync(join(tmpdir(), 'admb-fuzz-'))
     try {
       const admb = (...words: string[]) => {
-        const { stdout, stderr, status } = spawnSync(process.execPath, ['dist/src/cli/main.js', 'sim', ...words], {
+        const { stdout, stderr, status } = spawnSync(process.execPath, ['dist/program/admb.js', 'sim', ...words], {
           encoding: 'utf8'
         })
         return { out: stdout, error: stderr, status }

@@ -1,0 +1,96 @@
+/**
+ * Builds `dist/program`: the command line and its threads, each with what it imports in a few files. Loading a thousand modules
+ * takes twice as long as these files take, which is most of the time in which a command starts.
+ */
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Plugin } from 'vite'
+import { licences } from './licences.js'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const source = join(root, 'dist/src')
+const out = join(root, 'dist/program')
+const simulator = join(root, 'dist/sim')
+const main = join(source, 'cli/main.js')
+/** Written last. */
+const LICENSES = join(out, 'LICENSES.txt')
+
+/** Packages that find their addons and threads by their own location. */
+const SEPARATE = ['level', 'koffi', 'pino']
+const LOCATION = /new URL\('([^']+)', import\.meta\.url\)/g
+const THREAD = new RegExp(`new Worker\\(${LOCATION.source}`, 'g')
+
+/** The modules that processes and threads start with, by name. */
+function entries(): ReadonlyMap<string, string> {
+  const found = new Map([[main, 'admb']])
+  for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.js')) continue
+    const path = join(source, file)
+    for (const [, thread] of readFileSync(path, 'utf8').matchAll(THREAD)) {
+      const entry = resolve(dirname(path), thread)
+      found.set(entry, relative(source, entry).replaceAll(/[\\/]/g, '-').replace(/\.js$/, ''))
+    }
+  }
+  return found
+}
+
+const named = entries()
+
+/** Modules find entries beside the bundle, and other files from where they were compiled. */
+const locations: Plugin = {
+  name: 'locations',
+  transform(code, id) {
+    if (!id.startsWith(source) && !id.startsWith(simulator)) return
+    const here = relative(out, id).replaceAll('\\', '/')
+    return code
+      .replaceAll(LOCATION, (whole, to: string) => {
+        const name = named.get(resolve(dirname(id), to))
+        return name === undefined ? whole : `new URL('./${name}.js', ENTRY)`
+      })
+      .replaceAll('import.meta.url', `new URL('${here}', import.meta.url).href`)
+      .replaceAll('ENTRY)', 'import.meta.url)')
+  }
+}
+
+async function bundle(): Promise<void> {
+  rmSync(out, { recursive: true, force: true })
+  await build({
+    configFile: false,
+    root,
+    logLevel: 'warn',
+    plugins: [locations],
+    ssr: { noExternal: true, external: SEPARATE },
+    build: {
+      ssr: true,
+      outDir: out,
+      copyPublicDir: false,
+      target: 'node20',
+      minify: false,
+      rolldownOptions: {
+        input: Object.fromEntries([...named].map(([path, name]) => [name, path])),
+        external: [/^#(?:tfjs|vega)/, ...SEPARATE],
+        output: {
+          entryFileNames: '[name].js',
+          chunkFileNames: 'part-[name]-[hash].js',
+          // Names stay, for reports of errors.
+          minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } }
+        }
+      }
+    }
+  })
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object }
+  writeFileSync(LICENSES, licences(Object.keys(dependencies).filter(name => !SEPARATE.includes(name))))
+}
+
+/** Whether nothing that the bundle contains is newer. */
+function isCurrent(): boolean {
+  const built = statSync(LICENSES, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const folders = [source, simulator].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => join(folder, file))
+  )
+  const lock = join(root, 'node_modules/.package-lock.json')
+  return [...folders, lock, fileURLToPath(import.meta.url)].every(file => statSync(file).mtimeMs < built)
+}
+
+if (!isCurrent()) await bundle()
