@@ -1,7 +1,6 @@
 /** Convolutions and pooling of images [count, height, width, channels], as matrix products of their patches. */
-import { transpose } from './movement.js'
 import { multiply } from './product-kernel.js'
-import { reshape, type Shape, Tensor } from './tensor.js'
+import { Tensor } from './tensor.js'
 
 /** Zeros around an image: as many as make ⌈length/stride⌉ outputs, none, or those before and after each axis. */
 type Padding = 'same' | 'valid' | readonly (readonly [before: number, after: number])[]
@@ -75,34 +74,6 @@ export function conv2d(
     multiply(patches, kernel.values as Float32Array, sums, [outputs, patch, filters])
   }
   return new Tensor(result, [count, rows.outputs, columns.outputs, filters], 'float32')
-}
-
-/** The gradient of `conv2d` with respect to its images. @param kernel as for `conv2d` */
-export function conv2dTranspose(
-  dy: Tensor,
-  kernel: Tensor,
-  shape: Shape,
-  stride: number,
-  padding: 'same' | 'valid'
-): Tensor {
-  const [count, height, width, channels] = shape
-  const [kernelHeight, kernelWidth, , filters] = kernel.shape
-  const rows = axisOf(height, kernelHeight, stride, 1, padding, 1)
-  const columns = axisOf(width, kernelWidth, stride, 1, padding, 2)
-  const [outputs, patch] = [rows.outputs * columns.outputs, kernelHeight * kernelWidth * channels]
-  const transposed = transpose(reshape(kernel, [patch, filters])).values as Float32Array
-  const size = height * width * channels
-  const result = new Float32Array(count * size)
-  const patches = new Float32Array(outputs * patch)
-  for (let n = 0; n < count; n++) {
-    const gradients = dy.values.subarray(n * outputs * filters, (n + 1) * outputs * filters) as Float32Array
-    multiply(gradients, transposed, patches, [outputs, filters, patch])
-    const image = result.subarray(n * size, (n + 1) * size)
-    eachPixel(rows, columns, channels, (pixel, place) => {
-      for (let c = 0; c < channels; c++) image[pixel + c] += patches[place + c]
-    })
-  }
-  return new Tensor(result, shape, 'float32')
 }
 
 /** The maxima of squares that do not overlap. Incomplete ones at the edges are left out. */

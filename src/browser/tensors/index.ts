@@ -20,7 +20,7 @@ export {
   sub,
   tanh
 } from './elementwise.js'
-export { conv2d, conv2dTranspose, maxPool } from './images.js'
+export { conv2d, maxPool } from './images.js'
 export { concat, gather, oneHot, pad, reverse, scatterND, slice, stack, tile, transpose } from './movement.js'
 export { matMul } from './products.js'
 export { argMax, cumsum, logSoftmax, mean, softmax, sum } from './reductions.js'

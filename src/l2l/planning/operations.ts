@@ -25,8 +25,6 @@ const PRODUCTS: Readonly<Record<string, (inputs: Shapes, output: readonly number
   _FusedMatMul: ([a], y) => 2 * sizeOf(a) * last(y),
   Conv2D: ([, filter], y) => (2 * sizeOf(y) * sizeOf(filter)) / last(filter),
   FusedConv2D: ([, filter], y) => (2 * sizeOf(y) * sizeOf(filter)) / last(filter),
-  Conv2DBackpropInput: ([dy, filter]) => (2 * sizeOf(dy) * sizeOf(filter)) / last(filter),
-  Conv2DBackpropFilter: ([, dy], filter) => (2 * sizeOf(dy) * sizeOf(filter)) / last(filter),
   Affine: ([x, kernel]) => 2 * sizeOf(x) * kernel[1],
   AffineBack: ([dy, kernel]) => 2 * sizeOf(dy) * kernel[0],
   AffineGradients: ([x, dy]) => 2 * sizeOf(x) * last(dy),
