@@ -3,12 +3,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEARNERS, type LearnerKind, PeerProcesses, until } from '../../support/peer-processes.js'
+import { share } from '../../support/runs.js'
 
-/** More kills with `ADMB_LONG_TESTS`, which continuous integration sets. */
-const KILLS: Record<LearnerKind, number> =
-  process.env.ADMB_LONG_TESTS === undefined
-    ? { 'a convex model': 12, 'a network': 5 }
-    : { 'a convex model': 20, 'a network': 7 }
+const KILLS: Record<LearnerKind, number> = { 'a convex model': share(32), 'a network': share(12) }
 /** Networks start and step more slowly. */
 const STRETCH: Record<LearnerKind, number> = { 'a convex model': 1, 'a network': 4 }
 

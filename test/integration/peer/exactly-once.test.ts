@@ -12,6 +12,7 @@ import type { AuditReport } from '../../../src/peer/audit.js'
 import type { PeerStatus } from '../../../src/peer/index.js'
 import { admbJson } from '../../support/admb-command.js'
 import { until } from '../../support/peer-processes.js'
+import { share } from '../../support/runs.js'
 
 const PROGRAM = fileURLToPath(new URL('../../support/counting-peer.js', import.meta.url))
 const PLUGIN = `
@@ -22,7 +23,7 @@ export const plugin = { losses: { count: unit }, rules: { add } }
 `
 const PEERS = 3
 /** For long runs by hand: ADMB_KILLS=1000. */
-const KILLS = Number(process.env.ADMB_KILLS ?? (process.env.ADMB_LONG_TESTS === undefined ? 8 : 20))
+const KILLS = Number(process.env.ADMB_KILLS ?? share(24))
 /** Rows a second of each peer: fewer in a long run, as the model has a parameter for each row. */
 const RATE = KILLS > 100 ? 60 : 400
 /** Mean time between two kills, with the restart. */

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
 import { type Delivery, type Link, total, World } from '../../support/admb-network.js'
+import { share } from '../../support/runs.js'
 
 const DELIVERIES: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
-const RUNS = Number(process.env.ADMB_RUNS ?? 6000)
+const RUNS = Number(process.env.ADMB_RUNS ?? share(6000))
 
 type Action = readonly [kind: Kind, x: number, y: number]
 const kinds = [

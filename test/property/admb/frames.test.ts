@@ -16,9 +16,10 @@ import {
   type SavedSteps
 } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
+import { share } from '../../support/runs.js'
 import { latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
 
-const FUZZ = Number(process.env.ADMB_FUZZ ?? 100_000)
+const FUZZ = Number(process.env.ADMB_FUZZ ?? share(100_000))
 
 describe('frames', () => {
   it('preserve integers, strings and the bits of every finite block', () => {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { formatId, type Precedence } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
+import { share } from '../../support/runs.js'
 
 /** A random tree: parents[i] < i + 1 is a neighbour of node i + 1. */
 const tree = fc
@@ -57,7 +58,7 @@ describe('ADMB without faults', () => {
         const limit = bound(batch, nodes, diameter(parents))
         assert.ok(inputs <= limit, `${inputs} inputs, more than ${limit}`)
       }),
-      { numRuns: 300 }
+      { numRuns: share(300) }
     )
   })
 
@@ -72,7 +73,7 @@ describe('ADMB without faults', () => {
         for (let r = 0; r < diameter(parents); r++) world.round()
         for (const { node } of world.hosts) assert.ok(node.predictor.id.updates >= updates)
       }),
-      { numRuns: 200 }
+      { numRuns: share(200) }
     )
   })
 
@@ -155,7 +156,7 @@ describe('ADMB without faults', () => {
         assert.equal(latest.hosts[1].node.gradients, every.hosts[1].node.gradients)
         assert.equal(formatId(latest.hosts[1].node.predictor.id), formatId(every.hosts[1].node.predictor.id))
       }),
-      { numRuns: 300 }
+      { numRuns: share(300) }
     )
   })
 })

@@ -25,6 +25,7 @@ import {
   roundedRecipe,
   treeDigest
 } from '../../../src/learner/index.js'
+import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */
 const DIMENSION = 2 ** 14 + 5
@@ -141,7 +142,7 @@ describe('updates of large sparse models', () => {
           assert.equal(recipe.digest([predictor.parameters, predictor.average, predictor.state]), predictor.id.digest)
         }
       }),
-      { numRuns: 150 }
+      { numRuns: share(150) }
     )
   })
 })

@@ -17,6 +17,7 @@ import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import type { TuningSpec } from '../../../src/nn/spec/tuning.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
+import { share } from '../../support/runs.js'
 
 const rules: readonly RuleSpec[] = [
   { name: 'momentum' },
@@ -95,7 +96,7 @@ describe('a layer file', () => {
         deepEqual(copies(onDisk.finish()), copies(inMemory.finish()))
         deepEqual(onDisk.progress.loss, inMemory.progress.loss)
       }),
-      { numRuns: 40 }
+      { numRuns: share(40) }
     )
   })
 
@@ -128,7 +129,7 @@ describe('a layer file', () => {
         continued.close(9)
         equal(readCommit(at)?.content, 9)
       }),
-      { numRuns: 25 }
+      { numRuns: share(25) }
     )
     // Each commit waits for the disk.
   }).timeout(200_000)

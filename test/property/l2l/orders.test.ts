@@ -24,6 +24,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import type { Model } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
+import { share } from '../../support/runs.js'
 
 const ROWS = 5
 const text = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
@@ -131,7 +132,7 @@ for (const device of ['cpu', 'wasm'] as const) {
             )
           }
         }),
-        { numRuns: 40 }
+        { numRuns: share(40) }
       )
     })
 
@@ -159,7 +160,7 @@ for (const device of ['cpu', 'wasm'] as const) {
             deepEqual(actual.sum[k], index < 0 ? new Float32Array(actual.sum[k].length) : sum[index], name)
           }
         }),
-        { numRuns: 20 }
+        { numRuns: share(20) }
       )
     })
   })

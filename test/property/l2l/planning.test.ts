@@ -24,6 +24,7 @@ import { trainingOrder } from '../../../src/nn/layer-order.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { share } from '../../support/runs.js'
 
 const precision: Precision = 'float32'
 /** A head without cost. */
@@ -67,7 +68,7 @@ describe('the planner', () => {
       fc.property(chains, memories, (chain, deviceMemory) =>
         isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2, stash: 'host' }, [activations, weights])
       ),
-      { numRuns: 300 }
+      { numRuns: share(300) }
     )
   })
 
@@ -77,7 +78,7 @@ describe('the planner', () => {
       fc.property(short, memories, (chain, deviceMemory) =>
         isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2 }, [activations, outputs, weights])
       ),
-      { numRuns: 100 }
+      { numRuns: share(100) }
     )
   })
 

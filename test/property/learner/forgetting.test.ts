@@ -14,6 +14,7 @@ import { createRule, ruleFor } from '../../../src/learner/rules/index.js'
 import type { PredictWith } from '../../../src/learner/trainer.js'
 import type { Blocks } from '../../../src/learner/types.js'
 import { examplesOf, type Row, randomFrom, randomRows } from '../../support/learner/rows.js'
+import { share } from '../../support/runs.js'
 
 const forget = fc.double({ min: 1e-4, max: 0.5, noNaN: true })
 
@@ -99,7 +100,7 @@ describe('AdaGrad that forgets', () => {
           }
         }
       }),
-      { numRuns: 80 }
+      { numRuns: share(80) }
     )
   })
 
@@ -148,7 +149,7 @@ describe('AdaGrad that forgets', () => {
         }
         assert.ok(now.state[1][3] < 10)
       }),
-      { numRuns: 20 }
+      { numRuns: share(20) }
     )
   })
 
@@ -172,7 +173,7 @@ describe('AdaGrad that forgets', () => {
         const [forgetting, plain] = [{ forget: 0.01 }, { maxForget: 0 }].map(rule => accuracy(rows, rule, 1, 'current'))
         assert.ok(forgetting > plain)
       }),
-      { numRuns: 20 }
+      { numRuns: share(20) }
     )
   })
 })

@@ -18,6 +18,7 @@ import {
   reactingAveraging
 } from '../../../src/learner/index.js'
 import { examplesOf } from '../../support/learner/rows.js'
+import { share } from '../../support/runs.js'
 
 const NAMED = ['a', 'b']
 const NEW = ['x', 'y', 'z']
@@ -155,7 +156,7 @@ describe('classes that are added', () => {
           for (const one of actions) line.act(one)
         }
       ),
-      { numRuns: 400 }
+      { numRuns: share(400) }
     )
   })
 
@@ -178,7 +179,7 @@ describe('classes that are added', () => {
         for (const other of others) assert.deepEqual(other, first)
         reactions = Math.max(reactions, line.reactions)
       }),
-      { numRuns: 80 }
+      { numRuns: share(80) }
     )
     assert.ok(reactions > 0)
   })

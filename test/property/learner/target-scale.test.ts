@@ -6,6 +6,7 @@ import { createLearner, type Examples, SerialTrainer } from '../../../src/learne
 import { standardised } from '../../../src/learner/losses.js'
 import type { RuleName } from '../../../src/learner/rules/index.js'
 import { randomFrom } from '../../support/learner/rows.js'
+import { share } from '../../support/runs.js'
 
 const DIMENSION = 24
 
@@ -57,7 +58,7 @@ describe('a standardised target', () => {
           assert.ok(Math.abs(other.rmse / unit / base.rmse - 1) < 1e-3, `${other.rmse / unit} and ${base.rmse}`)
         }
       ),
-      { numRuns: 25 }
+      { numRuns: share(25) }
     )
   })
 
@@ -68,7 +69,7 @@ describe('a standardised target', () => {
         const { r2 } = trained(rows(seed, 3000, 1000, 100), { rule: { name } })
         assert.ok(r2 > 0.3, `${name}: R² ${r2}`)
       }),
-      { numRuns: 24 }
+      { numRuns: share(24) }
     )
   })
 
@@ -80,7 +81,7 @@ describe('a standardised target', () => {
         assert.ok(Math.abs(fused.averageLoss / general.averageLoss - 1) < 1e-4)
         assert.ok(Math.abs(fused.rmse ** 2 / 2 / fused.averageLoss - 1) < 1e-6)
       }),
-      { numRuns: 20 }
+      { numRuns: share(20) }
     )
   })
 

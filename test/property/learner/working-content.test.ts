@@ -12,6 +12,7 @@ import {
 } from '../../../src/learner/index.js'
 import { createLearner } from '../../../src/learner/linear.js'
 import { examplesOf, randomRows } from '../../support/learner/rows.js'
+import { share } from '../../support/runs.js'
 
 /** Blocks of at least 2¹⁴ elements are stepped in part. */
 const dimension = 2 ** 14
@@ -89,7 +90,7 @@ describe('a content that is updated in place', () => {
         const { averageLoss = 0, weight } = trainer.report()
         assert.ok(Math.abs(averageLoss * weight - score.loss) <= 1e-9 * Math.abs(score.loss))
       }),
-      { numRuns: 150 }
+      { numRuns: share(150) }
     )
   })
 })

@@ -6,6 +6,7 @@ import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
 import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/overlay/messages.js'
 import { BASE_TRANSPORTS } from '../../../src/overlay/reachability.js'
 import { OverlayMessageError } from '../../../src/overlay/wire.js'
+import { share } from '../../support/runs.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
 /** Plain objects, as returned by the codec. */
@@ -44,6 +45,8 @@ const message: fc.Arbitrary<OverlayMessage> = fc.oneof(
   record({ kind: kind('offer'), contact, slotDepth: depth, deepest: depth }),
   record({ kind: kind('bye'), reason: fc.constantFrom(...BYE_REASONS) })
 )
+
+const MUTATIONS = share(200_000)
 
 describe('overlay codec', () => {
   it('round-trips every message and beacon', () => {
@@ -88,12 +91,12 @@ describe('overlay codec', () => {
     assert.throws(() => encodeMessage({ kind: 'frozen', label: long }), OverlayMessageError)
   })
 
-  it('rejects or round-trips each of 200,000 mutated messages', () => {
+  it(`rejects or round-trips each of ${MUTATIONS} mutated messages`, () => {
     const samples = fc.sample(message, { numRuns: 400, seed: 7 }).map(encodeMessage)
     const random = seededRandom(11)
     const pick = (n: number): number => Math.floor(random() * n)
     let accepted = 0
-    for (let i = 0; i < 200_000; i++) {
+    for (let i = 0; i < MUTATIONS; i++) {
       const bytes = mutate(samples[pick(samples.length)], pick)
       for (const [decode, encode] of [
         [decodeMessage, encodeMessage],

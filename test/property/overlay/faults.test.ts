@@ -1,12 +1,13 @@
 /**
  * The overlay's invariants under generated faults. The network checks safety after every event; after the faults, one static tree
- * of minimum height must form. `OVERLAY_RUNS` sets the number of runs (default 1000).
+ * of minimum height must form. `OVERLAY_RUNS` sets the number of runs.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Fault, type NetworkOptions, OverlayNetwork } from '../../support/overlay-network.js'
+import { share } from '../../support/runs.js'
 
-const RUNS = Number(process.env.OVERLAY_RUNS ?? 1000)
+const RUNS = Number(process.env.OVERLAY_RUNS ?? share(1000))
 const MAX_NODES = 20
 
 const after = fc.integer({ min: 0, max: 6000 })

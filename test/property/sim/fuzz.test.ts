@@ -9,6 +9,7 @@ import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } 
 import { checkExactly, trials } from '../../../sim/testing/index.js'
 import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, removeMutants } from '../../support/mutants.js'
+import { share } from '../../support/runs.js'
 
 /** Removes the check for own gradients in a neighbour's sum. */
 const NO_ECHO_CHECK = [
@@ -19,12 +20,14 @@ const NO_ECHO_CHECK = [
   }
 ]
 
+const TRIALS = share(800)
+
 describe('fuzzing', function () {
   this.timeout(300_000)
   after(removeMutants)
 
-  it('finds no violation in 800 random trials with faults of all kinds', () => {
-    assert.deepEqual(fuzz(800, 20), { runs: 800, violations: [] })
+  it(`finds no violation in ${TRIALS} random trials with faults of all kinds`, () => {
+    assert.deepEqual(fuzz(TRIALS, 20), { runs: TRIALS, violations: [] })
   })
 
   it('shrinks to a short schedule that violates the same property, and replays it up to the violation', async () => {

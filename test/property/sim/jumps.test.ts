@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type NodeFactory, parseScenario, simulate, type Trial } from '../../../sim/testing/index.js'
 import { AdmbNode } from '../../../src/admb/index.js'
+import { share } from '../../support/runs.js'
 
 const NODES = 12
 /** Headers that nodes keep: far fewer than the updates during the partition. */
@@ -35,6 +36,6 @@ describe('thresholds for jumps', function () {
         assert.deepEqual(violations, [])
         assert.ok(updates > 10 * LINEAGE)
       })
-      fc.assert(property, { numRuns: 4, seed: 1 })
+      fc.assert(property, { numRuns: share(4), seed: 1 })
     })
 })
