@@ -42,7 +42,7 @@ export class Executor {
     readonly model: Model,
     private readonly options: ExecutorOptions
   ) {
-    const { schedule = 'l2l', microbatch, stash = 'device', deviceMemory } = options
+    const { schedule = 'l2l', microbatch, stash = 'device' } = options
     if (schedule === 'baseline' && microbatch !== undefined) {
       throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
     }
@@ -51,7 +51,6 @@ export class Executor {
     }
     this.schedule = schedule
     this.meter = deviceMeter()
-    this.meter.limit = deviceMemory ?? Number.POSITIVE_INFINITY
     this.#precision = options.precision ?? 'float32'
     const isMixed = (options.deviceOutputs ?? []).length > 0
     this.#outputs = createStash(stash, this.#precision, isMixed)
@@ -166,6 +165,7 @@ export class Executor {
 
   /** Runs `work` and leaves nothing on the device or, after an error, in the stash. */
   #run(work: () => void): void {
+    this.meter.limit = this.options.deviceMemory ?? Number.POSITIVE_INFINITY
     try {
       tf.tidy(work)
     } catch (error) {
@@ -173,6 +173,7 @@ export class Executor {
       this.#gradients.clear()
       throw this.#isBackendFailure(error) ? this.#deviceError(error as Error) : error
     } finally {
+      this.meter.limit = Number.POSITIVE_INFINITY
       this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
     }
   }

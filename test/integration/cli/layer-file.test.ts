@@ -6,18 +6,13 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { type CommandResult, MAIN, admb as runAdmb } from '../../support/admb-command.js'
 
-const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 const ROWS = 600
 
-interface Ended {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
-function admb(args: readonly string[], prefix: readonly string[] = []): Promise<Ended> {
+/** Runs a command, in a process with this prefix if there is one. */
+function admb(args: readonly string[], prefix: readonly string[] = []): Promise<CommandResult> {
+  if (prefix.length === 0) return runAdmb(args)
   const [command, ...rest] = [...prefix, process.execPath, MAIN, ...args]
   return new Promise(resolve => {
     execFile(command, rest, (error, stdout, stderr) => {

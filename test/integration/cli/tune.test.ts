@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { admb, admbJson } from '../../support/admb-command.js'
+import { admb, admbJson, admbProcess } from '../../support/admb-command.js'
 
 /** A label that depends on two numbers and a category, and drifts. */
 function table(rows: number): string {
@@ -32,7 +32,8 @@ describe('admb tune', function () {
 
   it('finds better options than the defaults, and train has the same loss with its file and its line', async () => {
     const out = path('best.yaml')
-    const found = await json(
+    // Its line repeats the words of the process.
+    const { stdout } = await admbProcess([
       'tune',
       '--data',
       data,
@@ -45,8 +46,10 @@ describe('admb tune', function () {
       '--budget',
       '300000',
       '--out',
-      out
-    )
+      out,
+      '--json'
+    ])
+    const found = JSON.parse(stdout)
     const [best] = found.best
     assert.equal(found.inputs, 3000)
     assert.ok(found.learned <= 300_000)
@@ -73,7 +76,8 @@ describe('admb tune', function () {
   })
 
   it('prints a table and the line to use', async () => {
-    const { stdout } = await admb(['tune', '--data', data, '--ignore', 'price', '--rule', 'momentum', '--top', '2'])
+    const words = ['tune', '--data', data, '--ignore', 'price', '--rule', 'momentum', '--top', '2']
+    const { stdout } = await admbProcess(words)
     assert.match(stdout, /^1 +3,000 +loss 0\.\d+, \d\d\.\d\d % correct +--rule momentum\S* --average \S+ --batch \d+$/m)
     assert.match(stdout, /^defaults +3,000 +loss .* --rule momentum --average tail --batch 1$/m)
     assert.match(stdout, /^use +admb train --data \S+ --ignore price --rule momentum/m)

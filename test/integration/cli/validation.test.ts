@@ -1,12 +1,9 @@
 /** `admb train` with rows that are never learned: the best pass is kept, and training ends when it no longer improves. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
+import { admb, admbJson } from '../../support/admb-command.js'
 
 /** Few rows with many columns, so that further passes overfit. */
 function noisy(rows: number, from: number): string {
@@ -30,15 +27,10 @@ describe('training with validation', function () {
   })
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  function admb(...args: string[]) {
-    const { stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args, '--json'], { encoding: 'utf8' })
-    assert.notEqual(stdout, '', stderr)
-    return JSON.parse(stdout.trim().split('\n').at(-1) as string)
-  }
-  const train = (...more: string[]) => admb('train', '--data', path('train.csv'), '--label', 'y', ...more)
+  const train = (...more: string[]) => admbJson(['train', '--data', path('train.csv'), '--label', 'y', ...more])
 
-  it('stops when the held-out rows no longer improve, and never learns them', () => {
-    const { inputs, validation } = train('--passes', '60', '--holdout', '0.2', '--patience', '2')
+  it('stops when the held-out rows no longer improve, and never learns them', async () => {
+    const { inputs, validation } = await train('--passes', '60', '--holdout', '0.2', '--patience', '2')
     const { passes, best, losses, metrics } = validation
     assert.ok(passes < 60, `${passes} passes`)
     assert.equal(passes, best + 2)
@@ -49,33 +41,32 @@ describe('training with validation', function () {
     assert.equal(metrics.loss, losses[best - 1])
   })
 
-  it('stores the predictor of the best pass, which eval scores alike', () => {
+  it('stores the predictor of the best pass, which eval scores alike', async () => {
     const flags = ['--passes', '30', '--validation', path('other.csv'), '--dir', path('model')]
-    const { inputs, validation } = train(...flags)
+    const { inputs, validation } = await train(...flags)
     assert.equal(inputs, 200 * validation.passes)
-    const { loss } = admb('eval', '--dir', path('model'), '--data', path('other.csv'), '--label', 'y')
+    const { loss } = await admbJson(['eval', '--dir', path('model'), '--data', path('other.csv'), '--label', 'y'])
     assert.ok(Math.abs(loss - validation.metrics.loss) < 1e-6, `${loss} and ${validation.metrics.loss}`)
     assert.ok(loss < validation.losses.at(-1))
   })
 
-  it('works for networks', () => {
-    const { validation } = train('--model', 'mlp', '--backend', 'cpu', '--passes', '3', '--holdout', '0.25')
+  it('works for networks', async () => {
+    const { validation } = await train('--model', 'mlp', '--backend', 'cpu', '--passes', '3', '--holdout', '0.25')
     assert.equal(validation.passes, 3)
     assert.equal(validation.metrics.inputs, 50)
   })
 
-  it('refuses options that do not go together, in one line', () => {
-    const refused = (...more: string[]) => {
-      const args = [MAIN, 'train', '--data', path('train.csv'), '--label', 'y', ...more]
-      const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-      assert.equal(status, 2, stderr)
+  it('refuses options that do not go together, in one line', async () => {
+    const refused = async (...more: string[]) => {
+      const { code, stderr } = await admb(['train', '--data', path('train.csv'), '--label', 'y', ...more])
+      assert.equal(code, 2, stderr)
       return stderr
     }
-    assert.match(refused('--patience', '2'), /give --holdout SHARE or --validation FILE as well/)
+    assert.match(await refused('--patience', '2'), /give --holdout SHARE or --validation FILE as well/)
     assert.match(
-      refused('--holdout', '0.1', '--validation', path('other.csv')),
+      await refused('--holdout', '0.1', '--validation', path('other.csv')),
       /give either --holdout or --validation/
     )
-    assert.match(refused('--holdout', '0.9'), /share above 0 and up to 0.5/)
+    assert.match(await refused('--holdout', '0.9'), /share above 0 and up to 0.5/)
   })
 })

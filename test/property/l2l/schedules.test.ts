@@ -129,6 +129,18 @@ for (const device of BACKENDS) {
       ok(executor.train(store, batch).loss > 0)
     })
 
+    it('the limit of device memory is that of one executor', () => {
+      const model = denseModel(6, [5, 4], 3)
+      const batch = new DenseRows(model)
+      batch.append(randomRows(model, 1), 0)
+      const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))
+      const free = new Executor(model, {})
+      const limited = new Executor(model, { deviceMemory: 8 })
+      ok(free.train(store, batch).loss > 0)
+      throws(() => limited.train(store, batch), { name: 'OverBudgetError' })
+      tf.zeros([8]).dispose()
+    })
+
     it('the whole minibatch at once gives the same gradients up to rounding', () => {
       fc.assert(
         fc.property(cases, ({ hidden, rows, microbatch }) => {
