@@ -36,7 +36,7 @@ interface Running {
 }
 
 describe('peers that are killed', function () {
-  this.timeout(KILLS * 10_000 + 120_000)
+  this.timeout(300_000 + 10_000 * KILLS)
   let folder = ''
   const running = new Map<number, Running>()
   beforeEach(async () => {
