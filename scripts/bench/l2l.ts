@@ -68,7 +68,6 @@ export function step(model: Model, shape: Shape, variant: Variant): Step {
     }
   } finally {
     executor.close()
-    executor.meter.limit = Number.POSITIVE_INFINITY
   }
 }
 

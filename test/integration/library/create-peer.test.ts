@@ -58,6 +58,17 @@ for (const [name, model] of Object.entries(MODELS))
       await until('b knows that a has left', () => events.includes(`left ${a.id}`))
     })
 
+    it('exchanges gradients with a peer whose period adapts', async () => {
+      const a = await create({ listen: LOOPBACK, period: 'auto' })
+      const b = await create({ peers: a.addresses })
+      await until('they are linked', () => a.status().neighbours.includes(b.id))
+      const [before] = [a, b].map(peer => peer.status().updates)
+      // Each has half of a batch.
+      for (const peer of [a, b]) await peer.learnAll([[1, 0], { 1: 1 }], ['yes', 'no'])
+      await until('both have the update', () => [a, b].every(peer => peer.status().updates === before + 1))
+      assert.deepEqual(a.status().predictor, b.status().predictor)
+    })
+
     it('rejects inputs that do not fit, and continues', async () => {
       const peer = await create()
       const wrong: [unknown[], unknown[], RegExp][] = [

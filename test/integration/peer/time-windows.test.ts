@@ -57,8 +57,12 @@ describe('windows by time', function () {
         more.join(' ')
       )
     }
-    const { report } = await train({ data: { data: table, label: 'y', time: 'at' } })
+    const data = { data: table, label: 'y', time: 'at' }
+    const { report } = await train({ data })
     assert.deepEqual(report.metrics?.byTime, metrics.byTime)
+    const { report: other } = await train({ data, windows: [7200] })
+    assert.deepEqual(other.metrics && counts(other.metrics), [[7200, 12]])
+    await assert.rejects(train({ data: 'digits', windows: [60] }), /windows need the times of inputs/)
 
     const schema = join(folder, 'schema.yaml')
     await writeFile(

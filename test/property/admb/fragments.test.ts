@@ -6,7 +6,6 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AdmbNode, formatId, isFragment } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
-import { share } from '../../support/runs.js'
 import { addToyGradient, exchange, latticeToy, toyLayout, toyStart } from '../../support/toy.js'
 
 const state = ({ hosts }: World) =>
@@ -55,7 +54,7 @@ describe('fragmented frames', () => {
           }
         }
       ),
-      { numRuns: share(300) }
+      { numRuns: 300 }
     )
     assert.ok(streamed > 500, `only ${streamed} fragments were streamed`)
   })

@@ -73,7 +73,7 @@ describe('ADMB without faults', () => {
         for (let r = 0; r < diameter(parents); r++) world.round()
         for (const { node } of world.hosts) assert.ok(node.predictor.id.updates >= updates)
       }),
-      { numRuns: share(200) }
+      { numRuns: 200 }
     )
   })
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
-import { OverBudgetError } from '../../../src/l2l/executor/meter.js'
+import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/meter.js'
 import {
   PRECISIONS,
   type Precision,
@@ -379,9 +379,9 @@ function devicePeak(
     deviceOutputs,
     precision
   }
-  const executor = new Executor(model, options)
-  const before = executor.meter.bytes
-  executor.meter.limit = deviceMemory === undefined ? Number.POSITIVE_INFINITY : before + deviceMemory
+  // Other tests may have left buffers.
+  const before = deviceMeter().bytes
+  const executor = new Executor(model, { ...options, deviceMemory: deviceMemory && before + deviceMemory })
   executor.meter.resetPeak()
   const batch = new DenseRows(model)
   const examples = randomRows(model, 16)
@@ -391,7 +391,6 @@ function devicePeak(
     return executor.meter.peakBytes - before
   } finally {
     equal(executor.meter.bytes, before)
-    executor.meter.limit = Number.POSITIVE_INFINITY
     executor.close()
   }
 }

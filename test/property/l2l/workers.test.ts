@@ -103,11 +103,10 @@ describe('several device workers', function () {
     alone.train(store, one)
     const limit = meter.peakBytes + 4
     const limited = await openPool({ ...options, deviceMemory: limit - before }, 3)
-    meter.limit = limit
-    throws(() => limited.pool.train(limited.device, limited.store, limited.rows), WorkerFailedError)
+    const here = new Executor(networkModel(mlp), { ...options, deviceMemory: limit })
+    throws(() => limited.pool.train(here, limited.store, limited.rows), WorkerFailedError)
     equal(limited.pool.size, 1)
-    meter.limit = Number.POSITIVE_INFINITY
-    const { loss } = limited.pool.train(limited.device, limited.store, limited.rows)
+    const { loss } = limited.pool.train(alone, limited.store, limited.rows)
     ok(Math.abs(loss - pool.train(device, store, rows).loss) < 1e-4 * loss)
     pool.close()
   })

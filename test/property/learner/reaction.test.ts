@@ -20,7 +20,6 @@ import {
 import { createReactingRule, type RuleSpec, ruleFor } from '../../../src/learner/rules/index.js'
 import { type LearningSpec, learningParts, linearParts } from '../../../src/task/learning-spec.js'
 import { examplesOf, type Row, randomFrom } from '../../support/learner/rows.js'
-import { share } from '../../support/runs.js'
 
 const action = fc.constantFrom(...driftActions)
 const seed = fc.nat(1000)
@@ -110,7 +109,7 @@ describe('a reaction to drift', () => {
           }
         }
       }),
-      { numRuns: share(10) }
+      { numRuns: 10 }
     )
     assert.ok(reactions >= 9, `${reactions}`)
   })
