@@ -22,6 +22,8 @@ export interface Mutant {
   readonly breaks: readonly string[]
   /** Keys of every trial, for what random ones show too rarely. @default none */
   readonly scenario?: Partial<Scenario>
+  /** Where the search starts. A seed that once found the violation soon saves time. @default 1 */
+  readonly seed?: number
 }
 
 type Simulator = typeof import('../../sim/index.js')
@@ -67,13 +69,13 @@ export function describeMutants(kind: string, mutants: readonly Mutant[]): void 
     this.timeout(300_000)
     after(removeMutants)
 
-    mutants.forEach(({ without, changes, breaks, scenario }, number) => {
+    mutants.forEach(({ without, changes, breaks, scenario, seed: first = 1 }, number) => {
       it(`finds a violation without ${without}`, async () => {
         const { fuzz } = await mutantOf(`${kind}-${number}`, changes)
         const found: string[] = []
         let total = 0
         // If another property is violated first, the search continues with another seed.
-        for (let seed = 1; total < MAX_RUNS; seed++) {
+        for (let seed = first; total < MAX_RUNS; seed++) {
           const { runs, violations } = fuzz(MAX_RUNS - total, seed, { scenario, shrink: false })
           total += runs
           found.push(...violations.map(({ property }) => property))

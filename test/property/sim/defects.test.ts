@@ -6,6 +6,7 @@ import { describeMutants } from '../../support/mutants.js'
 describeMutants('defects', [
   {
     without: 'the grace after a stall',
+    seed: 14,
     changes: [{ file: 'src/overlay/node.js', from: 'this.#state.postpone(ms);', to: '' }],
     breaks: ['overlay'],
     scenario: { topology: 'overlay' }
@@ -30,6 +31,7 @@ describeMutants('defects', [
   },
   {
     without: 'the contributors of its neighbours among those that it keeps',
+    seed: 21,
     changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
     breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
   },
@@ -138,6 +140,7 @@ describeMutants('defects', [
   },
   {
     without: 'the correction of sums that hold gradients of a lost link, where the period adapts',
+    seed: 32,
     changes: [
       { file: 'src/admb/pace.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
       { file: 'src/admb/pace.js', from: 'period - last.period >=', to: 'growth > 0 && period - last.period >=' }

@@ -60,12 +60,14 @@ describeMutants('defences', [
   },
   {
     without: 'a wait before a refused predictor is judged again',
+    seed: 49,
     changes: [{ file: 'src/admb/gate.js', from: 'this.#inputs < refused.until', to: 'false' }],
     breaks: ['gate'],
     scenario: { gate: true, adversaries: hostile('forged-predictor') }
   },
   {
     without: 'a wait that doubles with each refusal',
+    seed: 48,
     changes: [
       {
         file: 'src/admb/gate.js',
@@ -114,6 +116,7 @@ describeMutants('defences', [
   },
   {
     without: 'verification of certificates',
+    seed: 14,
     changes: [
       {
         file: 'src/admb/authenticity.js',
@@ -126,6 +129,7 @@ describeMutants('defences', [
   },
   {
     without: 'certificates of all contributors',
+    seed: 60,
     changes: [
       {
         file: 'src/admb/authenticity.js',

@@ -58,6 +58,7 @@ describeMutants('reachability', [
   },
   {
     without: 'places of tabs for other peers below the root',
+    seed: 4,
     changes: [
       {
         file: 'src/overlay/accepting.js',

@@ -13,6 +13,7 @@ const REPLAY: CodeChange = {
 describeMutants('extensions of ADMB', [
   {
     without: 'the bound of own sums (a node sends more than neighbours accept)',
+    seed: 33,
     changes: [{ file: 'src/admb/influence.js', from: 'if (norm <= most) return block;', to: 'return block;' }],
     breaks: ['acceptance']
   },
@@ -157,12 +158,14 @@ describeMutants('extensions of ADMB', [
   },
   {
     without: 'the journal (a restarted node forgets its segments)',
+    seed: 51,
     changes: [{ file: 'sim/algorithms/admb.js', from: 'if (journal.length > 0) state.node.recover(journal);', to: '' }],
     breaks: ['completeness'],
     scenario: { journal: true }
   },
   {
     without: 'the link of a segment to the earlier one with the same inputs',
+    seed: 2,
     changes: [{ file: 'src/admb/segments.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }],
     breaks: ['purity', 'completeness'],
     scenario: { journal: true, carry: 1_000_000 }
@@ -180,6 +183,7 @@ describeMutants('extensions of ADMB', [
   },
   {
     without: 'transfer numbers (fragments of different frames are mixed)',
+    seed: 3,
     changes: [{ file: 'src/admb/fragments.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
     breaks: ['acceptance', 'purity']
   },
