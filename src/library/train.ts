@@ -95,7 +95,8 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
   const { trainer, layers } = await trainerFor(spec, execution, predictWith)
   if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
-  else if (windows !== undefined) throw new OptionError('windows need the times of inputs: give a schema with a column of the role time')
+  else if (windows !== undefined)
+    throw new OptionError('windows need the times of inputs: give a schema with a column of the role time')
   const opened = stream && (await openStream({ ...stream, scaling }))
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)

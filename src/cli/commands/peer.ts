@@ -188,8 +188,6 @@ async function run(all: Flags): Promise<void> {
     const { addresses } = peer
     // Requests that the peer has begun are answered.
     await Promise.all([server?.close(), peer.stop()])
-    // An open IPC channel to the parent process would keep this one alive.
-    if (process.connected) process.disconnect()
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })
     progressLog?.end(progressEntry(peer.id, peer.status()))
   }
