@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import type { AdversaryName } from '../../sim/adversaries/index.js'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { MAIN } from '../support/admb-command.js'
@@ -30,6 +31,8 @@ const LOG_LINES = 2000
 const MAX_WAITING = 1_000_000
 const FILLER = 'filler'
 const HOSTILE = new URL('hostile/preload.js', import.meta.url)
+/** The program as single modules, one of which is replaced. */
+const MODULES = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 /** Log lines that accuse a peer. */
 const ACCUSATION = / is banned for |has signed two different updates|refused a predictor from /
 const LOST_LINK = /link with \w+ ended/
@@ -69,7 +72,8 @@ export class LabPeer {
 
   start(contacts: readonly string[]): void {
     const { node, args, faults, adversary } = this.options
-    const command = [process.execPath, MAIN, 'peer', '--json', '--http', 'off', '--data', '-', ...args]
+    const main = adversary === undefined ? MAIN : MODULES
+    const command = [process.execPath, main, 'peer', '--json', '--http', 'off', '--data', '-', ...args]
     command.push('--dir', join(this.disk, 'state'), '--keep-journal', '--listen', `/ip4/${addressOf(node)}/tcp/${PORT}`)
     for (const contact of contacts) command.push('--peer', contact)
     const env: NodeJS.ProcessEnv = {
