@@ -22,7 +22,7 @@ export interface LogLine {
 }
 
 /** Waits until the condition is true. Fails with `what` after `ms`. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> {
+export async function until(what: string, condition: () => boolean | Promise<boolean>, ms = 50_000): Promise<void> {
   const limit = performance.now() + ms
   while (!(await condition())) {
     if (performance.now() > limit) assert.fail(`timed out after ${ms / 1000} s: ${what}`)
