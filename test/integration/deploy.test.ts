@@ -65,6 +65,14 @@ describe('the files for containers', function () {
     return (JSON.parse(status) as { neighbours: string[] }).neighbours.length
   }
 
+  it('the image has the command of the package', () => {
+    const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: { admb: string } }
+    assert.deepEqual(/ln -s (\S+) (\S+)/.exec(readFileSync('Containerfile', 'utf8'))?.slice(1), [
+      `/opt/admb/${bin.admb}`,
+      '/usr/local/bin/admb'
+    ])
+  })
+
   it('Compose: three peers become one network and are healthy', async () => {
     const { services } = parse(readFileSync('deploy/compose.yaml', 'utf8'), { merge: true }) as {
       services: Readonly<Record<string, { readonly command: string; readonly secrets: readonly string[] }>>
