@@ -18,8 +18,8 @@ const LICENSES = join(out, 'LICENSES.txt')
 
 /** Packages that find their addons and threads by their own location. */
 const SEPARATE = ['level', 'koffi', 'pino']
-const LOCATION = /new URL\('([^']+)', import\.meta\.url\)/g
-const THREAD = new RegExp(`new Worker\\(${LOCATION.source}`, 'g')
+const LOCATION = /new URL\('([^']+)', import\.meta\.url\)|import\.meta\.url/g
+const THREAD = /new Worker\(new URL\('([^']+)', import\.meta\.url\)/g
 
 /** The modules that processes and threads start with, by name. */
 function entries(): ReadonlyMap<string, string> {
@@ -42,14 +42,12 @@ const locations: Plugin = {
   name: 'locations',
   transform(code, id) {
     if (!id.startsWith(source) && !id.startsWith(simulator)) return
-    const here = relative(out, id).replaceAll('\\', '/')
-    return code
-      .replaceAll(LOCATION, (whole, to: string) => {
-        const name = named.get(resolve(dirname(id), to))
-        return name === undefined ? whole : `new URL('./${name}.js', ENTRY)`
-      })
-      .replaceAll('import.meta.url', `new URL('${here}', import.meta.url).href`)
-      .replaceAll('ENTRY)', 'import.meta.url)')
+    const here = `new URL('${relative(out, id).replaceAll('\\', '/')}', import.meta.url).href`
+    return code.replaceAll(LOCATION, (_, to?: string) => {
+      const name = to && named.get(resolve(dirname(id), to))
+      if (name) return `new URL('./${name}.js', import.meta.url)`
+      return to ? `new URL('${to}', ${here})` : here
+    })
   }
 }
 

@@ -1,5 +1,6 @@
 /** Weights of classes in a file. */
 import { readFile } from 'node:fs/promises'
+import { parseYaml } from '../base/yaml.js'
 import { OptionError } from '../learner/index.js'
 import type { ClassWeights } from './class-weights.js'
 
@@ -8,7 +9,7 @@ export async function classWeightsFrom(given: ClassWeights | string | undefined)
   if (typeof given !== 'string' || given === 'balanced') return given as ClassWeights | undefined
   let value: unknown
   try {
-    value = (await import('yaml')).parse(await readFile(given, 'utf8'))
+    value = parseYaml(await readFile(given, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new OptionError(

@@ -1,5 +1,6 @@
 /** Reads the schema of a task from a file or from a peer. */
 import { readFile } from 'node:fs/promises'
+import { parseYaml } from '../base/yaml.js'
 import { checkedSchema, type Schema, SchemaError } from '../streams/index.js'
 
 const TIMEOUT_MS = 10_000
@@ -14,7 +15,7 @@ export async function schemaFrom(given: Schema | string | undefined): Promise<Sc
   const text = /^https?:\/\//.test(given) ? await download(given) : await read(given)
   let value: unknown
   try {
-    value = (await import('yaml')).parse(text)
+    value = parseYaml(text)
   } catch (error) {
     throw new SchemaError(`${given} is not YAML or JSON: ${(error as Error).message.split('\n')[0]}`)
   }

@@ -65,8 +65,8 @@ export function convolution(options: ConvolutionOptions): Layer {
     })
 
   /**
-   * A convolution of the spread output gradient with the flipped kernel, not `conv2dTranspose`: that is an eighth as fast
-   * on wasm, and wrong in TensorFlow 2.21 with oneDNN.
+   * A convolution of the spread output gradient with the flipped kernel, not `conv2dTranspose`: that is slower on wasm if
+   * there are several channels, and wrong in TensorFlow 2.21 with oneDNN.
    */
   const inputGradient = (kernel: tf.Tensor, dz: tf.Tensor): tf.Tensor =>
     tf.tidy(() => {

@@ -4,9 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { MAIN } from '../../support/admb-command.js'
 
-const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 const ROWS = 4000
 
 /** Two columns. The label is the sign of the first one; after half of the rows, its opposite. */

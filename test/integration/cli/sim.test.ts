@@ -6,9 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-
-const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
+import { MAIN } from '../../support/admb-command.js'
 
 describe('admb sim', function () {
   this.timeout(60_000)

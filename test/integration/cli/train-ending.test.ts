@@ -5,10 +5,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { MAIN } from '../../support/admb-command.js'
 
-const MAIN = fileURLToPath(new URL('../../../program/admb.js', import.meta.url))
 const FEATURES = 6
 
 function line(i: number): string {
