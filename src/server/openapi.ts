@@ -2,7 +2,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { Role } from './roles.js'
-import { components } from './schemas.js'
+import { components } from './schemas/index.js'
 
 /** Roles are alternatives, and what the description calls security requirements of which one suffices. */
 function requirements(roles: readonly Role[] = []): { token: string[] }[] {

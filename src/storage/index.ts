@@ -11,12 +11,5 @@ export {
 } from './errors.js'
 export type { JournalAppend, StoredHistory, StoredJournal } from './journal.js'
 export { layersFolder } from './marker-text.js'
-export {
-  type Checkpoint,
-  drawNonce,
-  type NewCheckpoint,
-  type NewSteps,
-  type StartedRun,
-  Store,
-  type StoredSteps
-} from './store.js'
+export type { Checkpoint, NewCheckpoint, NewSteps, StartedRun, StoredSteps } from './records.js'
+export { drawNonce, Store } from './store.js'

@@ -5,24 +5,27 @@
  * stored block by block (a network: layer by layer).
  */
 import { assertNew, lockState, readMarker, writeMarker } from '#marker'
+import { openDatabase, readOrDamaged } from './database.js'
 import {
   DamagedStateError,
   MissingStateError,
   ModelMismatchError,
   NetworkMismatchError,
-  StateInUseError,
   StateWriteError
 } from './errors.js'
+import { type Database, encode, headKey, type JournalAppend, JournalKeys, type StoredHistory, text } from './journal.js'
 import {
-  type Database,
-  encode,
-  headKey,
-  type JournalAppend,
-  JournalKeys,
-  type StoredHistory,
-  type StoredJournal,
-  text
-} from './journal.js'
+  blockKey,
+  type Checkpoint,
+  type CheckpointState,
+  type Generation,
+  type ModelCheckpoint,
+  type NewCheckpoint,
+  type NewSteps,
+  type StartedRun,
+  type StoredSteps,
+  stepKeys
+} from './records.js'
 
 /** A random number for a run. */
 export function drawNonce(): number {
@@ -30,73 +33,6 @@ export function drawNonce(): number {
 }
 
 type Bytes = Uint8Array
-
-/** State with which a run starts. */
-export interface StartedRun {
-  /** Number of this run: 1, 2, 3, … Already durable. */
-  readonly incarnation: number
-  /** Random: copies of one directory have equal incarnations. */
-  readonly nonce: number
-  /** The last checkpoint, if any. */
-  readonly checkpoint: Checkpoint | undefined
-  readonly journal: StoredJournal
-}
-
-export interface Checkpoint {
-  /** Predictor id and lineage, from `AdmbNode.saveBlocks`. */
-  readonly head: Bytes
-  /** Number of blocks, to be read with `Store.block`. */
-  readonly blocks: number
-  /** Number of records of steps since, to be read with `Store.steps`. */
-  readonly steps: number
-  /** Counters and other state of the writer, as JSON. */
-  readonly progress: unknown
-}
-
-/** What every checkpoint stores. */
-interface CheckpointState {
-  /** Counters and other state of the writer, as JSON. */
-  readonly progress: unknown
-  /** Epochs before this number leave the journal. @default none */
-  readonly journalFrom?: number
-  /** Whether these epochs stay readable for an audit. @default false */
-  readonly keepJournal?: boolean
-  /** Head of a checkpoint that stays readable for an audit. @default none */
-  readonly keptHead?: Bytes
-}
-
-/** A checkpoint to store. */
-export interface NewCheckpoint extends CheckpointState {
-  /** Predictor id and lineage. */
-  readonly head: Bytes
-  /** Consumed one by one, so that they need not be in memory together. */
-  readonly blocks: Iterable<Bytes>
-}
-
-/** A checkpoint to store, and the model that it belongs to. */
-interface ModelCheckpoint extends NewCheckpoint {
-  /** @default that of the run */
-  readonly model?: string
-}
-
-/** A checkpoint that continues the last one. */
-export interface NewSteps extends CheckpointState {
-  /** From `AdmbNode.saveSteps`. @default the predictor is the same */
-  readonly steps?: StoredSteps
-}
-
-export interface StoredSteps {
-  readonly head: Bytes
-  readonly sums: Bytes
-}
-
-/** Identifies the blocks of the checkpoint on disk. */
-interface Generation {
-  readonly number: number
-  readonly blocks: number
-  /** Records of steps. @default 0 */
-  readonly steps?: number
-}
 
 /** Blocks are written in batches of at least this many bytes. The database copies a batch several times. */
 const BATCH_BYTES = 2 ** 22
@@ -133,13 +69,7 @@ export class Store {
   static async #open(directory: string, unlock: () => void): Promise<Store> {
     const marker = await readMarker(directory)
     if (marker === undefined) await assertNew(directory)
-    const { Level } = await import('level')
-    const database: Database = new Level(`${directory}/db`, { keyEncoding: 'utf8', valueEncoding: 'view' })
-    try {
-      await database.open({ createIfMissing: marker === undefined })
-    } catch (error) {
-      throw openingError(directory, error)
-    }
+    const database = await openDatabase(directory, marker === undefined)
     const identity = await readOrDamaged(directory, () => database.get('identity'))
     if (marker !== undefined && identity === undefined) {
       await database.close()
@@ -390,31 +320,5 @@ export class Store {
     } catch (error) {
       throw new StateWriteError(this.#directory, error)
     }
-  }
-}
-
-function blockKey(generation: number, index: number): string {
-  return `block/${generation}/${String(index).padStart(8, '0')}`
-}
-
-/** Of the head and of the sums. */
-function stepKeys(generation: number, index: number): [head: string, sums: string] {
-  const key = `steps/${generation}/${String(index).padStart(8, '0')}`
-  return [`${key}/head`, `${key}/sums`]
-}
-
-function openingError(directory: string, error: unknown): Error {
-  const cause = (error as { cause?: { code?: string; message?: string } }).cause
-  const message = cause?.message ?? String(error)
-  if (cause?.code === 'LEVEL_LOCKED') return new StateInUseError(directory)
-  if (/permission|read-only|no space|EACCES|EROFS|ENOSPC/i.test(message)) return new StateWriteError(directory, message)
-  return new DamagedStateError(directory, message)
-}
-
-async function readOrDamaged<T>(directory: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    throw new DamagedStateError(directory, error instanceof Error ? error.message : String(error))
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { GenerateRequest } from '../../peer/index.js'
 import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
-import { failures } from '../schemas.js'
+import { failures } from '../schemas/index.js'
 
 const BODY = {
   type: 'object',

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas.js'
+import { failures, ref } from '../schemas/index.js'
 
 const config = { open: true, unlimited: true } as const
 

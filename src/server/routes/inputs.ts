@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { InputAnswer, InputRequest } from '../../peer/index.js'
 import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas.js'
+import { failures, ref } from '../schemas/index.js'
 
 /** Text formats by content type. */
 const LINES: Readonly<Record<string, InputRequest['format']>> = {

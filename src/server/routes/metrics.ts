@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { type Figures, type Peer, type PeerStatus, windowName } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
-import { failures } from '../schemas.js'
+import { failures } from '../schemas/index.js'
 
 /** Counters by name without `admb_`, read from the status at each scrape. */
 const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number | undefined]>> = {

@@ -4,7 +4,7 @@ import type { Peer } from '../../peer/index.js'
 import type { NetworkView } from '../../view/index.js'
 import { EventStream } from '../event-stream.js'
 import { RefusedError } from '../failures.js'
-import { failures, ref } from '../schemas.js'
+import { failures, ref } from '../schemas/index.js'
 
 export interface NetworkRouteOptions {
   readonly view: NetworkView

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../options.js'
-import { failures } from '../schemas.js'
+import { failures } from '../schemas/index.js'
 
 /** The media type that the Hugging Face Hub uses for such files. */
 const TYPE = 'application/octet-stream'

@@ -1,7 +1,7 @@
 /** `GET /schema`: what the columns and the label of inputs mean, for the option `--schema` of other peers. */
 import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas.js'
+import { failures, ref } from '../schemas/index.js'
 
 export async function schemaRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   const schema = {

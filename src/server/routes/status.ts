@@ -1,7 +1,7 @@
 /** `GET /status`: the status of the peer. */
 import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas.js'
+import { failures, ref } from '../schemas/index.js'
 
 export async function statusRoutes(app: FastifyInstance, { peer }: RouteOptions): Promise<void> {
   const response = { 200: { description: 'The status', ...ref('Status') }, ...failures }

@@ -1,0 +1,96 @@
+/** Inputs, their schema, and predictions. */
+import { count, number, object, text, texts } from './parts.js'
+
+export const inputs = [
+  {
+    $id: 'Input',
+    type: 'object',
+    description:
+      'An input: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object in which every key except the label is a feature. Keys are feature numbers, or names if features are columns or hashed.',
+    examples: [{ label: 1, features: { 3: 0.5 } }]
+  },
+  {
+    $id: 'Predictions',
+    description:
+      'A prediction for each input, in order, by the serving predictor at the time of the request. For a label that arrived later, the prediction that was given, or an error in its place.',
+    ...object({
+      predictions: {
+        type: 'array',
+        items: {
+          anyOf: [
+            object(
+              {
+                label: {
+                  type: ['number', 'string'],
+                  description: 'Class number or name; the predicted number for regression.'
+                },
+                scores: {
+                  type: 'array',
+                  items: number,
+                  description: 'The probability of each class, or the predicted number.'
+                },
+                id: { ...text, description: 'With --label-delay: for POST /learn with {"id": …, "label": …}.' },
+                rowId: { ...text, description: 'Value of the column with the role id, or the tag of VW.' }
+              },
+              ['id', 'rowId']
+            ),
+            object(
+              {
+                error: { ...text, description: 'Why the input cannot be scored, or the label not be learned.' },
+                id: text,
+                code: text
+              },
+              ['id', 'code']
+            )
+          ]
+        }
+      },
+      predictor: { $ref: 'PredictorId#' }
+    })
+  },
+  {
+    $id: 'Schema',
+    description: 'What inputs mean: the label, and the columns of a table in the order of their features.',
+    ...object(
+      {
+        label: object(
+          {
+            name: { ...text, description: 'Column or key of the label.' },
+            kind: { enum: ['class', 'number'] },
+            names: { ...texts, description: 'Class names in the order of their class numbers.' },
+            classes: { ...count, description: 'Number of classes, including those that can be added.' },
+            added: { ...texts, description: 'Classes that were added, in the order of their numbers.' },
+            weights: {
+              type: 'object',
+              additionalProperties: number,
+              description: 'Factors of the gradients of inputs, by class.'
+            },
+            mean: { ...number, description: 'Numbers are centred by it.' },
+            deviation: { ...number, description: 'Numbers are divided by it.' }
+          },
+          ['name', 'names', 'classes', 'added', 'weights', 'mean', 'deviation']
+        ),
+        columns: {
+          type: 'array',
+          items: object(
+            {
+              name: text,
+              kind: { enum: ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag'] },
+              role: { enum: ['weight', 'id', 'time'], description: 'The purpose of a column that is not a feature.' },
+              of: { ...texts, description: 'Interactions: two columns. Lags: a number, or the label.' },
+              rows: { ...count, description: 'Lags: how many rows earlier.' },
+              missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },
+              bigrams: { type: 'boolean', description: 'Whether pairs of words are features.' },
+              date: { type: 'boolean', description: 'Whether values are dates, which count as days since 1970.' },
+              mean: { ...number, description: 'The value is centred by it.' },
+              deviation: { ...number, description: 'The value is divided by it.' }
+            },
+            ['role', 'of', 'rows', 'missing', 'bigrams', 'date', 'mean', 'deviation']
+          )
+        },
+        hashBits: { ...count, description: 'Hashed values share 2^hashBits features.' }
+      },
+      ['label', 'columns', 'hashBits']
+    )
+  }
+] as const
