@@ -51,7 +51,7 @@ describe('the simulator in a tab', function () {
 
   it('makes the same runs as Node.js, from a peer and from a static host', async () => {
     // Delays, rates and faults with logarithms and exponentials.
-    const more = ['partitions', 'far-apart', 'uneven', 'churn']
+    const more = ['far-apart', 'uneven', 'churn']
     for (const [index, address] of addresses().entries()) {
       const { page, errors } = await open(browser, address, { viewport: DESKTOP })
       assert.equal(await hashOf(page), nodeHash('crashes', {}))

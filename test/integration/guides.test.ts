@@ -49,7 +49,7 @@ describe('the guides', function () {
 
   it('choosing: the commands work as written', () => {
     const sweeps = blocks('run', 'docs/choosing.md').map(text =>
-      place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=2000'))
+      place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=500'))
     )
     assert.equal(sweeps.length, 7)
     for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)

@@ -1,7 +1,7 @@
 /** The packed package, started by one command in an empty folder. Skipped without a package registry. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -62,7 +62,12 @@ describe('the packed package', function () {
     const empty = mkdtempSync(join(tmpdir(), 'admb-empty-'))
     try {
       const tarball = join(folder, packed.filename)
-      const env = { ...process.env, npm_config_cache: join(folder, 'cache') }
+      // A cache of its own for what npx installs; what the registry served before need not be loaded again.
+      const cache = join(folder, 'cache')
+      const known = (await run('npm', ['config', 'get', 'cache'])).stdout.trim()
+      mkdirSync(cache)
+      symlinkSync(join(known, '_cacache'), join(cache, '_cacache'))
+      const env = { ...process.env, npm_config_cache: cache, npm_config_prefer_offline: 'true' }
       const admb = (...args: string[]) =>
         run('npx', ['--yes', '--package', tarball, 'admb', ...args], { cwd: empty, env })
       const { stdout } = await admb('train', '--data', 'digits', '--limit', '500')

@@ -42,7 +42,11 @@ const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay', 's
 export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
-  for (const module of MODULES) cpSync(resolve('dist', module), resolve(root, module), { recursive: true })
+  for (const module of MODULES) {
+    // Neither types nor source maps: there are many mutants.
+    const filter = (path: string) => !/\.(d\.ts|map)$/.test(path)
+    cpSync(resolve('dist', module), resolve(root, module), { recursive: true, filter })
+  }
   for (const { file, from, to } of changes) {
     const path = resolve(root, file)
     const code = readFileSync(path, 'utf8')

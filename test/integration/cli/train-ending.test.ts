@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { MAIN } from '../../support/admb-command.js'
+import { admbJson, MAIN } from '../../support/admb-command.js'
 
 const FEATURES = 6
 
@@ -74,18 +74,14 @@ describe('training that ends early', function () {
   async function stored(model: string, ...more: string[]): Promise<{ digest: string; updates: number }> {
     const file = join(dir, 'test.svm')
     await writeFile(file, lines(0, 40))
-    const run = new Run(['eval', '--dir', model, '--data', file, '--format', 'libsvm', '--json', ...more])
-    assert.equal(await run.code, 0, run.stderr)
-    return JSON.parse(run.stdout).predictor
+    return (await admbJson(['eval', '--dir', model, '--data', file, '--format', 'libsvm', ...more])).predictor
   }
 
   /** The result of a run on these rows only. */
   async function afterRows(text: string, args: readonly string[]): Promise<string> {
     const file = join(dir, 'whole.svm')
     await writeFile(file, text)
-    const run = new Run(['train', '--data', file, ...data, ...args, '--json'])
-    assert.equal(await run.code, 0, run.stderr)
-    return JSON.parse(run.stdout).predictor.digest
+    return (await admbJson(['train', '--data', file, ...data, ...args])).predictor.digest
   }
   const batchOf = (args: readonly string[]) => Number(args[args.indexOf('--batch') + 1])
 

@@ -107,7 +107,7 @@ describe('a peer stops', function () {
   for (const learner of LEARNERS)
     it(`with ${learner} on damaged data: exit code 1, one line, and the learned state is stored`, async () => {
       const data = join(dir, 'rows.gz')
-      const whole = gzipSync(rows(50_000))
+      const whole = gzipSync(rows(10_000))
       await writeFile(data, whole.subarray(0, whole.length - 100))
       const state = join(dir, 'state')
       const peer = processes.start(

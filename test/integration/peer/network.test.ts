@@ -39,7 +39,7 @@ describe('peers with a network', function () {
     it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {
       const dir = await processes.scratch()
       const model = join(dir, 'wide.yaml')
-      await writeFile(model, 'model: mlp\nhidden: [512, 512]\n')
+      await writeFile(model, 'model: mlp\nhidden: [400]\n')
       const task = [
         '--data',
         'digits',

@@ -56,8 +56,10 @@ describe('peers with differential privacy', function () {
 
   it('learn together, show their budget, and learn no more when it is spent', async () => {
     for (const index of [0, 1]) await writeFile(join(folder, `${index}.svm`), separable(4000, index))
-    const first = await start(0, '--dp', DP, '--rate', '1500', '--passes', '2')
-    const second = await start(1, '--dp', DP, '--rate', '1500', '--peer', first.latest.addresses[0])
+    // The second peer learns long enough for the first one to start, to be linked, and to spend its budget.
+    const second = await start(1, '--dp', DP, '--rate', '400')
+    const [address] = second.latest.addresses
+    const first = await start(0, '--dp', DP, '--rate', '1500', '--passes', '2', '--peer', address)
     await until('the end of both streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
     assert.equal(first.latest.inputs, 4000, 'the second pass is not learned')
     assert.deepEqual(first.latest.privacy, {
@@ -68,7 +70,7 @@ describe('peers with differential privacy', function () {
     assert.equal(said(first, 'the privacy budget is spent'), 1)
     assert.equal(second.latest.privacy?.exhausted, false)
     await until('a common predictor', () => first.latest.predictor.digest === second.latest.predictor.digest)
-    assert.ok(first.latest.updates > 20 && first.latest.adopted + second.latest.adopted > 0)
+    assert.ok(first.latest.updates > 15 && first.latest.adopted + second.latest.adopted > 0)
     const { recent = [] } = second.latest.metrics ?? {}
     assert.ok((recent[0].accuracy ?? 0) > 0.8, `accuracy ${recent[0].accuracy}`)
 
@@ -81,11 +83,19 @@ describe('peers with differential privacy', function () {
     assert.match(await refused.text(), /budget of this peer is spent/)
     assert.match(await (await fetch(`${http}/metrics`)).text(), /^admb_privacy_exhausted 1$/m)
     // No loss has left the first peer.
-    const response = await fetch(`${second.latest.http}/peers`)
-    const { peers } = (await response.json()) as { peers: { id: string; inputs: number; loss?: number }[] }
-    const row = peers.find(({ id }) => id === first.latest.id)
-    assert.equal(row?.inputs, 4000)
-    assert.equal(row.loss, undefined)
+    interface Row {
+      readonly id: string
+      readonly inputs: number
+      readonly loss?: number
+    }
+    let row: Row | undefined
+    await until('the last status of the first peer is known to the second', async () => {
+      const response = await fetch(`${second.latest.http}/peers`)
+      const { peers } = (await response.json()) as { peers: readonly Row[] }
+      row = peers.find(({ id }) => id === first.latest.id)
+      return row?.inputs === 4000
+    })
+    assert.equal(row?.loss, undefined)
   })
 
   it('get no budget back by a kill, and use no input twice', async () => {

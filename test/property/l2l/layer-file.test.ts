@@ -159,7 +159,7 @@ describe('a layer file', () => {
             })
             deepEqual(onDisk, inMemory)
           }),
-          { numRuns: 8 }
+          { numRuns: share(16) }
         )
       } finally {
         await useBackend('cpu')

@@ -7,6 +7,7 @@ import { parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
 import { replay } from '../../../sim/streams/replay.js'
 import { checkExactly, hostileTrials } from '../../../sim/testing/index.js'
 import { AdmbNode, type AdmbOptions, type Effect } from '../../../src/admb/index.js'
+import { share } from '../../support/runs.js'
 
 const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, signed: true, checks: true }
 
@@ -29,7 +30,7 @@ describe('hostile nodes', function () {
   for (const kind of adversaryNames)
     it(`of kind ${kind} violate no property of the others`, () => {
       assert.deepEqual(run({ nodes: 2, kind, place: 'inner' }).violations, [])
-      for (const { scenario, faults } of fc.sample(hostileTrials(), { numRuns: 8, seed: 7 })) {
+      for (const { scenario, faults } of fc.sample(hostileTrials(), { numRuns: share(16), seed: 7 })) {
         const trial = { scenario: { ...scenario, adversaries: { ...scenario.adversaries, kind } }, faults }
         assert.equal(checkExactly(trial), undefined, JSON.stringify(trial))
       }

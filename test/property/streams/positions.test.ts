@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { openStream, type StreamOptions, type StreamPosition } from '../../../src/streams/index.js'
+import { share } from '../../support/runs.js'
 import { type PlainRow, plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 type Kind = 'libsvm' | 'csv' | 'jsonl' | 'vw'
@@ -84,7 +85,7 @@ describe('positions', () => {
           const whole = await plainStream(await openStream(options))
           assert.deepEqual(await takeInRuns(options, counts), whole)
         }),
-        { numRuns: 150 }
+        { numRuns: share(300) }
       )
     )).timeout(120_000)
 
@@ -110,7 +111,7 @@ describe('positions', () => {
             assert.deepEqual(rest.rows, whole.slice(first.rows.length))
           }
         ),
-        { numRuns: 100 }
+        { numRuns: share(200) }
       )
     )).timeout(120_000)
 
@@ -137,7 +138,7 @@ describe('positions', () => {
             assert.ok((await plainStream(await openStream(pattern))).length >= whole.length)
           }
         ),
-        { numRuns: 40 }
+        { numRuns: share(80) }
       )
     )).timeout(120_000)
 

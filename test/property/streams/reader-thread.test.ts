@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { openStream, openThreaded, RunningMoments, type StreamOptions } from '../../../src/streams/index.js'
 import type { ExampleStream, Malformed } from '../../../src/streams/types.js'
+import { share } from '../../support/runs.js'
 import { type PlainRow, plainRows, withFiles } from '../../support/streams.js'
 
 type Open = (options: StreamOptions) => Promise<ExampleStream>
@@ -78,7 +79,7 @@ describe('a reader thread', () => {
           // A limit inside a batch: openStream counts the rest of the batch.
           if (options.maxRows === undefined) assert.deepEqual(moments, expectedMoments)
         }),
-        { numRuns: 40 }
+        { numRuns: share(60) }
       )
     )
   })
