@@ -87,7 +87,7 @@ export class Recorder implements SessionHandlers {
 }
 
 /** Waits until `condition` holds. Fails after `ms`. */
-export async function until(condition: () => boolean, ms = 5000): Promise<void> {
+export async function until(condition: () => boolean, ms = 20_000): Promise<void> {
   const deadline = performance.now() + ms
   while (!condition()) {
     assert.ok(performance.now() < deadline, `not true within ${ms} ms: ${condition}`)

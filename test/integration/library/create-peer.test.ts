@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { type CreatePeerOptions, createPeer, type LearningPeer } from '../../../src/library/create-peer.js'
 import { until } from '../../support/peer-processes.js'
 
@@ -62,11 +63,14 @@ for (const [name, model] of Object.entries(MODELS))
       const a = await create({ listen: LOOPBACK, period: 'auto' })
       const b = await create({ peers: a.addresses })
       await until('they are linked', () => a.status().neighbours.includes(b.id))
-      const [before] = [a, b].map(peer => peer.status().updates)
+      const before = a.status().updates
       // Each has half of a batch.
       for (const peer of [a, b]) await peer.learnAll([[1, 0], { 1: 1 }], ['yes', 'no'])
-      await until('both have the update', () => [a, b].every(peer => peer.status().updates === before + 1))
-      assert.deepEqual(a.status().predictor, b.status().predictor)
+      // Both may make the update from the same gradients, and then adopt that of one of them.
+      await until('both have it', () => {
+        const [first, second] = [a, b].map(peer => peer.status().predictor)
+        return first.updates === before + 1 && isDeepStrictEqual(first, second)
+      })
     })
 
     it('rejects inputs that do not fit, and continues', async () => {
