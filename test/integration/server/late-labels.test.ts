@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LearningSpec, PeerStatus } from '../../../src/peer/index.js'
 import { PeerServer, SPEC } from '../../support/http-server.js'
 import { OpenApiContract } from '../../support/openapi.js'
+import { until } from '../../support/peer-processes.js'
 
 interface Given {
   readonly label?: string | number
@@ -43,9 +44,9 @@ describe('late labels', function () {
     return { status: response.status, answers: value.predictions ?? [], text: JSON.stringify(value) }
   }
 
-  async function status() {
-    // A status is published four times a second.
-    await sleep(400)
+  /** The status after that many inputs. */
+  async function statusAfter(inputs: number) {
+    await until('the status', () => served.peer.status().inputs >= inputs)
     return served.peer.status()
   }
 
@@ -59,13 +60,13 @@ describe('late labels', function () {
         { label: 'yes', features: [0, 0, 0, 1] },
         { label: 'no', features: [1, 0, 0, 0] }
       ])
-    const before = await status()
+    const before = await statusAfter(20)
     const { answers } = await post('/learn', [
       { id: first.id, label: 'yes' },
       { id: second.id, label: 'yes' }
     ])
     assert.deepEqual(answers, [first, second])
-    const after = await status()
+    const after = await statusAfter(22)
     assert.equal(after.inputs, before.inputs + 2)
     assert.ok(after.updates > before.updates)
     const loss = after.averageLoss * after.inputs - before.averageLoss * before.inputs
@@ -81,18 +82,18 @@ describe('late labels', function () {
       { label: 3, features: [1, 0, 0, 0] }
     ])
     const [given] = (await post('/predict', { features: [1, 0, 0, 0] })).answers
-    const before = await status()
+    const before = await statusAfter(2)
     await post('/learn', { id: given.id, label: 5 })
-    const after = await status()
+    const after = await statusAfter(3)
     assertFigures(after)
     const loss = after.averageLoss * after.inputs - before.averageLoss * before.inputs
     assert.ok(Math.abs(loss - 0.5 * (5 - Number(given.label)) ** 2) < 1e-6)
   })
 
   it('are refused in place, one by one, and with status 410 if all are', async () => {
-    await serve(300)
+    await serve(1500)
     const [expired] = (await post('/predict', { features: [0, 0, 0, 1] })).answers
-    await sleep(400)
+    await sleep(1700)
     const late = await post('/learn', { id: expired.id, label: 'yes' })
     assert.equal(late.status, 410)
     assert.match(late.text, /has its label, or its time is over: send the whole input, or increase --label-delay/)
@@ -112,7 +113,7 @@ describe('late labels', function () {
     const malformed = await post('/learn', [{ id: given.id, label: 'perhaps' }])
     assert.equal(malformed.status, 400)
     assert.match(malformed.text, /perhaps.* is not among the class names/)
-    assert.equal((await status()).inputs, 2)
+    assert.equal((await statusAfter(2)).inputs, 2)
   })
 
   it('are not expected without a delay', async () => {
