@@ -1,6 +1,6 @@
 /**
- * Runs the commands of the README and of the pages on the network's page, the simulator, regret and HTTP as written: blocks
- * marked `run`, one after another.
+ * Runs the commands of the README and of the pages on the network's page, the simulator, regret and HTTP as written, those of
+ * the simulator with shorter runs: blocks marked `run`, one after another.
  */
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

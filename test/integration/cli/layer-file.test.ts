@@ -34,30 +34,8 @@ describe('admb train --store disk', function () {
     await writeFile(data, `label,x,y,z\n${Array.from({ length: ROWS }, (_, i) => row(i)).join('')}`)
     const model = join(folder, 'model.yaml')
     await writeFile(model, 'model: mlp\nhidden: [150, 150, 150, 150]\n')
-    const learning = [
-      '--model',
-      model,
-      '--rule',
-      'adam',
-      '--batch',
-      String(BATCH),
-      '--backend',
-      'cpu',
-      '--schedule',
-      'l2l-p'
-    ]
-    train = [
-      'train',
-      '--data',
-      data,
-      '--label',
-      'label',
-      ...learning,
-      '--shuffle-window',
-      '100',
-      '--passes',
-      String(PASSES)
-    ]
+    const learning = `--rule adam --batch ${BATCH} --backend cpu --schedule l2l-p --shuffle-window 100 --passes ${PASSES}`
+    train = ['train', '--data', data, '--label', 'label', '--model', model, ...learning.split(' ')]
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
