@@ -3,7 +3,7 @@
  * the key, the given value and the allowed values.
  */
 
-import { z } from 'zod'
+import * as z from 'zod'
 import { CodedError } from '../src/base/errors.js'
 import { averagingNames, isDual, modelNames, Privacy, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'

@@ -1,5 +1,5 @@
 /** Hostile nodes: which nodes of a run are hostile, and what they do. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { AdmbOptions } from '../../src/admb/index.js'
 import type { Examples } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'

@@ -1,5 +1,5 @@
 /** The keys `faults.*` of a scenario. */
-import { z } from 'zod'
+import * as z from 'zod'
 
 const share = z.number().min(0).max(1).default(0)
 const duration = (virtualMs: number) => z.number().positive().default(virtualMs)

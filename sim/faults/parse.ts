@@ -1,5 +1,5 @@
 /** Validates fault schedules from files, such as those that `admb sim fuzz` writes. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ScenarioError } from '../scenario.js'
 import type { Fault } from './schedule.js'
 

@@ -2,7 +2,7 @@
  * Types of options at run time, because programs in JavaScript have no others. The functions that programs call check their options
  * once with `checkOptions`; ranges, and what goes together, are checked where the options are used.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { nearest } from '../base/nearest.js'
 import { OptionError } from './errors.js'
 

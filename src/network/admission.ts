@@ -6,7 +6,7 @@
 import type { ConnectionEncrypter, MessageStream, SecureConnectionOptions, SecuredConnection } from '@libp2p/interface'
 import { type NoiseComponents, type NoiseExtensions, noise } from '@libp2p/noise'
 import { lpStream } from '@libp2p/utils'
-import { z } from 'zod'
+import * as z from 'zod'
 import { presentedSchema } from './invitations.js'
 import type { Answer, Membership } from './membership.js'
 

@@ -2,7 +2,7 @@
  * Invitations to a network with an allow-list: what a listed peer signs, how the holder uses it for its own id, and how it is
  * revoked. Each statement is verified by every peer on its own. Formats: docs/protocol-network.md.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { privateKey, publicKey } from '#platform'
 import { MalformedInvitationError } from './errors.js'
 import { generateIdentityKey, peerIdOf } from './keys.js'

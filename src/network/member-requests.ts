@@ -1,5 +1,5 @@
 /** Requests with which peers exchange admissions and revocations; see docs/protocol-network.md. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { type MembershipRecords, recordsSchema } from './invitations.js'
 import type { MembershipState } from './membership.js'
 import type { Network } from './network.js'

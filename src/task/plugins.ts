@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
-import type { ZodType } from 'zod'
+import * as z from 'zod'
 import { CodedError } from '../base/errors.js'
 import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learner/index.js'
 import { type CustomLayerFactory, registerCustomLayer } from '../nn/layers/custom-kinds.js'
@@ -26,11 +26,10 @@ export class PluginError extends CodedError {
   static override readonly code = 'ERR_PLUGIN'
 }
 
-/** Loaded on demand, because most peers have no plug-ins. */
-async function pluginSchema(): Promise<ZodType> {
-  const { z } = await import('zod')
+/** Created on demand, because most peers have no plug-ins. */
+function pluginSchema(): z.ZodType {
   const called = z.custom<(...values: never[]) => unknown>(value => typeof value === 'function', 'must be a function')
-  const parts = <T extends ZodType>(part: T) =>
+  const parts = <T extends z.ZodType>(part: T) =>
     z
       .record(z.string().regex(/^[a-z][\w-]*$/i, 'is not a name: give a letter, then letters, digits, dashes'), part)
       .optional()
@@ -87,7 +86,7 @@ async function load(url: URL, module: string): Promise<Plugin> {
       `${module} is not a plug-in: it must export const plugin = { losses, rules, layers, readers }`
     )
   }
-  const parsed = (await pluginSchema()).safeParse(loaded.plugin)
+  const parsed = pluginSchema().safeParse(loaded.plugin)
   // The export itself, because the parsed copy has lost its methods' `this`.
   if (parsed.success) return loaded.plugin as Plugin
   const [{ path, message }] = parsed.error.issues

@@ -3,7 +3,7 @@
  * whole network. All counts are whole numbers and sums saturate, so merging is associative and commutative bit by bit; only the
  * list of groups is cut to its largest ones. The size is bounded.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { BUCKETS, lossBucket, rateBucket } from './buckets.js'
 import { Components, componentsOf } from './components.js'
 import { divisibility } from './recent-digests.js'

@@ -1,5 +1,5 @@
 /** The messages about statuses between tree neighbours (docs/protocol-network.md). Everything that arrives is validated here. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { aggregateSchema } from './aggregate.js'
 import { decodeStatus, MAX_INTERVAL_MS, type NetworkStatus, StatusError } from './status.js'
 

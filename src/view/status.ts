@@ -3,7 +3,7 @@
  * another peer. Remote statuses are validated here.
  */
 
-import { z } from 'zod'
+import * as z from 'zod'
 import { CodedError } from '../base/errors.js'
 import { NAME_PATTERN } from './name.js'
 

@@ -2,7 +2,7 @@
  * Detects live peers that share an identity, for example after a state directory was copied: new messages of a run arrive after
  * those of a newer run. A run that has ended publishes no new ones, although old ones can arrive late.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import { type NetworkStatus, StatusError } from './status.js'
 
 /** A run of a peer, by a status or by gossip. `interval`: approximate time until its next message, in ms. */

@@ -2,7 +2,7 @@
  * The built-in layer kinds as data: input, options, defaults and help text. To add a kind, add an entry here and its
  * factory in `layers/registry.ts`, whose type requires one factory per entry. This side does not load TensorFlow.js.
  */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CustomLayerSpec } from '../layers/custom.js'
 import { isCustomKind } from '../layers/custom-kinds.js'
 

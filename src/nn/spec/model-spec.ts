@@ -1,5 +1,5 @@
 /** Models as data: a preset with its options, or a list of layers, from files or from command options. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ModelError } from '../types.js'
 import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
 

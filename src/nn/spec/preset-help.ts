@@ -1,5 +1,5 @@
 /** The presets with their options, for `--model help`. Ranges and defaults come from the schema. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { presetSchemas } from './model-spec.js'
 
 interface Property {

@@ -1,5 +1,5 @@
 /** Which layers of a network are trained: all, all but frozen ones, or low-rank adapters of frozen ones (LoRA). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { ModelError } from '../types.js'
 
 /** The kinds of layers that get adapters. */

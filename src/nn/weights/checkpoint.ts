@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ModelSpec } from '../spec/model-spec.js'
 import type { NetworkSpec } from '../spec/network-spec.js'
 import { readTokenizer } from '../tokenizers/files.js'

@@ -1,5 +1,5 @@
 /** The `config.json` of Hugging Face folders: which model it describes, and the configuration of a model of this project. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ModelSpec } from '../spec/model-spec.js'
 import { parseModel } from '../spec/model-spec.js'
 import type { NetworkSpec, TextSpec } from '../spec/network-spec.js'

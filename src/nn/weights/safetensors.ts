@@ -4,7 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import { ModelError } from '../types.js'
 
