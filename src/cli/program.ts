@@ -40,7 +40,7 @@ async function perform(words: readonly string[]): Promise<void> {
   const isCompleting = words[0] === 'complete'
   for (const name of commandNames) {
     // The list of commands needs no options.
-    if (isCompleting || name === asked) await addCommand(program, name)
+    if (isCompleting || name === asked) await addCommand(program, name, words)
     else if (asked === undefined) program.command(name).description(commands[name].summary)
   }
   if (isCompleting || asked === undefined) {

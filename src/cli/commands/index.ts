@@ -1,6 +1,7 @@
 /** The registry of commands. A new command is one file and one line here. */
 import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
+import type { ReaderThread } from '../../streams/index.js'
 
 interface CommandEntry {
   /** One line for `admb --help`. */
@@ -8,8 +9,9 @@ interface CommandEntry {
   /**
    * Loads the function that adds the command to the program. Called only for the command that runs, because some commands
    * load megabytes of libraries.
+   * @param words the command with its arguments
    */
-  load(): Promise<(program: Command) => Command>
+  load(words: readonly string[]): Promise<(program: Command) => Command>
 }
 
 export const commands = {
@@ -26,7 +28,12 @@ export const commands = {
   },
   train: {
     summary: 'train on a stream in one process, without a network',
-    load: async () => (await import('./train.js')).trainCommand
+    async load(words) {
+      // The thread starts while the command is loaded.
+      const reader = words[0] === 'train' ? prestartReader(words) : undefined
+      const { trainCommand } = await import('./train.js')
+      return program => trainCommand(program, reader)
+    }
   },
   plan: {
     summary: "plan a network's execution within the memory of a device",
@@ -102,12 +109,19 @@ function limitYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
+/** The thread that reads a large file of `--data`, whatever the other options are; undefined if there is none. */
+async function prestartReader(words: readonly string[]): Promise<ReaderThread | undefined> {
+  const at = words.indexOf('--data')
+  if (at < 0 || at + 1 === words.length) return undefined
+  return (await import('../../streams/index.js')).startReader({ data: words[at + 1] })
+}
+
 export type CommandName = keyof typeof commands
 export const commandNames = Object.keys(commands) as readonly CommandName[]
 
-/** Adds a command with all its options. */
-export async function addCommand(program: Command, name: CommandName): Promise<Command> {
+/** Adds a command with all its options. @param words the command that runs, with its arguments @default none runs */
+export async function addCommand(program: Command, name: CommandName, words: readonly string[] = []): Promise<Command> {
   const { summary, load } = commands[name]
-  const register = await load()
+  const register = await load(words)
   return register(program).description(summary)
 }

@@ -1,0 +1,196 @@
+/** A run of `admb train`: it learns the stream, reports what it learns, and stores the predictor. */
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import type { PredictorId } from '../../admb/index.js'
+import { DriftLog, describeAlarm, type SerialReport } from '../../learner/index.js'
+import type { UnfinishedRun } from '../../peer/thread-messages.js'
+import { listed, openStream, type Preparation, type Rows } from '../../streams/index.js'
+import { ClassNumbers } from '../../task/class-numbers.js'
+import type { LearningSpec } from '../../task/learning-spec.js'
+import { closed } from '../../task/task.js'
+import { InterruptedError, isBug } from '../errors.js'
+import { summary } from '../output/metric-lines.js'
+import { ProgressLine, print, warn } from '../output/output.js'
+import { ProgressLog, progressEntry } from '../output/progress-log.js'
+import { ProgressTable } from '../output/progress-table.js'
+import { progressLine, showTrained } from '../output/train-report.js'
+import { Continuation, preparationOf, reportSince } from './continuation.js'
+import { LayeredRun } from './layered-run.js'
+import { learnStream } from './learn-stream.js'
+import { endedEarly, keep, type StreamState } from './trained-store.js'
+import type { TrainingSetup } from './training-setup.js'
+
+export class TrainingRun {
+  readonly #setup: TrainingSetup
+  /** When the command started, in milliseconds of `performance.now`. */
+  readonly #start: number
+  readonly #continuation: Continuation
+  readonly #preparation: Preparation | undefined
+  /** Inputs of the run before, whose rows were learned again. */
+  readonly #before: SerialReport
+  readonly #numbers: ClassNumbers
+  readonly #name = `train ${randomUUID()}`
+  readonly #alarms = new DriftLog()
+  readonly #progress = new ProgressLine()
+  readonly #log: ProgressLog | undefined
+  /** On a terminal, unless the output is for a program. */
+  readonly #table: ProgressTable | undefined
+  /** Of a network on the disk. */
+  #commits: LayeredRun | undefined
+  #rowsRead = 0
+
+  constructor(setup: TrainingSetup, start: number) {
+    const { flags, earlier, source, stream, scaling, spec, trainer } = setup
+    this.#setup = setup
+    this.#start = start
+    this.#log = flags.log === undefined ? undefined : new ProgressLog(flags.log)
+    const learnsUnlabelled = spec.network?.target.kind === 'next-token'
+    const { unfinished } = earlier?.progress ?? {}
+    this.#continuation = new Continuation({ stream: source, batch: spec.batch, learnsUnlabelled, earlier: unfinished })
+    const { pending } = this.#continuation
+    if (pending !== undefined) this.#continuation.learn(pending, part => trainer.learn(part), true)
+    this.#before = trainer.report()
+    this.#preparation = setup.isContinuable ? preparationOf(source, stream, scaling) : undefined
+    this.#numbers = new ClassNumbers(spec, trainer, earlier?.trained.parameters)
+    if (!flags.json && process.stderr.isTTY === true) {
+      this.#table = new ProgressTable(line => {
+        this.#progress.clear()
+        process.stderr.write(`${line}\n`)
+      }, this.#numbers.names ?? spec.features.classNames)
+    }
+  }
+
+  /** Learns to the end of the stream, and prints the result. @throws what ended the run early, with what is stored */
+  async run(): Promise<void> {
+    const { flags, resume, skipped, source, trainer } = this.#setup
+    await this.#startCommits()
+    const early = await this.#learn()
+    this.#progress.clear()
+    if (early) throw await this.#endedEarly(early)
+    // The rows of an incomplete batch are learned at the end.
+    const { unlabelled } = trainer.report()
+    if (resume === undefined) skipped.requireInputs(source.data, this.#rowsRead - unlabelled, unlabelled)
+    const id = await this.#end('learn', undefined)
+    this.#show(id)
+    const { refused } = this.#numbers
+    if (refused.size > 0) warn(`there is no room for the classes ${listed([...refused])}: increase --classes-max`)
+    const { inputs } = trainer.report()
+    skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
+  }
+
+  /** @returns the error or signal that ended the run before the stream's end */
+  #learn(): Promise<Error | undefined> {
+    const { spec, stored, trainer } = this.#setup
+    const [preparation, table] = [this.#preparation, this.#table]
+    return learnStream({
+      stream: this.#passes(),
+      prepare: preparation && ((rows, from, to) => preparation.next(rows, from, to)),
+      trainer: { learn: part => this.#continuation.learn(part, rows => trainer.learn(rows)) },
+      // A network's step takes a while, so signals are polled after each.
+      slice: spec.model === 'network' ? spec.batch : undefined,
+      catchesSignals: stored !== undefined,
+      rowsLeft: table && (() => table.left),
+      onLearned: () => this.#note()
+    })
+  }
+
+  async *#passes(): AsyncGenerator<Rows> {
+    const { flags, source, stream, scaling, trainer, validation } = this.#setup
+    for (let pass = 1; ; pass++) {
+      if (pass > 1) scaling.history.clear()
+      const rows = pass === 1 ? stream : await openStream({ ...source, scaling })
+      for await (const batch of rows) {
+        this.#rowsRead += batch.size
+        yield this.#numbers.apply(batch)
+      }
+      if (validation === undefined) return
+      const trained = trainer.snapshot()
+      const { metrics, continues } = await validation.add(trained, this.#specOf(trained.dimension))
+      this.#progress.clear()
+      if (!flags.json) print(`pass ${pass}`.padEnd(16) + summary(metrics))
+      if (!continues || pass >= (flags.passes ?? 1)) return
+    }
+  }
+
+  /** After some rows were learned. */
+  #note(): void {
+    const { stream, trainer } = this.#setup
+    this.#log?.note(progressEntry(this.#name, trainer.report()))
+    for (const alarm of this.#alarms.take(trainer.drift)) {
+      this.#progress.clear()
+      warn(describeAlarm(alarm))
+    }
+    this.#table?.note({ ...trainer.report(), last: trainer.last })
+    this.#progress.show(() => progressLine(trainer.report(), this.#start, stream.share))
+    this.#commit()
+  }
+
+  async #startCommits(): Promise<void> {
+    const { earlier, layers, spec, stored } = this.#setup
+    if (layers === undefined || stored === undefined || spec.dimension === undefined) return
+    const options = { layers, store: stored.store, spec: this.#specOf(spec.dimension), before: this.#before }
+    this.#commits = await LayeredRun.start({ ...options, earlier: earlier?.progress })
+    this.#commit()
+  }
+
+  #commit(): void {
+    this.#commits?.note(this.#setup.trainer.report(), () => this.#stateOf(this.#unfinished))
+  }
+
+  /** @param unfinished where the same command continues. @returns the id of the predictor */
+  async #end(incomplete: 'learn' | 'drop', unfinished: UnfinishedRun | undefined): Promise<PredictorId> {
+    const { earlier, layers, stored, trainer, validation } = this.#setup
+    const last = trainer.finish(incomplete)
+    const trained = validation?.trained ?? last
+    const report = trainer.report()
+    const state = this.#stateOf(unfinished)
+    this.#log?.end(progressEntry(this.#name, report))
+    if (this.#commits) return this.#commits.end(last, report, state)
+    const spec = this.#specOf(trained.dimension)
+    const id = await keep(stored?.store, spec, trained, reportSince(this.#before, report), state, earlier)
+    const { place } = stored?.earlier ?? {}
+    if (place) rmSync(place.folder, { recursive: true, force: true })
+    layers?.close(undefined)
+    return id
+  }
+
+  /** Stores what was learned. @returns the error to report */
+  async #endedEarly(error: Error): Promise<Error> {
+    const { isContinuable, stored, stream, trainer } = this.#setup
+    if (stored === undefined) return error
+    const { dir } = stored
+    // The rows since the last commit are learned again.
+    if (this.#commits && !isBug(error) && (this.#commits.hasFailed || this.#continuation.state === undefined)) {
+      return this.#commits.interrupted(error, dir, isContinuable && stream.isReplayable)
+    }
+    const left = this.#unfinished
+    const incomplete = left !== undefined || !(error instanceof InterruptedError) ? 'drop' : 'learn'
+    const store = () => this.#end(incomplete, left)
+    return endedEarly(error, dir, () => trainer.report(), store, left !== undefined)
+  }
+
+  /** Where the same command continues; undefined if it cannot. */
+  get #unfinished(): UnfinishedRun | undefined {
+    const { isContinuable, stream } = this.#setup
+    return isContinuable && stream.isReplayable ? this.#continuation.state : undefined
+  }
+
+  #stateOf(unfinished: UnfinishedRun | undefined): StreamState {
+    const { scaling, spec } = this.#setup
+    const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+    const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
+    return { moments, ...(hasLags && { history: scaling.history.save() }), unfinished }
+  }
+
+  #specOf(dimension: number): LearningSpec {
+    const { earlier, spec, stream } = this.#setup
+    return earlier?.spec ?? closed(spec, dimension, stream)
+  }
+
+  #show(id: object): void {
+    const { device, flags, plan, report, stream, trainer, validation } = this.#setup
+    const seconds = (performance.now() - this.#start) / 1000
+    const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
+    showTrained(flags, trainer, { ...cost, validation: validation?.report }, id)
+  }
+}

@@ -1,0 +1,138 @@
+/** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
+import type { Store } from '../../storage/index.js'
+import {
+  type ExampleStream,
+  LagHistory,
+  openInThread,
+  type ReaderThread,
+  RunningMoments,
+  type Scaling,
+  type StreamOptions
+} from '../../streams/index.js'
+import type { OpenLearningSpec } from '../../task/spec.js'
+import { checkFits, noData } from '../../task/stream.js'
+import { closed, createTask } from '../../task/task.js'
+import { type RunningTrainer, trainerFor } from '../../task/trainer.js'
+import { UsageError } from '../errors.js'
+import { taskOptions } from '../options/task-options.js'
+import { showCoverage } from '../output/coverage.js'
+import { SkippedInputs } from '../output/malformed.js'
+import { formatNumber, warn } from '../output/output.js'
+import { rowsBefore } from './continuation.js'
+import {
+  continued,
+  givenFields,
+  layerPlace,
+  learned,
+  linearStart,
+  sourceOf,
+  storedExecution,
+  type TrainFlags,
+  validationFor
+} from './train-inputs.js'
+import { checkContinues, type EarlierRun } from './trained-store.js'
+import type { Validation } from './validation.js'
+
+/** An open state directory. */
+export interface TrainingStore {
+  readonly dir: string
+  readonly store: Store
+  /** The run that it holds. */
+  readonly earlier: EarlierRun | undefined
+}
+
+export interface TrainingSetup extends RunningTrainer {
+  readonly flags: TrainFlags
+  readonly stored: TrainingStore | undefined
+  /** The run that this one continues, in the directory or in the file of `--weights`. */
+  readonly earlier: EarlierRun | undefined
+  /** The rows that are learned. */
+  readonly source: StreamOptions
+  /** Its first pass. */
+  readonly stream: ExampleStream
+  readonly scaling: Scaling & { readonly history: LagHistory }
+  readonly skipped: SkippedInputs
+  /** Whether the same command can continue within the data. */
+  readonly isContinuable: boolean
+  /** Rows before the first one, if the run continues within its data. */
+  readonly resume: number | undefined
+  readonly spec: OpenLearningSpec
+  readonly validation: Validation | undefined
+}
+
+/**
+ * @param reader a thread for the stream, if one was started
+ * @throws UsageError and OptionError for flags that do not go together; errors of the stream, the model and the device
+ */
+export async function setUpTraining(
+  flags: TrainFlags,
+  stored: TrainingStore | undefined,
+  reader: ReaderThread | undefined
+): Promise<TrainingSetup> {
+  const imported = await linearStart(flags, stored?.earlier)
+  const earlier = stored?.earlier ?? imported
+  const balances = flags.classWeights === 'balanced'
+  // Balanced weights of earlier runs are kept, although the rows differ.
+  const balanced = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
+  const wanted = imported ? { ...balanced, weights: undefined } : continued(balanced, earlier)
+  const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
+  if (first === undefined) throw noData()
+  const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
+  const source = learned(given, flags)
+  const { moments, history, unfinished } = earlier?.progress ?? {}
+  const scaling = {
+    moments: RunningMoments.restore(moments ?? []),
+    history: LagHistory.restore(history),
+    frozen: false
+  }
+  const skipped = new SkippedInputs(flags.shard)
+  // A run that scores rows after each pass cannot be continued within one.
+  const isContinuable = stored !== undefined && flags.holdout === undefined && flags.validation === undefined
+  const resume = isContinuable ? rowsBefore(source, unfinished) : undefined
+  const reports = { onMalformed: skipped.add, onNotice: warn }
+  const stream = await openInThread({ ...source, scaling, scaleLater: isContinuable, resume, ...reports }, reader)
+  if (resume !== undefined) {
+    warn(`continues after ${formatNumber(resume)} rows of ${source.data}, where the last run ended`)
+  }
+  // On a terminal, a long run shows at its start what was inferred.
+  if (stream.summary && process.stderr.isTTY) warn(stream.summary)
+  const spec = earlier?.spec ?? specFor(stream)
+  if (earlier !== undefined) {
+    const described = closed(specFor(stream), earlier.spec.dimension, stream)
+    if (stored?.earlier !== undefined) checkContinues(stored.dir, stored.earlier, described, givenFields(wanted))
+    checkFits(earlier.spec, stream)
+  }
+  const execution = storedExecution(flags, earlier)
+  const place = layerPlace(execution, flags.dir, stored?.earlier)
+  const running = await trainerFor(spec, execution, flags.predictWith, earlier !== undefined, place)
+  if (earlier === undefined) showCoverage(coverage)
+  else running.trainer.resume(earlier.trained)
+  watch(flags, running, spec)
+  const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
+  return {
+    flags,
+    stored,
+    earlier,
+    source,
+    stream,
+    scaling,
+    skipped,
+    isContinuable,
+    resume,
+    spec,
+    validation,
+    ...running
+  }
+}
+
+/** Starts the detection of drift, and the figures over times of inputs. @throws UsageError */
+function watch({ drift, windows }: TrainFlags, { trainer }: RunningTrainer, spec: OpenLearningSpec): void {
+  if (drift !== undefined && drift !== 'off') trainer.watchDrift(drift)
+  else if (drift === 'off' && spec.onDrift !== undefined) {
+    throw new UsageError('--on-drift needs a test of drift: omit --drift off')
+  }
+  if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
+  else if (windows !== undefined) {
+    throw new UsageError('--windows needs the times of inputs: name their column by --time')
+  }
+}
