@@ -12,6 +12,8 @@ import type { InputAnswer, InputRequest, LearnerInit } from './thread-messages.j
 /** What determines how requests are read. */
 interface RequestInit extends Pick<LearnerInit, 'spec' | 'labelDelay'> {
   readonly readText: ReadText
+  /** Called for each request with a key that is no column of the model. */
+  readonly onNotice: (line: string) => void
 }
 
 /** Reads the texts of a request for a network that learns texts. */
@@ -39,7 +41,7 @@ export async function answerRequest(
 
 /** @param malformed receives inputs that cannot be scored; those to learn throw */
 async function rowsOf(
-  { spec, readText }: RequestInit,
+  { spec, readText, onNotice }: RequestInit,
   format: InputRequest['format'],
   body: Uint8Array,
   learns: boolean,
@@ -59,7 +61,8 @@ async function rowsOf(
     unlabelled: !learns,
     ids: true,
     newClasses: learns && growingNames(spec) !== undefined,
-    onMalformed: one => malformed.push(one)
+    onMalformed: one => malformed.push(one),
+    onNotice
   })
   return parser.push(terminated(body))
 }
@@ -87,7 +90,8 @@ async function learnWithIds(loop: LearnerLoop, init: RequestInit, body: Uint8Arr
     .split('\n')
     .filter(line => line.trim() !== '')
   const names = loop.classNames ?? init.spec.network?.text?.classNames
-  const late = lines.map(line => lateLabel(line, names))
+  const { label = 'label' } = init.spec.features
+  const late = lines.map(line => lateLabel(line, label, names))
   const inputs = lines.filter((_, index) => late[index] === undefined)
   // Nothing is learned if an input or a label is malformed.
   const rows = inputs.length === 0 ? undefined : await rowsOf(init, 'jsonl', Buffer.from(inputs.join('\n')), true, [])
@@ -106,10 +110,14 @@ interface LateLabel {
   readonly label: number
 }
 
-/** The label of a line that has no input. @throws Error for a label that the model does not know */
-function lateLabel(line: string, names: readonly string[] | undefined): LateLabel | undefined {
+/**
+ * The label of a line that has no input.
+ * @param key of the label, besides `label`
+ * @throws Error for a label that the model does not know
+ */
+function lateLabel(line: string, key: string, names: readonly string[] | undefined): LateLabel | undefined {
   if (!line.includes('"id"')) return undefined
-  const { id, label, ...others } = JSON.parse(line) as Record<string, unknown>
+  const { id, label: plain, [key]: label = plain, ...others } = JSON.parse(line) as Record<string, unknown>
   if (typeof id !== 'string' || label === undefined || Object.keys(others).length > 0) return undefined
   if (names === undefined) return { id, label: label === -1 ? 0 : Number(label) }
   const number = names.indexOf(String(label))

@@ -59,11 +59,17 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
       fail(port, error)
     }
   }
+  let hasNoticed = false
+  // Clients choose the keys, so only the first one that is no column is logged.
+  const onNotice = (line: string) => {
+    if (!hasNoticed) loop.notice(line)
+    hasNoticed = true
+  }
   port.onMessage(message => {
     guarded(() => {
       if (message.kind === 'request') {
         const { id } = message
-        const answered = answerRequest(loop, { ...init, readText }, message)
+        const answered = answerRequest(loop, { ...init, readText, onNotice }, message)
           .then(
             answer => port.post({ kind: 'answer', id, answer }),
             error => port.post(failureOf(id, error as Error))

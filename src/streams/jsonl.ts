@@ -13,6 +13,7 @@ import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
 import { RowBuffer } from './rows.js'
+import { listed } from './table/infer.js'
 import { KeyedRow } from './table/keyed-row.js'
 import type { ColumnRole, ColumnSchema } from './table/types.js'
 
@@ -82,6 +83,8 @@ class JsonlParser implements RowParser {
   /** The first invalid member and its position. Ignored if `features` follows, because other members are then skipped. */
   #invalid = ''
   #invalidAt = 0
+  /** Position of the first value of the current row whose key is no column; -1 if there is none. */
+  #unknownAt = -1
   #hasUnknown = false
 
   constructor(options: ParserOptions, reporter: Reporter) {
@@ -160,6 +163,10 @@ class JsonlParser implements RowParser {
     if (this.#table?.lacksWeight && !this.#options.unlabelled) {
       return scanner.fail(open, `the weight is missing (key "${this.#table.lacksWeight}")`)
     }
+    if (this.#table?.isEmpty && this.#unknownAt >= 0) {
+      const columns = listed(this.#table.featureNames)
+      return scanner.fail(this.#unknownAt, `none of the keys is a column of the model: give ${columns}`)
+    }
     const shape = this.#rowShape === 'array' ? 'array' : 'named'
     if (this.#shape === 'unknown') this.#shape = shape
     const isEither = this.#isNumbered || this.#table !== undefined
@@ -184,6 +191,7 @@ class JsonlParser implements RowParser {
     this.#ones.length = 0
     this.#position = 0
     this.#invalid = ''
+    this.#unknownAt = -1
   }
 
   #commit(): void {
@@ -268,7 +276,7 @@ class JsonlParser implements RowParser {
     const column = table.find(scanner.text, scanner.from, scanner.to)
     const byte = bytes[value]
     if (column === undefined || column.kind === 'ignored') {
-      if (column === undefined) this.#noticeUnknown()
+      if (column === undefined) this.#noteUnknown(value)
       return scanner.skip(bytes, value)
     }
     if (byte === OBJECT || byte === ARRAY) {
@@ -292,8 +300,9 @@ class JsonlParser implements RowParser {
     return end
   }
 
-  /** Reports a key that is no column, once. */
-  #noticeUnknown(): void {
+  /** Notes a key that is no column, and reports the first one. */
+  #noteUnknown(value: number): void {
+    if (this.#unknownAt < 0) this.#unknownAt = value
     if (this.#hasUnknown) return
     this.#hasUnknown = true
     const { text, from, to } = this.#scanner

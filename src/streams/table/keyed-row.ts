@@ -20,6 +20,7 @@ export class KeyedRow extends RowEncoder {
   /** Number of the row in which each column was seen last. */
   readonly #seen: Float64Array
   #row = 0
+  #isEmpty = true
   #isWeighed = false
   /** The column that probably comes next, because rows tend to have their keys in the same order. */
   #next = 0
@@ -39,7 +40,18 @@ export class KeyedRow extends RowEncoder {
     super.begin(out, keepsRoles)
     if (!keepsRoles) this.#isWeighed = false
     this.#row++
+    this.#isEmpty = true
     this.#next = 0
+  }
+
+  /** Whether no column of the current row was found. */
+  get isEmpty(): boolean {
+    return this.#isEmpty
+  }
+
+  /** The columns that are features, for messages. */
+  get featureNames(): readonly string[] {
+    return this.#columns.filter(({ kind }) => kind !== 'ignored').map(({ name }) => name)
   }
 
   /** The role of the column with the name `text[from, to)`. */
@@ -66,7 +78,7 @@ export class KeyedRow extends RowEncoder {
       const name = this.#names[index]
       if (!isEqual(name, text, from, to)) continue
       this.#next = index + 1
-      this.#seen[index] = this.#row
+      this.#see(index)
       return this.#columns[index]
     }
     return undefined
@@ -76,8 +88,13 @@ export class KeyedRow extends RowEncoder {
   addElement(position: number, value: number): void {
     const index = this.#numeric[position]
     if (index === undefined) return
-    this.#seen[index] = this.#row
+    this.#see(index)
     this.addNumber(this.#columns[index], value)
+  }
+
+  #see(index: number): void {
+    this.#seen[index] = this.#row
+    this.#isEmpty = false
   }
 
   override end(label: number): void {

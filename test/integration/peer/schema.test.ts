@@ -59,6 +59,9 @@ describe('peers with files of different form', function () {
         predictions.map(({ label, error }) => label ?? error),
         ['yes', 'request:2:22: "old" in the numeric column "age" is not a finite float32 number', 'no']
       )
+      await until('the unknown key is logged', () =>
+        peer.logs.some(({ msg }) => /request: the model does not know the key shoe/.test(msg))
+      )
     }
   })
 

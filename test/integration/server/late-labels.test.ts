@@ -116,6 +116,19 @@ describe('late labels', function () {
     assert.equal((await statusAfter(2)).inputs, 2)
   })
 
+  it('may have the name of their column', async () => {
+    const columns = [{ name: 'age', kind: 'number' }] as const
+    const features = { ...SPEC.features, label: 'bought', columns }
+    await serve(60_000, { ...SPEC, dimension: 1, features } as LearningSpec)
+    const [first, second] = (await post('/predict', [{ age: 3 }, { age: 4 }])).answers
+    const bodies = [
+      { id: first.id, bought: 'yes' },
+      { id: second.id, label: 'no' }
+    ]
+    assert.deepEqual((await post('/learn', bodies)).answers, [first, second])
+    assert.equal((await statusAfter(2)).inputs, 2)
+  })
+
   it('are not expected without a delay', async () => {
     served = await PeerServer.start()
     contract = await OpenApiContract.of(served.url)

@@ -136,12 +136,22 @@ describe('columns of a schema', () => {
     assert.throws(() => parse('jsonl', '{"y": 1, "age": "old"}\n'), /"old" in the numeric column "age" is not a finite/)
     assert.throws(() => parse('jsonl', '{"y": 1, "when": "soon"}\n'), /"soon" in the time column "when" is not a date/)
     assert.throws(() => parse('csv', 'age,y\n1,0\n'), /no column "income", which the model needs/)
-    assert.equal(parse('jsonl', '{"y": 1, "agee": 18}\n{"y": 1, "id": [1]}\n', { onNotice }).found.length, 2)
+    const rows = '{"y": 1, "agee": 18, "income": 3}\n{"y": 1, "id": [1], "age": null}\n'
+    assert.equal(parse('jsonl', rows, { onNotice }).found.length, 2)
     parse('csv', 'id,age,income,region,review,when,y\n1,2,3,a,b,2024-01-01,0\n', { onNotice })
     assert.deepEqual(notices, [
       '<input>: the model does not know the key agee, so it is ignored, like any other that it does not know',
       '<input>: the model does not know the column id, so it is ignored'
     ])
+  })
+
+  it('refuse a row in JSON of which the model knows no key, but not one without keys', () => {
+    const reason = /1:18: none of the keys is a column of the model: give age, income, region, review, when/
+    assert.throws(() => parse('jsonl', '{"y": 1, "agee": 18, "incomee": 3}\n'), reason)
+    assert.throws(() => parse('jsonl', '{"features": {"agee": 18}, "y": 1}\n'), /none of the keys is a column/)
+    assert.throws(() => parse('jsonl', '{"rows": [{"age": 18}], "y": 1}\n'), /none of the keys is a column/)
+    assert.equal(parse('jsonl', '{"y": 1}\n{"features": {}, "y": 1}\n').found.length, 2)
+    assert.equal(parse('jsonl', '{"other": 3, "features": {"age": 18}, "y": 1}\n').found.length, 1)
   })
 
   it('are scaled by the schema if it says so', () => {
