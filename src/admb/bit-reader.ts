@@ -12,7 +12,7 @@ import {
   WINDOW
 } from './rice.js'
 
-/** Reads what `BitWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
+/** Reads what `BitWriter` and `RiceWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
 export class BitReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView
@@ -65,7 +65,7 @@ export class BitReader {
     return value
   }
 
-  /** Elements with zigzag codes, the inverse of `BitWriter.dense`. @throws RangeError as `rice` */
+  /** Elements with zigzag codes, the inverse of `RiceWriter.dense`. @throws RangeError as `rice` */
   dense(into: Float32Array, from: number, to: number, k: number): void {
     const codes = k <= MAX_TABLE_K ? codesOf(k) : undefined
     for (let i = from; i < to; i++) {
@@ -134,7 +134,7 @@ export class BitReader {
   }
 
   /**
-   * Elements as `BitWriter.sparse` writes them.
+   * Elements as `RiceWriter.sparse` writes them.
    * @throws RangeError as `rice`, and if there are elements from `to` on
    */
   sparse(into: Float32Array, from: number, to: number, count: number, gap: number, magnitude: number): void {

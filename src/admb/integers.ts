@@ -4,12 +4,13 @@
  */
 import { clearBlock, dropSupport, supportOf } from '../base/support.js'
 import { BitReader } from './bit-reader.js'
-import { BitWriter } from './bit-writer.js'
 import { zigzag } from './rice.js'
+import { RiceWriter } from './rice-writer.js'
 
 /** Logarithms of chunk lengths: the long chunks are for blocks with few non-zero elements. */
 const SHORT_CHUNK = 8
 const LONG_CHUNK = 16
+const LONG = 1 << LONG_CHUNK
 const LONG_CHUNK_DENSITY = 1 / 32
 
 /** Heads of chunks. A dense chunk has 1 + k; a sparse one SPARSE + 8·(k of gaps) + (k of magnitudes). */
@@ -19,118 +20,70 @@ const MAX_DENSE_K = 24
 const MAX_GAP_K = 15
 const MAX_MAGNITUDE_K = 7
 
-type Integers = Float32Array | Int32Array
-
-/** Bytes that an element takes at most: a gap and a magnitude with escapes, and a sign. */
-const MAX_BYTES = 13
-
-/** The number of non-zero elements and the sum of zigzag codes of each short chunk. */
-class ChunkStatistics {
-  readonly #nonZero: Int32Array
-  readonly #sums: Float64Array
-
-  constructor(readonly length: number) {
-    this.#nonZero = new Int32Array(length)
-    this.#sums = new Float64Array(length)
-  }
-
-  /** @returns number of all non-zero elements */
-  add(block: Integers, chunks: number): number {
-    let all = 0
-    for (let chunk = 0; chunk < chunks; chunk++) {
-      const end = Math.min(block.length, (chunk + 1) << SHORT_CHUNK)
-      const from = chunk << SHORT_CHUNK
-      let nonZero = 0
-      let sum = 0
-      let bits = 0
-      for (let i = from; i < end; i++) {
-        const value = block[i] | 0
-        const code = zigzag(value)
-        nonZero += isNonZero(value)
-        sum = (sum + code) | 0
-        bits |= code
-      }
-      this.#nonZero[chunk] = nonZero
-      // Sums of 32-bit integers take less time, and rarely overflow.
-      this.#sums[chunk] = bits >>> (31 - SHORT_CHUNK) === 0 ? sum : sumOf(block, from, end)
-      all += nonZero
-    }
-    return all
-  }
-
-  /** The totals of chunks [from, to). */
-  of(from: number, to: number): { readonly nonZero: number; readonly sum: number } {
-    let nonZero = 0
-    let sum = 0
-    for (let chunk = from; chunk < to; chunk++) {
-      nonZero += this.#nonZero[chunk]
-      sum += this.#sums[chunk]
-    }
-    return { nonZero, sum }
-  }
-}
-
-function sumOf(block: Integers, from: number, to: number): number {
-  let sum = 0
-  for (let i = from; i < to; i++) sum += zigzag(block[i] | 0)
-  return sum
-}
-
-/** Reused, because allocating memory takes longer than the code. */
-let scratch = new ArrayBuffer(1 << 12)
-let statistics = new ChunkStatistics(1)
-const positions = new Int32Array((1 << LONG_CHUNK) + 1)
+/** Created at first use, because most processes never need it. */
+let writer: RiceWriter | undefined
 
 /** @param block integers of magnitude 2^28 at most */
-export function encodeIntegers(block: Integers): Uint8Array {
-  const bits = new BitWriter(scratch)
-  const indices = block instanceof Float32Array ? supportOf(block)?.indices : undefined
-  if (indices !== undefined && indices.length < block.length * LONG_CHUNK_DENSITY) encodeSparse(block, indices, bits)
-  else encodeAll(block, bits)
-  const bytes = bits.finish()
-  scratch = bits.buffer
-  return bytes
+export function encodeIntegers(block: Float32Array): Uint8Array {
+  writer ??= new RiceWriter()
+  writer.begin()
+  const indices = supportOf(block)?.indices
+  if (indices !== undefined && indices.length < block.length * LONG_CHUNK_DENSITY) encodeSparse(block, indices, writer)
+  else encodeAll(block, writer)
+  return writer.finish()
 }
 
-function encodeAll(block: Integers, bits: BitWriter): void {
-  const chunks = Math.ceil(block.length / (1 << SHORT_CHUNK))
-  if (statistics.length < chunks) statistics = new ChunkStatistics(chunks)
-  const nonZero = statistics.add(block, chunks)
-  const log = nonZero < block.length * LONG_CHUNK_DENSITY ? LONG_CHUNK : SHORT_CHUNK
-  bits.put(log, 8)
-  for (let from = 0; from < block.length; from += 1 << log) {
-    const to = Math.min(block.length, from + (1 << log))
-    const { nonZero, sum } = statistics.of(from >>> SHORT_CHUNK, Math.ceil(to / (1 << SHORT_CHUNK)))
-    const coding = codingOf(to - from, nonZero, sum, log)
-    if (coding.dense === undefined && nonZero > 0) findPositions(block, from, to)
-    writeChunk(block, from, to, nonZero, coding, log, bits)
+function encodeAll(block: Float32Array, writer: RiceWriter): void {
+  const log = isSparse(block, writer) ? LONG_CHUNK : SHORT_CHUNK
+  writer.put(log, 8)
+  for (let from = 0; from < block.length; from += LONG) {
+    const elements = block.subarray(from, from + LONG)
+    writer.load(elements)
+    writer.flush()
+    for (let at = 0; at < elements.length; at += 1 << log) {
+      const count = Math.min(elements.length - at, 1 << log)
+      const { nonZero, sum } = writer.measure(at, count)
+      const coding = codingOf(count, nonZero, sum, log)
+      if (coding.dense === undefined && nonZero > 0) writer.gather(at, count)
+      writeChunk(at, count, nonZero, coding, log, writer)
+    }
   }
+}
+
+/** Whether less than `LONG_CHUNK_DENSITY` of the elements are not 0. */
+function isSparse(block: Float32Array, writer: RiceWriter): boolean {
+  let left = block.length * LONG_CHUNK_DENSITY
+  for (let from = 0; from < block.length && left > 0; from += LONG) {
+    const elements = block.subarray(from, from + LONG)
+    writer.load(elements)
+    left -= writer.measure(0, elements.length).nonZero
+  }
+  return left > 0
 }
 
 /** Chunks in a time that depends on the number of non-zero elements. @param indices of these and possibly of others */
-function encodeSparse(block: Integers, indices: Int32Array, bits: BitWriter): void {
-  bits.put(LONG_CHUNK, 8)
+function encodeSparse(block: Float32Array, indices: Int32Array, writer: RiceWriter): void {
+  const { codes, positions } = writer
+  writer.put(LONG_CHUNK, 8)
   let next = 0
-  for (let from = 0; from < block.length; from += 1 << LONG_CHUNK) {
-    const to = Math.min(block.length, from + (1 << LONG_CHUNK))
+  for (let from = 0; from < block.length; from += LONG) {
+    const to = Math.min(block.length, from + LONG)
     let nonZero = 0
     let sum = 0
     for (; next < indices.length && indices[next] < to; next++) {
-      const value = block[indices[next]] | 0
-      positions[nonZero] = indices[next] - from
-      nonZero += isNonZero(value)
+      const value = block[indices[next]]
+      if (value === 0) continue
+      codes[nonZero] = zigzag(value)
+      positions[nonZero++] = indices[next] - from
       sum += zigzag(value)
     }
-    writeChunk(block, from, to, nonZero, codingOf(to - from, nonZero, sum, LONG_CHUNK), LONG_CHUNK, bits)
-  }
-}
-
-/** Without a branch that depends on data. */
-function findPositions(block: Integers, from: number, to: number): void {
-  let count = 0
-  for (let i = from; i < to; i++) {
-    positions[count] = i - from
-    count += isNonZero(block[i] | 0)
+    const coding = codingOf(to - from, nonZero, sum, LONG_CHUNK)
+    if (coding.dense !== undefined) {
+      writer.load(block.subarray(from, to))
+      writer.measure(0, to - from)
+    }
+    writer.flush()
+    writeChunk(0, to - from, nonZero, coding, LONG_CHUNK, writer)
   }
 }
 
@@ -154,22 +107,20 @@ function codingOf(length: number, nonZero: number, sum: number, log: number): Co
   return { head: SPARSE | (gap << 3) | magnitude, gap, magnitude }
 }
 
-/** Writes elements [from, to), of which those at `positions` are not 0. */
+/** Writes a chunk whose codes begin at an element of the writer: all of them, or those of the `nonZero` elements. */
 function writeChunk(
-  block: Integers,
   from: number,
-  to: number,
+  count: number,
   nonZero: number,
-  coding: Coding,
+  { head, dense, gap, magnitude }: Coding,
   log: number,
-  bits: BitWriter
+  writer: RiceWriter
 ): void {
-  bits.reserve(MAX_BYTES * (coding.dense === undefined ? nonZero : to - from) + 8)
-  bits.put(coding.head, 8)
-  if (coding.dense !== undefined) bits.dense(block, from, to, coding.dense)
+  writer.put(head, 8)
+  if (dense !== undefined) writer.dense(from, count, dense)
   else if (nonZero > 0) {
-    bits.put(nonZero, log + 1)
-    bits.sparse(block, from, positions, nonZero, coding.gap, coding.magnitude)
+    writer.put(nonZero, log + 1)
+    writer.sparse(from, nonZero, gap, magnitude)
   }
 }
 
@@ -207,11 +158,6 @@ function decodeChunk(into: Float32Array, from: number, to: number, log: number, 
   const magnitude = head & MAX_MAGNITUDE_K
   const nonZero = bits.get(log + 1)
   bits.sparse(into, from, to, nonZero, gap, magnitude)
-}
-
-/** 1 or 0, without a branch that depends on data. */
-function isNonZero(value: number): number {
-  return (value | -value) >>> 31
 }
 
 /** Approximate number of bits of `count` numbers with this sum: the low bits take half away from each quotient. */

@@ -7,9 +7,10 @@
 export type Code = number | readonly Code[]
 
 const I32 = 0x7f
+const I64 = 0x7e
 const F32 = 0x7d
 const V128 = 0x7b
-type ValueType = typeof I32 | typeof F32 | typeof V128
+type ValueType = typeof I32 | typeof I64 | typeof F32 | typeof V128
 
 export interface Local {
   readonly index: number
@@ -19,6 +20,8 @@ export interface Local {
 /** Allocates the local variables of a function. */
 export interface Locals {
   integer(): Local
+  /** Of 64 bits. */
+  long(): Local
   number(): Local
   /** Four float32. */
   vector(): Local
@@ -47,7 +50,7 @@ export function define(
     locals.push(local)
     return local
   }
-  const body = build({ integer: add(I32), number: add(F32), vector: add(V128) }, parameters)
+  const body = build({ integer: add(I32), long: add(I64), number: add(F32), vector: add(V128) }, parameters)
   return { name, parameters, locals, body }
 }
 
@@ -60,6 +63,9 @@ export function repeat(counter: Local, body: Code): Code {
   const loop = [0x03, 0x40, body, test, 0x0b]
   return [0x02, 0x40, get(counter), 0x45, 0x0d, 0, loop, 0x0b]
 }
+
+/** Runs `body` if the condition is not 0. */
+export const when = (condition: Code, body: Code): Code => [condition, 0x04, 0x40, body, 0x0b]
 
 /** `yes` if the condition is not 0, otherwise `no`. */
 export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b]
@@ -83,15 +89,36 @@ export const i32 = {
   sub: plain(0x6b),
   mul: plain(0x6c),
   and: plain(0x71),
+  shiftLeft: plain(0x74),
   shiftRight: plain(0x76),
   equal: plain(0x46),
-  load: (address: Code): Code => [address, 0x28, 0, 0],
+  notEqual: plain(0x47),
+  /** Unsigned. */
+  atLeast: plain(0x4f),
+  load: (address: Code, offset = 0): Code => [address, 0x28, 0, unsigned(offset)],
+  store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x36, 0, unsigned(offset)],
   /** Of a byte. */
   loadByte: (address: Code, offset = 0): Code => [address, 0x2d, 0, unsigned(offset)],
   storeByte: (address: Code, offset: number, value: Code): Code => [address, value, 0x3a, 0, unsigned(offset)],
   /** Of a float32 that is a whole number, 0 or more. */
   fromFloat: plain(0xa9)
 }
+
+export const i64 = {
+  constant: (value: number): Code => [0x42, signed(value)],
+  add: plain(0x7c),
+  or: plain(0x84),
+  shiftLeft: plain(0x86),
+  fromInteger: plain(0xad),
+  loadByte: (address: Code, offset = 0): Code => [address, 0x31, 0, unsigned(offset)],
+  /** The most significant byte first. */
+  storeBigEndian: (address: Code, value: Code, offset = 0): Code => {
+    const reversed = [value, 0xfd, 0x12, 0xfd, 0x0c, REVERSED, REVERSED, 0xfd, 0x0e]
+    return [address, reversed, 0xfd, 0x5b, 0, unsigned(offset), 0]
+  }
+}
+
+const REVERSED = [7, 6, 5, 4, 3, 2, 1, 0]
 
 export const f32 = {
   constant: (value: number): Code => [0x43, float32Bytes(value)],
@@ -146,10 +173,29 @@ export const integers = {
   xor: simd(0x51),
   shiftLeft: simd(0xab),
   shiftRight: simd(0xad),
+  /** Repeats the sign. */
+  shiftRightSigned: simd(0xac),
+  sub: simd(0xb1),
+  /** −1 where they differ, otherwise 0. */
+  notEqual: simd(0x38),
+  /** Float32 numbers without their fractions. */
+  fromFloats: simd(0xf8),
   lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1b), number],
   /** The bytes of `value` in the given order. */
   shuffle: (value: Code, order: readonly number[]): Code => [value, value, 0xfd, 0x0d, order]
 }
+
+/** Two unsigned 64-bit integers. */
+export const longs = {
+  /** The first two, or the last two, of four 32-bit integers. */
+  firstTwo: simd(0xc9),
+  lastTwo: simd(0xca),
+  add: simd(0xce),
+  lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1d), number]
+}
+
+/** Stores a 64-bit integer as float64. */
+export const storeAsDouble = (address: Code, value: Code): Code => [address, value, 0xba, 0x39, 0, 0]
 
 /** The WebAssembly API, which the types of Node.js lack. */
 export interface Runtime {
@@ -157,6 +203,8 @@ export interface Runtime {
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: object }
 }
+
+declare const WebAssembly: Runtime
 
 /** Compiles functions that use the given `WebAssembly.Memory`. @returns the functions by name */
 export function instantiate(
@@ -166,6 +214,12 @@ export function instantiate(
 ): Readonly<Record<string, (...args: number[]) => void>> {
   const { exports } = new Instance(new Module(assemble(functions)), { env: { memory } })
   return exports as ReturnType<typeof instantiate>
+}
+
+/** Functions with a memory of their own, of this many bytes. */
+export function withMemory(functions: readonly WasmFunction[], bytes: number) {
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / 2 ** 16) })
+  return { kernels: instantiate(WebAssembly, functions, memory), buffer: memory.buffer }
 }
 
 /** The bytes of a module that imports `env.memory` and exports each function by its name. */

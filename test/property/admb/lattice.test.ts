@@ -8,6 +8,7 @@ import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } fro
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'
 import { Random } from '../../../src/streams/random.js'
+import { referenceBytes } from '../../support/rice-reference.js'
 
 interface Shape {
   readonly length: number
@@ -24,10 +25,12 @@ const shapes: fc.Arbitrary<Shape> = fc.record({
   seed: fc.nat()
 })
 
-function blockOf({ length, density, bits, seed }: Shape): Int32Array {
+function blockOf({ length, density, bits, seed }: Shape): Float32Array {
   const random = new Random(seed)
-  return Int32Array.from({ length }, () =>
-    random.uniform() < density ? Math.trunc((2 * random.uniform() - 1) * 2 ** (bits * random.uniform())) : 0
+  // Adding 0 turns −0 into 0.
+  return Float32Array.from(
+    { length },
+    () => (random.uniform() < density ? Math.trunc((2 * random.uniform() - 1) * 2 ** (bits * random.uniform())) : 0) + 0
   )
 }
 
@@ -44,6 +47,23 @@ describe('integer blocks', () => {
         assert.deepEqual(decoded, Float32Array.from(values))
       }),
       { numRuns: 200 }
+    )
+  })
+
+  it('have the bytes of a plain encoder', () => {
+    fc.assert(
+      fc.property(shapes, shape => {
+        const values = blockOf(shape)
+        assert.deepEqual(encodeIntegers(values), referenceBytes(values))
+      }),
+      { numRuns: 200 }
+    )
+    const extremes = fc.constantFrom(0, 0, 1, -1, 32_767, -32_767, 2 ** 24, -(2 ** 24), 2 ** 28, -(2 ** 28))
+    fc.assert(
+      fc.property(fc.array(extremes, { maxLength: 600 }), list => {
+        const values = Float32Array.from(list)
+        assert.deepEqual(encodeIntegers(values), referenceBytes(values))
+      })
     )
   })
 
