@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
+import { CommandSandbox, hasCurl, httpPort, untilStatus } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
 import { referenceOf } from '../support/l2l/checkpoints.js'
 import { hasPython, PYTHON } from '../support/python.js'
@@ -34,7 +33,8 @@ describe('the documents', function () {
     const address = /--peer (\S+)/.exec(await place.start(first))?.[1] as string
     // On this machine both peers have the same working directory.
     const port = httpPort(await place.start(second.replace(/\/ip4\S+/, address).replace('--dir state', '--dir state2')))
-    while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+    await untilStatus(port, ({ neighbours }) => neighbours.length > 0)
+    assert.match(run(`npx admb status --http 127.0.0.1:${port}`), /neighbours +12D3KooW/)
     await place.interrupt()
   })
 
@@ -46,11 +46,11 @@ describe('the documents', function () {
   })
 
   it('the simulator: the commands work as written', () => {
-    const shorter = (text: string) => text.replaceAll(/inputs=\d{5}/g, 'inputs=2000').replace('--runs 100', '--runs 10')
+    const shorter = (text: string) => text.replaceAll(/inputs=\d{5}/g, 'inputs=500').replace('--runs 100', '--runs 4')
     const printed = blocks('run', 'docs/simulator.md')
       .map(text => run(shorter(text)))
       .join('\n')
-    assert.match(printed, /10 runs, no violation/)
+    assert.match(printed, /4 runs, no violation/)
     assert.match(printed, /admb-sender .*%/)
   })
 
@@ -161,8 +161,8 @@ describe('the documents', function () {
       const [first, second] = blocks(name, page)[0].split('\n')
       const address = /--peer (\S+)/.exec(await place.start(`${first} --http 0`))?.[1] as string
       const port = httpPort(await place.start(`${second.replace(/\/ip4\S+/, address)} --http 0`))
-      while (!/neighbours +12D3KooW/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
-      while (!/predictor +[1-9]\d* updates/.test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+      await untilStatus(port, ({ neighbours, updates }) => neighbours.length > 0 && updates > 0)
+      assert.match(run(`npx admb status --http 127.0.0.1:${port}`), /predictor +[1-9]\d* updates/)
       await place.interrupt()
       assert.match(run(`${evaluate} --data pairs.tsv`), /accuracy/)
     }
@@ -173,7 +173,7 @@ describe('the documents', function () {
     run(prepare)
     const inputs = async (command: string, count: number) => {
       const port = httpPort(await place.start(`${command} --http 0`))
-      while (!new RegExp(`inputs +${count}\\b`).test(run(`npx admb status --http 127.0.0.1:${port}`))) await sleep(100)
+      await untilStatus(port, status => status.inputs === count)
     }
     await inputs(first, 3)
     await place.interrupt()

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CommandSandbox, hasCurl, httpPort } from '../support/command-sandbox.js'
+import type { PeerStatus } from '../../src/peer/index.js'
+import { CommandSandbox, hasCurl, httpPort, untilStatus } from '../support/command-sandbox.js'
 import { blocks, read } from '../support/documents.js'
 import { PeerServer } from '../support/http-server.js'
 
@@ -32,11 +33,14 @@ describe('the guides', function () {
     const address = /--peer (\S+)/.exec(first)?.[1] as string
     const second = await place.start(block('second').replace(/\/ip4\/192\.0\.2\.7\S+/, address))
     const here = (commands: string) => commands.replaceAll('192.0.2.7:7280', `127.0.0.1:${httpPort(first)}`)
-    const status = (peer: string) =>
-      place.run(`npx admb status --http 127.0.0.1:${httpPort(peer)} --http-token-file http.token`)
-    while (!/neighbours +12D3KooW/.test(status(first))) await sleep(100)
+    const token = readFileSync(join(place.folder, 'http.token'), 'utf8').trim()
+    const reached = (peer: string, condition: (status: PeerStatus) => boolean) =>
+      untilStatus(httpPort(peer), condition, { authorization: `Bearer ${token}` })
+    await reached(first, ({ neighbours }) => neighbours.length > 0)
     // Either may be the one that computes the predictors.
-    while (![first, second].some(peer => /adopted +[1-9]/.test(status(peer)))) await sleep(100)
+    await Promise.any([first, second].map(peer => reached(peer, ({ adopted }) => adopted > 0)))
+    const printed = place.run(`npx admb status --http 127.0.0.1:${httpPort(first)} --http-token-file http.token`)
+    assert.match(printed, /neighbours +12D3KooW/)
     const answer = JSON.parse(place.run(here(block('ask')))) as { predictions: { label: string }[] }
     assert.match(answer.predictions[0].label, /^(yes|no)$/)
     assert.match(place.run(here(block('learn'))), /"predictor":\{"updates":[1-9]/)
@@ -49,7 +53,7 @@ describe('the guides', function () {
 
   it('choosing: the commands work as written', () => {
     const sweeps = blocks('run', 'docs/choosing.md').map(text =>
-      place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=500'))
+      place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=200').replace('seed=1..12', 'seed=1..2'))
     )
     assert.equal(sweeps.length, 7)
     for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PeerStatus } from '../../src/peer/index.js'
 import { parquetOfCsv } from './parquet.js'
 
 export class CommandSandbox {
@@ -71,6 +72,16 @@ function reviewsCsv(rows: number): string {
   const line = (i: number) =>
     i % 2 ? `a warm and funny film with scene ${i % 7},yes` : `a slow and empty film with scene ${i % 7},no`
   return `review,liked\n${Array.from({ length: rows }, (_, i) => line(i)).join('\n')}\n`
+}
+
+/** Waits until the status of the peer with this HTTP port fulfils the condition. */
+export async function untilStatus(
+  port: number,
+  condition: (status: PeerStatus) => boolean,
+  headers: Record<string, string> = {}
+): Promise<void> {
+  const status = async () => (await (await fetch(`http://127.0.0.1:${port}/status`, { headers })).json()) as PeerStatus
+  while (!condition(await status())) await sleep(100)
 }
 
 /** The HTTP port in the output of a peer. */

@@ -7,9 +7,12 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { parseSpec } from '../../../src/peer/index.js'
 import { Store } from '../../../src/storage/index.js'
+import { admb } from '../../support/admb-command.js'
 import { LEARNERS, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
-const ROWS = 1000
+const ROWS = 500
+
+const LOCATIONS = ['--listen', '/ip4/127.0.0.1/tcp/0', '--http', '127.0.0.1:0']
 
 /** LIBSVM rows with two features. */
 function rows(count: number): string {
@@ -35,24 +38,26 @@ describe('a peer stops', function () {
     return { model, progress: stored?.progress as { inputs: number; position: number } }
   }
 
-  for (const learner of LEARNERS)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      it(`with ${learner} on ${signal}, with exit code 0, a last object, and all inputs stored`, async () => {
-        const state = join(dir, 'state')
-        const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
-        args.push(...(await processes.modelOptions(learner)))
-        const peer = await processes.start(...args).ready()
-        await until('the first update', () => peer.latest.updates > 0)
-        assert.equal(await peer.stop(signal), 0, peer.stderr)
-        const { inputs, http, addresses } = peer.latest
-        assert.ok(http && addresses.length === 1)
-        assert.deepEqual(peer.strayLines, [])
-        const { model, progress } = await checkpoint(state)
-        assert.equal(model.batch, 16)
-        assert.equal(progress.inputs, inputs)
-        assert.equal(progress.position, inputs)
-      })
-    }
+  for (const [learner, signal] of [
+    ['a convex model', 'SIGINT'],
+    ['a network', 'SIGTERM']
+  ] as const) {
+    it(`with ${learner} on ${signal}, with exit code 0, a last object, and all inputs stored`, async () => {
+      const state = join(dir, 'state')
+      const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
+      args.push(...(await processes.modelOptions(learner)))
+      const peer = await processes.start(...args).ready()
+      await until('the first update', () => peer.latest.updates > 0)
+      assert.equal(await peer.stop(signal), 0, peer.stderr)
+      const { inputs, http, addresses } = peer.latest
+      assert.ok(http && addresses.length === 1)
+      assert.deepEqual(peer.strayLines, [])
+      const { model, progress } = await checkpoint(state)
+      assert.equal(model.batch, 16)
+      assert.equal(progress.inputs, inputs)
+      assert.equal(progress.position, inputs)
+    })
+  }
 
   for (const learner of LEARNERS)
     it(`with ${learner} and resumes at its position in the stream: each row is learned once`, async () => {
@@ -107,7 +112,7 @@ describe('a peer stops', function () {
   for (const learner of LEARNERS)
     it(`with ${learner} on damaged data: exit code 1, one line, and the learned state is stored`, async () => {
       const data = join(dir, 'rows.gz')
-      const whole = gzipSync(rows(10_000))
+      const whole = gzipSync(rows(4000))
       await writeFile(data, whole.subarray(0, whole.length - 100))
       const state = join(dir, 'state')
       const peer = processes.start(
@@ -155,11 +160,12 @@ describe('a peer stops', function () {
     const args = ['--data', 'digits', '--rate', '10', '--log-level', 'silent']
     const one = await processes.start(...args, '--dir', state).ready()
     const refused = async (pattern: RegExp, ...other: string[]) => {
-      const peer = processes.start(...(other.includes('--data') ? args.slice(2) : args), ...other)
-      assert.equal(await peer.exit, 1, peer.stderr)
-      assert.match(peer.stderr, pattern)
-      assert.equal(peer.stderr.trim().split('\n').length, 1, peer.stderr)
-      assert.deepEqual(peer.messages, [])
+      const task = other.includes('--data') ? args.slice(2) : args
+      const { code, stdout, stderr } = await admb(['peer', '--json', ...LOCATIONS, ...task, ...other])
+      assert.equal(code, 1, stderr)
+      assert.match(stderr, pattern)
+      assert.equal(stderr.trim().split('\n').length, 1, stderr)
+      assert.equal(stdout, '')
     }
     await refused(/state is in use by another admb process/, '--dir', state)
     await one.stop()

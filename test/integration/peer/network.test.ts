@@ -40,25 +40,14 @@ describe('peers with a network', function () {
       const dir = await processes.scratch()
       const model = join(dir, 'wide.yaml')
       await writeFile(model, 'model: mlp\nhidden: [400]\n')
-      const task = [
-        '--data',
-        'digits',
-        '--model',
-        model,
-        '--rate',
-        '200',
-        '--batch',
-        '128',
-        '--limit',
-        '900',
-        ...options
-      ]
-      const first = await processes.start(...task, '--shard', '1/2').ready()
-      const second = await processes.start(...task, '--shard', '2/2', '--peer', first.latest.addresses[0]).ready()
+      const task = ['--data', 'digits', '--model', model, '--rate', '200', '--batch', '128', ...options]
+      const part = (shard: string) => ['--limit', '900', '--shard', shard]
+      const first = await processes.start(...task, ...part('1/2')).ready()
+      const second = await processes.start(...task, ...part('2/2'), '--peer', first.latest.addresses[0]).ready()
       await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
       await until('both hold the same predictor', () => agree([first, second]), 60_000)
       assert.ok(first.latest.predictor.updates >= 5)
-      const late = await processes.start(...task, '--peer', first.latest.addresses[0]).ready()
+      const late = await processes.start(...task, '--limit', '64', '--peer', first.latest.addresses[0]).ready()
       await until(
         'the late joiner has caught up',
         () => late.latest.predictor.updates >= first.latest.predictor.updates,
@@ -69,24 +58,20 @@ describe('peers with a network', function () {
       for (const peer of [first, second, late]) assert.equal(await peer.stop(), 0, peer.stderr)
     })
 
-  it('reject a peer with sums of another kind', async () => {
-    const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
-    const first = await processes.start(...slow).ready()
-    const other = await processes.start(...slow, '--sums', 'exact', '--peer', first.latest.addresses[0]).ready()
-    const reason = /has sums lattice, this peer exact: start both with the same --sums/
-    await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
-    assert.deepEqual(other.latest.neighbours, [])
-  })
-
-  it('reject a peer with another network', async () => {
+  it('reject a peer with another network, or with sums of another kind', async () => {
     const dir = await processes.scratch()
-    const model = join(dir, 'other.yaml')
-    await writeFile(model, 'model: mlp\nhidden: [16]\n')
+    const [model, otherModel] = [join(dir, 'one.yaml'), join(dir, 'other.yaml')]
+    await writeFile(model, 'model: mlp\nhidden: [8]\n')
+    await writeFile(otherModel, 'model: mlp\nhidden: [16]\n')
     const slow = ['--data', 'digits', '--rate', '20', '--batch', '16']
-    const first = await processes.start(...slow, '--model', 'mlp').ready()
-    const other = await processes.start(...slow, '--model', model, '--peer', first.latest.addresses[0]).ready()
-    const reason = /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/
-    await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
-    assert.deepEqual(other.latest.neighbours, [])
+    const first = await processes.start(...slow, '--model', model).ready()
+    for (const [options, reason] of [
+      [['--model', otherModel], /has model mlp#\w+, this peer mlp#\w+: start both with the same --model/],
+      [['--model', model, '--sums', 'exact'], /has sums lattice, this peer exact: start both with the same --sums/]
+    ] as const) {
+      const other = await processes.start(...slow, ...options, '--peer', first.latest.addresses[0]).ready()
+      await until('the reason is logged', () => other.logs.some(({ msg }) => reason.test(msg)))
+      assert.deepEqual(other.latest.neighbours, [])
+    }
   })
 })
