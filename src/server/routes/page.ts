@@ -9,14 +9,18 @@ import { RefusedError } from '../failures.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 
-/** @param isPeer whether it is a file of a peer, which connects to others and compiles the hashes of predictors to WebAssembly */
-const headersOf = (isPeer: boolean) => ({
+/** The join page and its worker, which has a policy of its own: a peer connects to others. */
+const PEER = /^join\.html$|\/learner-worker-/
+/** The same and the worker of the simulator: the core compiles its hashes and codes to WebAssembly. */
+const CORE = /^join\.html$|\/(?:learner-)?worker-/
+
+const headersOf = (name: string) => ({
   'content-security-policy': [
     "default-src 'none'",
-    isPeer ? "script-src 'self' 'wasm-unsafe-eval'" : "script-src 'self'",
+    CORE.test(name) ? "script-src 'self' 'wasm-unsafe-eval'" : "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    isPeer ? "connect-src 'self' ws: wss:" : "connect-src 'self'",
+    PEER.test(name) ? "connect-src 'self' ws: wss:" : "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'"
@@ -39,9 +43,6 @@ const ADDRESSES: Readonly<Record<string, string>> = {
   'simulator.html': 'simulator',
   'join.html': 'join'
 }
-
-/** The join page and its worker, which has a policy of its own. */
-const PEER = /^join\.html$|\/learner-worker-/
 
 /** @param options.joinPage whether there is a join page */
 export async function pageRoutes(app: FastifyInstance, { joinPage }: { readonly joinPage: boolean }): Promise<void> {
@@ -67,7 +68,7 @@ async function addFile(app: FastifyInstance, path: string): Promise<void> {
   const name = relative(ROOT, path).split(sep).join('/')
   const isPage = extname(name) === '.html'
   const headers = {
-    ...headersOf(PEER.test(name)),
+    ...headersOf(name),
     'content-type': TYPES[extname(name)],
     'cache-control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
     etag: `"${createHash('sha256').update(content).digest('base64url')}"`
