@@ -2,18 +2,7 @@
  * BLAKE2s-256 (RFC 7693) of many 64-byte inputs, truncated to 128 bits, in WebAssembly: four inputs at a time, one in each lane of
  * the vectors. An input of 64 bytes takes one compression.
  */
-import {
-  type Code,
-  define,
-  get,
-  i32,
-  instantiate,
-  integers,
-  type Local,
-  type Runtime,
-  repeat,
-  set
-} from '../base/assembler.js'
+import { type Code, define, get, i32, integers, type Local, repeat, set, withMemory } from '../base/assembler.js'
 
 /** Size of an input and of a hash, in 32-bit words. */
 export const INPUT_WORDS = 16
@@ -123,13 +112,11 @@ let created: Kernel | undefined
 function createKernel(): Kernel {
   const inputBytes = MAX_INPUTS * INPUT_BYTES
   const hashBytes = MAX_INPUTS * 4 * HASH_WORDS
-  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: Runtime }
-  const memory = new WebAssembly.Memory({ initial: Math.ceil((inputBytes + hashBytes) / 65536) })
-  const { hash } = instantiate(WebAssembly, [kernel], memory)
+  const { kernels, buffer } = withMemory([kernel], inputBytes + hashBytes)
   return {
-    inputs: new Uint32Array(memory.buffer, 0, inputBytes / 4),
-    hashes: new Uint32Array(memory.buffer, inputBytes, hashBytes / 4),
-    hash: groups => hash(0, inputBytes, groups)
+    inputs: new Uint32Array(buffer, 0, inputBytes / 4),
+    hashes: new Uint32Array(buffer, inputBytes, hashBytes / 4),
+    hash: groups => kernels.hash(0, inputBytes, groups)
   }
 }
 

@@ -2,7 +2,7 @@
  * The kernels of update rules, in WebAssembly, and their memory. They work on sections of vectors that fit into the processor's
  * cache. Their operations are those of float32, so every machine computes the same bits.
  */
-import { instantiate, type Runtime } from '../../../base/assembler.js'
+import { withMemory } from '../../../base/assembler.js'
 import { adamStep } from './adam.js'
 import { codeKernels, TABLE_BYTES } from './codes.js'
 
@@ -10,10 +10,9 @@ import { codeKernels, TABLE_BYTES } from './codes.js'
 export const SECTION = 6144
 /** Slot of the first vector of a rule's state, after those of parameters and gradient. */
 export const FIRST_STATE_SLOT = 2
-const PAGE_BYTES = 2 ** 16
 
 export interface KernelMemory {
-  readonly kernels: ReturnType<typeof instantiate>
+  readonly kernels: ReturnType<typeof withMemory>['kernels']
   /** Four sections for vectors. */
   readonly slots: readonly Float32Array[]
   /** Codes of a section, each a byte. */
@@ -40,17 +39,18 @@ function create(): KernelMemory {
     TABLE_BYTES,
     TABLE_BYTES
   ]
-  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: Runtime }
-  const bytes = sizes.reduce((sum, size) => sum + size, 0)
-  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE_BYTES) })
+  const { kernels, buffer } = withMemory(
+    [adamStep, ...codeKernels],
+    sizes.reduce((sum, size) => sum + size, 0)
+  )
   let at = 0
   const parts = sizes.map(size => {
     at += size
-    return new Uint8Array(memory.buffer, at - size, size)
+    return new Uint8Array(buffer, at - size, size)
   })
   const floats = ({ buffer, byteOffset, length }: Uint8Array) => new Float32Array(buffer, byteOffset, length / 4)
   return {
-    kernels: instantiate(WebAssembly, [adamStep, ...codeKernels], memory),
+    kernels,
     slots: parts.slice(0, 4).map(floats),
     codes: parts[4],
     packed: floats(parts[5]),
