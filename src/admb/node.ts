@@ -379,8 +379,11 @@ export class AdmbNode {
       if (edge.peerPredictor === undefined || !this.#admission.isRefused(edge.peerPredictor))
         this.#outbox.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
-      if (holdsSums || edge.exchanged?.isFull || !this.#outbox.willBeInSync(edge)) continue
-      if (this.#outgoingSums.isDue(edge, this.#period, missing)) edge.sumDue = true
+      if (holdsSums || !this.#outbox.willBeInSync(edge)) continue
+      if (!this.#outgoingSums.isDue(edge, this.#period, missing)) continue
+      // A further sum would displace one to which steps of the neighbour refer. A request is acknowledged in any case.
+      if (edge.exchanged?.isFull) edge.requestDue = true
+      else edge.sumDue = true
     }
   }
 

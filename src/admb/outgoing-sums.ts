@@ -37,12 +37,12 @@ export class OutgoingSums {
 
   /**
    * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or because the last one seems
-   * lost; in the latter case the backoff advances.
+   * lost; in the latter case the backoff advances. A changed sum waits while as many as are kept are on their way.
    * @param missing number of gradients that the batch lacks
    */
   isDue(edge: Edge, period: number, missing: number): boolean {
     const last = edge.lastSum
-    if (edge.sentVersion !== this.#version - edge.sumChanges) {
+    if (!edge.exchanged?.isFull && edge.sentVersion !== this.#version - edge.sumChanges) {
       const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyExcept(edge)
       if (isEmpty && !last?.count) return false
       if (this.isPaceOver(edge, period, missing)) return true

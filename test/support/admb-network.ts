@@ -57,6 +57,8 @@ export interface WorldOptions {
   /** Whether sums are integers. */
   readonly isLattice?: boolean
   readonly isOrdered?: boolean
+  /** Bytes of integer sums that a node keeps for a neighbour. */
+  readonly keptBytes?: number
 }
 
 /** How an input's gradient is added: at once, streamed block by block, or streamed and then cancelled. */

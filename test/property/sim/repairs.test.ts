@@ -230,6 +230,18 @@ describeMutants('extensions of ADMB', [
     scenario: { sums: 'lattice', keptBytes: 0 }
   },
   {
+    without: 'the repetition of a lost sum while no further ones may be on their way',
+    changes: [
+      {
+        file: 'src/admb/outgoing-sums.js',
+        from: 'if (last === undefined ||',
+        to: 'if (edge.exchanged?.isFull || last === undefined ||'
+      }
+    ],
+    breaks: ['quiescence'],
+    scenario: { sums: 'lattice', keptBytes: 0, delay: 'constant', loss: 0, reorder: 0, batch: 60 }
+  },
+  {
     without: 'the residual (what rounding takes from a gradient is lost)',
     changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = rest;', to: 'residual[i] = 0;' }],
     breaks: ['books']
