@@ -117,6 +117,11 @@ const schema = z.strictObject({
   journal: z.boolean().default(false),
   /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
   gate: z.boolean().default(false),
+  /**
+   * Whether ADMB nodes also refuse gradient sums and steps that increase the loss of their inputs, and compare whole predictors with the
+   * losses that their inputs had on arrival. For streams that are alike at all nodes.
+   */
+  gateAll: z.boolean().default(false),
   /** Whether ADMB nodes sign the headers of their predictors, as peers do, and verify those of others. */
   signed: z.boolean().default(false),
   /** Number of nodes that must have signed a whole predictor that does not follow from the one that an ADMB node holds, or held. */

@@ -26,6 +26,7 @@ export interface AlgorithmOptions {
   readonly journal: boolean
   /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
   readonly gate: boolean
+  readonly gateAll: boolean
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
   /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */

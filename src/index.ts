@@ -105,6 +105,7 @@ export {
   type NetworkLearningSpec,
   PartlyLearnedError,
   Peer,
+  type PeerGate,
   type PeerMetrics,
   type PeerOptions,
   type PeerPredictWith,

@@ -92,6 +92,8 @@ const PERIOD = 16
 interface Run {
   /** Whether all defences are used. */
   readonly bounded?: boolean
+  /** Whether sums and steps are judged as well as whole predictors, by linear models. @default as bounded */
+  readonly judgesAll?: boolean
   /** Whether jumps need one signer more than there are hostile nodes, if defences are used. @default true */
   readonly hasThresholds?: boolean
   readonly kind?: AdversaryName
@@ -117,6 +119,7 @@ export async function* bench(): AsyncGenerator<Row> {
           target: { most: nodes === 1 ? 1.05 : 1.2 },
           details: {
             undefended: run({ kind, nodes }).loss / alone.loss,
+            wholesOnly: run({ bounded: true, judgesAll: false, kind, nodes }).loss / alone.loss,
             ...(FORGERS.includes(kind) && {
               withoutThresholds: run({ bounded: true, hasThresholds: false, kind, nodes }).loss / alone.loss
             })
@@ -182,7 +185,13 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden 
     batch
   }
   const from = ((inputs / NODES) * values.interval) / 4
-  return ({ bounded = false, hasThresholds = bounded, kind = 'drift', nodes = 0 }: Run): Result => {
+  return ({
+    bounded = false,
+    judgesAll = bounded,
+    hasThresholds = bounded,
+    kind = 'drift',
+    nodes = 0
+  }: Run): Result => {
     const adversaries = { nodes, kind, place: 'leaf', from }
     // Peers do not judge predictors of networks.
     const gate = bounded && hidden === undefined
@@ -190,7 +199,13 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden 
     // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
-    const defences = { bounded, gate, signed: bounded, jumpSigners: hasThresholds ? nodes + 1 : 0 }
+    const defences = {
+      bounded,
+      gate,
+      gateAll: gate && judgesAll,
+      signed: bounded,
+      jumpSigners: hasThresholds ? nodes + 1 : 0
+    }
     const correct: AdmbNode[] = []
     const node: NodeFactory = options => {
       const created = new AdmbNode(options)

@@ -90,13 +90,14 @@ function create(world: World, precedence: Precedence): Algorithm {
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const { jumpSigners, wholeSigners } = scenario
+  const judges = scenario.gate || scenario.gateAll
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
   /** Peer ids of all nodes so far. */
   const known = new Set<string>()
   const createNode = (index: number, incarnation: number, nonce: number) => {
-    const gate = new LossGate(world.learner, recipe.averaging)
+    const gate = new LossGate(world.learner, { averaging: recipe.averaging, areAlike: scenario.gateAll })
     gates[index] = gate
     known.add(labels[index])
     return world.createNode(index, {
@@ -122,7 +123,8 @@ function create(world: World, precedence: Precedence): Algorithm {
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
       isContributor: scenario.signed && influence !== undefined ? peer => known.has(peer) : undefined,
       jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
-      gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
+      ascent: scenario.gateAll ? (before, after) => gate.ascent(before, after) : undefined,
+      gate: judges ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }
   const states: NodeState[] = topology.neighbours.map((_, index) => ({
@@ -233,7 +235,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     input(index, examples) {
       const { inputs } = states[index]
       if (scenario.journal) inputs.set(received, copyOf(examples))
-      if (scenario.gate) gates[index].add(copyOf(examples))
+      if (judges) gates[index].add(copyOf(examples), states[index].node.predictor)
       learn(index, examples, scenario.journal ? received : undefined)
       received++
     },

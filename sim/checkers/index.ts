@@ -1,6 +1,7 @@
 /** The properties of ADMB, as invariants to check during a run. */
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
+import { Ascents } from './ascent.js'
 import { Attribution, Authentic, Contributors } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
@@ -51,7 +52,8 @@ export const invariants: Invariants = run => {
       ? [new Authentic(), new Attribution(), new Contributors(run.adversaries, influence !== undefined)]
       : []),
     ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
-    ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)])
+    ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)]),
+    ...(scenario.gateAll ? [new Ascents(recipe)] : [])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
   const always = [...own, new Identity(), ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])]

@@ -2,7 +2,7 @@
  * The interface of an invariant: callbacks for every event of every node, called right after the event, that throw a Violation.
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
-import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
+import type { AdmbOptions, Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { AdaptiveBatch, InfluenceRule } from '../../src/learner/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
@@ -19,6 +19,8 @@ export interface CheckedNode {
   readonly node: LearningNode
   /** Periods since this incarnation began. */
   readonly period: number
+  /** Its option of this name. */
+  readonly ascent: AdmbOptions['ascent']
   /** The open sessions of this end, by edge. */
   readonly edges: ReadonlyMap<number, CheckedEdge>
   /** Predictor and number of own gradients before the event. */

@@ -38,6 +38,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
   readonly nonce: number
   readonly node: LearningNode
   readonly edges = new Map<number, CheckedEdge>()
+  readonly ascent: AdmbOptions['ascent']
   readonly before: { predictor: Predictor; own: number }
   period = 0
   readonly #invariants: readonly Invariant[]
@@ -52,6 +53,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.incarnation = options.incarnation
     this.nonce = options.nonce ?? 0
     this.node = node
+    this.ascent = options.ascent
     this.before = { predictor: node.predictor, own: node.ownGradients }
     this.#invariants = invariants
   }
@@ -228,7 +230,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
         for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
         continue
       }
-      if (effect.kind === 'quarantined' || effect.kind === 'unlisted') continue
+      if (effect.kind === 'quarantined' || effect.kind === 'unlisted' || effect.kind === 'ascending') continue
       const { predictor } = effect
       const { kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })

@@ -69,6 +69,7 @@ export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial
     const all = {
       ...scenario,
       gate,
+      gateAll: gate && scenario.seed % 2 > 0,
       tabs: 0,
       tabLinks: false,
       ...thresholds,

@@ -1,18 +1,19 @@
 /**
- * Which predictors of other nodes a node adopts. It refuses those of excluded makers. It asks the gate about whole predictors, and
- * then the rule for jumps: a predictor that does not follow from a held one waits until enough peers vouch for it.
+ * Which predictors of other nodes a node adopts. It refuses those of excluded makers. It asks the gate about whole predictors,
+ * the test of ascents about steps, and then the rule for jumps: a predictor that does not follow from a held one waits until enough peers vouch for it.
  */
+import { AscentTest } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import { Gate } from './gate.js'
 import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
 import type { AdmbOptions, Effect } from './options.js'
-import type { Header } from './predictor.js'
+import type { Header, Predictor } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import { type OutgoingVoucher, Vouchers } from './vouchers.js'
 
-export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 'gate' | 'jumps'> {
+export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 'gate' | 'ascent' | 'jumps'> {
   readonly current: CurrentPredictor
   /** Open sessions by edge. */
   readonly edges: ReadonlyMap<number, Edge>
@@ -26,6 +27,7 @@ export class Admission {
   readonly #gate: Gate
   readonly #vouchers: Vouchers
   readonly #jumps: Jumps
+  readonly #steps = new AscentTest()
   #period = 0
 
   constructor(options: AdmissionOptions) {
@@ -66,17 +68,25 @@ export class Admission {
    */
   accepts(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
     const { authenticity, current, report } = this.#options
-    const { predictor, parent, steps, attestation } = received
+    const { predictor, base, steps, attestation } = received
     const isListed = ({ coverage }: Header) => authenticity.unlisted(coverage) === undefined
     if (authenticity.isExcluded(predictor.id.origin) || authenticity.isExcluded(attestation?.signer ?? '')) return false
-    if (parent !== undefined && headers.slice(0, steps.length).every(isListed)) return true
-    if (!this.#gate.accepts(predictor, current.predictor)) {
+    const follows = base !== undefined && headers.slice(0, steps.length).every(isListed)
+    const isAccepted = follows ? this.#isDescent(base, predictor) : this.#gate.accepts(predictor, current.predictor)
+    if (!isAccepted) {
+      this.#gate.refuse(predictor.id)
       report({ kind: 'rejected', predictor, from })
       return false
     }
-    if (this.#jumps.accepts(received, headers)) return true
+    if (follows || this.#jumps.accepts(received, headers)) return true
     this.#quarantine(this.#jumps.wait(received, headers, from))
     return false
+  }
+
+  /** Whether steps may be followed. */
+  #isDescent(base: Predictor, { id, parameters }: Predictor): boolean {
+    const { ascent } = this.#options
+    return ascent === undefined || this.#steps.accepts(id.origin, id, ascent(base.parameters, parameters))
   }
 
   /** The predictor that waits for vouchers since last; mostly undefined. */

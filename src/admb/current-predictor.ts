@@ -32,6 +32,8 @@ export interface ReceivedPredictor {
   readonly predictor: Predictor
   /** Its parent, if it was computed from it. */
   readonly parent?: Predictor
+  /** The held predictor from which the steps lead to it. */
+  readonly base?: Predictor
   /** The steps that were replayed, newest first. */
   readonly steps: readonly Step[]
   readonly attestation?: Attestation
@@ -199,7 +201,7 @@ export class CurrentPredictor {
         parent = predictor
         predictor = this.#replayStep(parent, steps[step], headers[step])
       }
-      return { predictor, parent, steps: steps.slice(0, i + 1) }
+      return { predictor, parent, base, steps: steps.slice(0, i + 1) }
     }
     return undefined
   }

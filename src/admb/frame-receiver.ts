@@ -1,12 +1,13 @@
 /** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
 import type { Admission } from './admission.js'
 import type { Announcements } from './announcements.js'
+import { AscentTest } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import { decodeFrame } from './decode.js'
-import type { Edge } from './edge.js'
+import type { Edge, NeighbourSum } from './edge.js'
 import { isFragment } from './fragments.js'
 import type { ReceivedFrame, ReceivedSum } from './frame.js'
 import { checkInfluence } from './influence.js'
@@ -18,9 +19,10 @@ import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { Header, Predictor } from './predictor.js'
 import { sameId } from './predictor-id.js'
+import type { Updater } from './updater.js'
 import type { BufferPool, Shapes } from './vectors.js'
 
-export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'rule'> {
+export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'rule' | 'ascent'> {
   /** The largest b. */
   readonly maxBatch: number
   readonly shapes: Shapes
@@ -32,6 +34,7 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly authenticity: Authenticity
   readonly sums: NeighbourSums
   readonly outgoingSums: OutgoingSums
+  readonly updater: Updater
   readonly announcements: Announcements | undefined
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
@@ -41,6 +44,7 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
 
 export class FrameReceiver {
   readonly #options: FrameReceiverOptions
+  readonly #ascents = new AscentTest()
 
   constructor(options: FrameReceiverOptions) {
     this.#options = options
@@ -110,7 +114,7 @@ export class FrameReceiver {
       edge.commonParent = current.lineage[0]?.parent
       edge.encoder.acknowledgeSum(frame.heldSum)
       edge.exchanged?.acknowledge(frame.heldSum, frame.received)
-      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum, unlisted)
+      if (frame.sum) this.#takeSum(edge, frame.sequence, frame.sum, unlisted)
     } else if (frame.sum) buffers.give(frame.sum.sum)
     if (frame.request && outbox.isBehind(edge) && !outbox.isInFlight(edge, period)) edge.replyDue = true
   }
@@ -129,8 +133,8 @@ export class FrameReceiver {
   }
 
   /** @param unlisted a contributor whose gradients may not be used: then no sum of the neighbour is */
-  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
-    const { buffers, sums, outgoingSums, report } = this.#options
+  #takeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
+    const { buffers, sums, outgoingSums } = this.#options
     if (coverage === undefined) {
       buffers.give(sum)
       return
@@ -138,13 +142,34 @@ export class FrameReceiver {
     // The same frame may have brought the predictor, which resets the contributor lists.
     const current = edge.decoder.reorder(coverage)
     edge.decoder.recordReceived(sequence, current, base)
-    if (unlisted === undefined) sums.store(edge, { sequence, count, coverage: current, sum })
+    const neighbourSum = { sequence, count, coverage: current, sum }
+    if (this.#isUsable(edge, neighbourSum, unlisted)) sums.store(edge, neighbourSum)
     else {
       buffers.give(sum)
       sums.drop(edge)
-      if (unlisted !== edge.unlisted) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
-      edge.unlisted = unlisted
     }
     outgoingSums.markChanged()
+  }
+
+  /** Whether the sum may be used. Reports once for each neighbour and reason that it may not; an increase of the loss, if it lasts. */
+  #isUsable(edge: Edge, neighbourSum: NeighbourSum, unlisted?: string): boolean {
+    const { report } = this.#options
+    if (unlisted !== undefined) {
+      if (unlisted !== edge.unlisted) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
+      edge.unlisted = unlisted
+      return false
+    }
+    if (this.#isDescent(edge.peer, neighbourSum)) return true
+    if (!this.#ascents.isLasting(edge.peer)) return false
+    if (!edge.isAscending) report({ kind: 'ascending', from: edge.peer })
+    edge.isAscending = true
+    return false
+  }
+
+  #isDescent(peer: string, neighbourSum: NeighbourSum): boolean {
+    const { ascent, current, updater } = this.#options
+    if (ascent === undefined || neighbourSum.count === 0) return true
+    const { id, parameters } = current.predictor
+    return this.#ascents.accepts(peer, id, ascent(parameters, updater.parametersAfter(neighbourSum)))
   }
 }

@@ -1,4 +1,4 @@
-/** Whole predictors of other nodes that the driver has refused, so that they are rarely judged and requested again. */
+/** Predictors of other nodes that the driver has refused, so that they are rarely judged and requested again. */
 import type { AdmbOptions } from './options.js'
 import type { Predictor } from './predictor.js'
 import { idKey, type PredictorId } from './predictor-id.js'
@@ -34,15 +34,18 @@ export class Gate {
     this.#inputs += count
   }
 
-  /** Whether the candidate may replace the current predictor; remembers its id otherwise. */
+  /** Whether the candidate may replace the current predictor. */
   accepts(candidate: Predictor, current: Predictor): boolean {
-    if (this.#accepts === undefined || this.#accepts(candidate, current)) return true
-    const key = idKey(candidate.id)
+    return this.#accepts === undefined || this.#accepts(candidate, current)
+  }
+
+  /** The predictor is refused until the node has learned some more inputs. */
+  refuse(id: PredictorId): void {
+    const key = idKey(id)
     const wait = 2 * (this.#refused.get(key)?.wait ?? RETRY_INPUTS / 2)
     const [oldest] = this.#refused.keys()
     if (this.#refused.size >= MEMORY && !this.#refused.has(key)) this.#refused.delete(oldest)
     this.#refused.set(key, { wait, until: this.#inputs + wait })
-    return false
   }
 
   /** Whether it was refused, and the node has learned too few inputs since. */

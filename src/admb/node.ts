@@ -146,7 +146,7 @@ export class AdmbNode {
     this.#traffic = new Traffic(isLattice)
     if (wholeBytes > pushBytes && precedence === 'origin')
       this.#announcements = new Announcements(this.#edges, this.#current, this.#outbox)
-    const { rule, averaging, influence, fragmentBytes, allocate } = options
+    const { rule, averaging, influence, ascent, fragmentBytes, allocate } = options
     const parts = {
       shapes: this.#shapes,
       table: this.#table,
@@ -161,16 +161,18 @@ export class AdmbNode {
     }
     const traffic = this.#traffic
     this.#sender = new FrameSender({ ...parts, traffic, fragmentBytes, allocate })
+    this.#updater = new Updater({ ...parts, rule, averaging, contributor })
     this.#receiver = new FrameReceiver({
       ...parts,
       rule,
       influence,
+      ascent,
+      updater: this.#updater,
       maxBatch: most,
       report,
       admission: this.#admission,
       adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
-    this.#updater = new Updater({ ...parts, rule, averaging, contributor })
     this.#streaming = new Streaming({
       ...parts,
       edges: this.#edges,

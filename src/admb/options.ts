@@ -81,6 +81,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly gate?: (candidate: Predictor, current: Predictor) => boolean
   /**
+   * By how many standard errors a step increases the loss of own recent inputs. Sums of neighbours and steps of makers that increase it
+   * significantly, at once or repeatedly, are not used: sums are reported as `ascending`, predictors as `rejected`.
+   * @default all are used
+   */
+  readonly ascent?: (before: Blocks, after: Blocks) => number
+  /**
    * How many peers must answer for a whole predictor that does not follow from one that this node holds or held. It waits until then.
    * Requires a signer.
    * @default no thresholds
@@ -142,5 +148,7 @@ export type Effect =
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
   /** A neighbour's sum is not used, because it contains gradients of a peer for which `isContributor` is false. */
   | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }
+  /** A neighbour's sums are not used, because they increase the loss of own recent inputs, at three predictors in a row. Reported once a session. */
+  | { readonly kind: 'ascending'; readonly from: string }
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

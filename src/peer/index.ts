@@ -40,6 +40,7 @@ export type {
   FailedInput,
   InputAnswer,
   InputRequest,
+  PeerGate,
   PeerMetrics,
   PeerPredictWith,
   Prediction

@@ -388,7 +388,7 @@ export class LearnerLoop {
         break
       case 'rejected':
         this.#warnings.warn(
-          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one and than an untrained one`
+          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse`
         )
         break
       case 'quarantined':
@@ -398,6 +398,9 @@ export class LearnerLoop {
         this.#warnings.warn(
           `sums of ${effect.from} are not used: they contain gradients of ${effect.contributor}, which is not on the allow-list`
         )
+        break
+      case 'ascending':
+        this.#warnings.warn(`gradients that ${effect.from} sends are not used: they increase the loss on recent inputs`)
         break
       case 'excluded':
         this.#post({ kind: 'excluded', maker: effect.maker })

@@ -1,6 +1,6 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, startingPredictor } from '../admb/index.js'
-import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate, OptionError } from '../learner/index.js'
 import { createHeaderSigner } from '../network/header-signer.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
@@ -10,6 +10,9 @@ import type { LearnerInit } from './thread-messages.js'
 
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
+
+const NO_GATE =
+  "gate 'all' requires a linear model without classesMax and dp: leave gate (--gate) out, or use another model"
 
 /** @throws RangeError, OptionError if options do not go together */
 export function createNode(
@@ -22,7 +25,9 @@ export function createNode(
   // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
   // The decisions of the gate would tell of private inputs.
   const hasGate = !spec.network && !grows && budget === undefined
-  const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
+  if (init.gate === 'all' && !hasGate) throw new OptionError(NO_GATE)
+  const areAlike = init.gate === 'all'
+  const gate = hasGate ? new LossGate(learner, { averaging: recipe.averaging, areAlike }) : undefined
   const normal = gaussian()
   const contributors = init.contributors && new Set(init.contributors)
   const node = new AdmbNode({
@@ -44,6 +49,7 @@ export function createNode(
     marksElements: learner.outputs !== undefined,
     journal: init.journal !== undefined,
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
+    ascent: areAlike && gate ? (before: Blocks, after: Blocks) => gate.ascent(before, after) : undefined,
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
     ...(grows && {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])

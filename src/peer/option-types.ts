@@ -33,6 +33,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   allow: types.set,
   acceptInvitations: flag,
   invitation: text,
+  gate: choice('wholes', 'all'),
   jumpSigners: number,
   wholeSigners: number,
   identity: object('an Ed25519 key pair'),

@@ -7,7 +7,7 @@ import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PrivacyStatus } from './privacy-budget.js'
-import type { PeerMetrics, PeerPredictWith } from './thread-messages.js'
+import type { PeerGate, PeerMetrics, PeerPredictWith } from './thread-messages.js'
 
 /** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
 export interface PeerOptions {
@@ -85,6 +85,12 @@ export interface PeerOptions {
    * @default none
    */
   readonly invitation?: string
+  /**
+   * What the losses of own recent inputs judge: whole predictors of others, or their gradient sums and updates as well. `all` requires
+   * inputs that are alike at all peers, and a linear model.
+   * @default 'wholes'
+   */
+  readonly gate?: PeerGate
   /**
    * Number of allowed peers that must have signed a whole predictor that does not follow from the one that this peer holds or held: it
    * waits until then. Requires `allow`.

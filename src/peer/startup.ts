@@ -99,6 +99,7 @@ export async function learnerInit(
     execution,
     self,
     signing,
+    gate: options.gate,
     jumps: jumpThresholds(options, self),
     contributors: contributors(options),
     incarnation: run?.incarnation ?? 1,

@@ -16,6 +16,9 @@ import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
 
+/** What a peer judges by the losses of its own recent inputs: whole predictors of others, or also their gradient sums and updates. */
+export type PeerGate = 'wholes' | 'all'
+
 /** Progressive sums over all inputs that a peer has scored, across restarts. */
 export interface ProgressSums {
   readonly inputs: number
@@ -87,6 +90,8 @@ export interface LearnerInit {
   readonly self: string
   /** With which headers are signed; undefined if they are not, for tests. */
   readonly signing?: HeaderKey
+  /** What own inputs judge. @default 'wholes' */
+  readonly gate?: PeerGate
   /** Undefined for no thresholds. */
   readonly jumps?: JumpThresholds
   /** Peers whose gradients are used, beside this one; undefined for all. */

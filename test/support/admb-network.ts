@@ -308,10 +308,7 @@ export class World {
       link?.inFlight[link.ends[0] === h ? 1 : 0].push(effect.bytes)
       return
     }
-    assert.notEqual(effect.kind, 'excluded')
-    assert.notEqual(effect.kind, 'quarantined')
-    assert.notEqual(effect.kind, 'unlisted')
-    if (effect.kind === 'excluded' || effect.kind === 'quarantined' || effect.kind === 'unlisted') return
+    if (effect.kind !== 'updated' && effect.kind !== 'adopted' && effect.kind !== 'rejected') assert.fail(effect.kind)
     const { predictor } = effect
     const key = formatId(predictor.id)
     const known = this.predictors.get(key)

@@ -1,7 +1,7 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
 import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
-import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
+import type { PeerGate, PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
 import { PEER_BATCH } from '../../task/spec.js'
@@ -33,7 +33,7 @@ import { withReadableWeights } from '../training/stored-weights.js'
 const PEER_FLAGS = [
   ...(['rate', 'labelDelay', 'drift', 'windows', 'webhook', 'period', 'carry', 'degree'] as const),
   ...(['predictWith', 'dp', 'name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
-  ...(['jumpSigners', 'wholeSigners'] as const)
+  ...(['gate', 'jumpSigners', 'wholeSigners'] as const)
 ]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
@@ -62,6 +62,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly allow?: string
   readonly acceptInvitations?: boolean
   readonly invitation?: string
+  readonly gate?: PeerGate
   readonly jumpSigners?: number
   readonly wholeSigners?: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -118,6 +119,11 @@ export function peerCommand(program: Command): Command {
     .option('--allow <file>', 'only peers with an id in this file, one per line')
     .option('--accept-invitations', 'also peers with invitations of listed ones (admb invite)')
     .option('--invitation <text>', 'join with this invitation, or the one in this file (admb invite)')
+    .option(
+      '--gate <what>',
+      'what own inputs judge: wholes, or all, for peers with similar inputs (docs/security.md) (default: wholes)',
+      choice(['wholes', 'all'] as const)
+    )
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
     .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(

@@ -6,6 +6,20 @@ import { describeMutants, hostile } from '../../support/mutants.js'
 /** One hostile node and one other do not suffice. */
 const JUMPS = { signed: true, jumpSigners: 3, gate: false }
 
+/** The sums of one neighbour increase the loss of all others. */
+const ASCENT = {
+  topology: 'star',
+  nodes: 6,
+  inputs: 600,
+  batch: 16,
+  period: 2,
+  latency: 0.5,
+  bounded: true,
+  gate: true,
+  gateAll: true,
+  adversaries: hostile('drift')
+} as const
+
 /** Batches have room for all names that it invents. */
 const INVENTED = { signed: true, sums: 'exact', batch: 64, adversaries: hostile('invented-names') } as const
 
@@ -45,6 +59,18 @@ describeMutants('defences', [
     ],
     breaks: ['storable'],
     scenario: { adversaries: hostile('huge-counts') }
+  },
+  {
+    without: 'a test of sums that increase the loss',
+    changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'true' }],
+    breaks: ['ascent'],
+    scenario: ASCENT
+  },
+  {
+    without: 'a memory of smaller increases of the loss',
+    changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'increase <= SINGLE' }],
+    breaks: ['ascent'],
+    scenario: ASCENT
   },
   {
     without: 'a gate that is obeyed',
@@ -148,7 +174,7 @@ describeMutants('defences', [
   },
   {
     without: 'a list of contributors that is obeyed',
-    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted === undefined) sums', to: 'if (true) sums' }],
+    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
     breaks: ['contributors'],
     scenario: { ...INVENTED, bounded: true }
   },

@@ -1,0 +1,55 @@
+/**
+ * With a test of ascents: a node uses no sum that increases the loss of its recent inputs by more than four standard errors, and no
+ * further sums of a neighbour whose sums have increased it by more than eight together, half a standard error a predictor aside.
+ */
+import { formatId, type Recipe } from '../../src/admb/index.js'
+import { Violation } from '../result.js'
+import type { CheckedNode, Invariant } from './invariant.js'
+
+const SINGLE = 4
+const ALLOWANCE = 0.5
+const TOGETHER = 8
+
+interface Increases {
+  /** The predictor of the last one. */
+  readonly at: string
+  readonly before: number
+  readonly sum: number
+}
+
+export class Ascents implements Invariant {
+  readonly #recipe: Recipe
+  /** By node and neighbour: what the sums in use have added. */
+  readonly #increases = new WeakMap<CheckedNode, Map<string, Increases>>()
+
+  constructor(recipe: Recipe) {
+    this.#recipe = recipe
+  }
+
+  frameReceived(checked: CheckedNode, edge: number): void {
+    const { ascent, node, origin, edges } = checked
+    const held = checked.neighbourSum(edge)
+    const peer = edges.get(edge)?.peer
+    if (ascent === undefined || peer === undefined || held === undefined || held.count === 0) return
+    const { predictor } = node
+    const { sum, count, contributors } = held
+    const after = this.#recipe.rule.step(predictor, sum, count, predictor.id.updates, contributors.length)
+    const errors = ascent(predictor.parameters, after.parameters)
+    const total = this.#add(checked, peer, formatId(predictor.id), errors)
+    if (errors > SINGLE || total > TOGETHER)
+      throw new Violation(
+        'ascent',
+        `${origin} uses a sum of ${peer} that increases its loss by ${errors} standard errors, ${total} with earlier ones`
+      )
+  }
+
+  #add(checked: CheckedNode, peer: string, at: string, errors: number): number {
+    const increases = this.#increases.get(checked) ?? new Map<string, Increases>()
+    this.#increases.set(checked, increases)
+    const last = increases.get(peer)
+    const before = last === undefined ? 0 : last.at === at ? last.before : last.sum
+    const sum = Math.max(0, before + errors - ALLOWANCE)
+    increases.set(peer, { at, before, sum })
+    return sum
+  }
+}

@@ -1,0 +1,148 @@
+/** Gradients of others that increase the loss of own inputs are not used. */
+import assert from 'node:assert/strict'
+import { AscentTest } from '../../../src/admb/ascent.js'
+import { AdmbNode, type Effect } from '../../../src/admb/index.js'
+import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
+
+const idAt = (updates: number) => ({ ...initial.id, updates })
+const layout = toyLayout(16)
+const initial = toyStart(16)
+
+describe('the test of ascents', () => {
+  it('refuses a single increase of more than four standard errors, and none of fewer', () => {
+    assert.equal(new AscentTest().accepts('a', idAt(0), 4.1), false)
+    assert.ok(new AscentTest().accepts('a', idAt(0), 3.9))
+  })
+
+  it('refuses smaller increases that add up to more than eight, half of one aside for each predictor', () => {
+    const test = new AscentTest()
+    const accepted = Array.from({ length: 8 }, (_, updates) => test.accepts('a', idAt(updates), 2))
+    assert.deepEqual(accepted, [true, true, true, true, true, false, false, false])
+    assert.ok(test.accepts('b', idAt(8), 2), 'the evidence is of another peer')
+  })
+
+  it('counts the last increase at each predictor only', () => {
+    const test = new AscentTest()
+    for (let i = 0; i < 50; i++) assert.ok(test.accepts('a', idAt(0), 2))
+  })
+
+  it('trusts a peer again whose gradients decrease the loss', () => {
+    const test = new AscentTest()
+    for (let updates = 0; updates < 1000; updates++) test.accepts('a', idAt(updates), 3)
+    const later = Array.from({ length: 4 }, (_, i) => test.accepts('a', idAt(1000 + i), -1.5))
+    assert.deepEqual(later, [false, true, true, true])
+  })
+
+  it('calls refusals at three predictors in a row lasting', () => {
+    const test = new AscentTest()
+    const lasting = [5, 5, 5, 0, 5].map((increase, updates) => {
+      for (let i = 0; i < 3; i++) test.accepts('a', idAt(updates), increase)
+      return test.isLasting('a')
+    })
+    assert.deepEqual(lasting, [false, false, true, true, true])
+    test.accepts('a', idAt(5), -20)
+    assert.equal(test.isLasting('a'), false)
+  })
+
+  it('remembers the last 1,024 peers', () => {
+    const test = new AscentTest()
+    for (let updates = 0; updates < 9; updates++) test.accepts('a', idAt(updates), 2)
+    for (let i = 0; i < 1023; i++) test.accepts(`${i}`, idAt(9), 0)
+    assert.equal(test.accepts('a', idAt(10), 2), false)
+    for (let i = 0; i < 1024; i++) test.accepts(`${i}`, idAt(11), 0)
+    assert.ok(test.accepts('a', idAt(12), 2))
+  })
+})
+
+/** Three nodes in a path; the middle one finds each step of the other two so many standard errors worse. */
+class Path {
+  increase = 0
+  readonly effects: Effect[] = []
+  readonly nodes: readonly AdmbNode[]
+
+  constructor(batch: number) {
+    const ascent = () => this.increase
+    this.nodes = ['a', 'b', 'c'].map(
+      self => new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch, ...(self === 'b' && { ascent }) })
+    )
+    for (const [number, one, other] of [
+      [1, 0, 1],
+      [2, 1, 2]
+    ]) {
+      this.nodes[one].connect(number, number, 'abc'[other])
+      this.nodes[other].connect(number, number, 'abc'[one])
+    }
+    this.exchange()
+  }
+
+  learn(node: number, input: number): void {
+    addToyGradient(this.nodes[node].accumulator, input)
+    this.nodes[node].added(1)
+    this.exchange()
+  }
+
+  exchange(): void {
+    const [a, b, c] = this.nodes
+    for (let period = 0; period < 8; period++) {
+      for (const node of this.nodes) node.tick()
+      for (const [from, to, edge] of [
+        [a, b, 1],
+        [b, a, 1],
+        [b, c, 2],
+        [c, b, 2]
+      ] as const)
+        for (let frame = from.frame(edge); frame; frame = from.frame(edge)) to.receive(edge, frame)
+      this.effects.push(...b.takeEffects())
+    }
+  }
+
+  get kinds(): string[] {
+    return this.effects.map(({ kind }) => kind)
+  }
+}
+
+describe('a node with a test of ascents', () => {
+  it('neither uses nor passes on a sum that increases the loss', () => {
+    const path = new Path(10)
+    const [, b, c] = path.nodes
+    path.increase = 5
+    path.learn(0, 0)
+    path.learn(0, 1)
+    assert.deepEqual([b.gradients, c.gradients], [0, 0])
+    assert.deepEqual(path.effects, [], 'it may be by chance')
+  })
+
+  it('uses the next sum that does not', () => {
+    const path = new Path(10)
+    const [, b, c] = path.nodes
+    path.increase = 5
+    path.learn(0, 0)
+    path.increase = -1
+    path.learn(0, 1)
+    assert.deepEqual([b.gradients, c.gradients], [2, 2])
+    path.increase = 5
+    path.learn(0, 2)
+    assert.deepEqual([b.gradients, c.gradients], [0, 0])
+  })
+
+  it('reports a neighbour once whose sums increase the loss at predictor after predictor', () => {
+    const path = new Path(3)
+    path.increase = 5
+    for (let update = 0; update < 6; update++) {
+      path.learn(0, 2 * update)
+      for (let input = 0; input < 3; input++) path.learn(1, 2 * update + 1)
+    }
+    const reports = path.effects.filter(({ kind }) => kind === 'ascending')
+    assert.deepEqual(reports, [{ kind: 'ascending', from: 'a' }])
+  })
+
+  it('does not follow steps that increase the loss', () => {
+    const path = new Path(1)
+    const [a, b] = path.nodes
+    path.increase = 5
+    path.learn(0, 0)
+    assert.equal(a.predictor.id.updates, 1)
+    assert.equal(b.predictor.id.updates, 0)
+    assert.ok(path.kinds.includes('rejected'))
+  })
+})
