@@ -10,8 +10,11 @@ const SINGLE = 4
 /** Standard errors that are subtracted from each increase, and the sum above which increases are significant together. */
 const ALLOWANCE = 0.5
 const TOGETHER = 8
+/** What a predictor adds to the sum at least and at most: one sum of few inputs proves little, and trust returns slowly. */
+const DECREASE = -1
+const INCREASE = 3.5
 /** The sum grows no further, so that a neighbour that has changed is trusted again after some predictors. */
-const MOST = 12
+const MOST = 24
 /** Predictors in a row at which the gradients of a peer are refused, before that is lasting. Sums of few inputs can be bad by chance. */
 const LASTING = 3
 /** Number of peers that are remembered. */
@@ -45,7 +48,8 @@ export class AscentTest {
   accepts(peer: string, at: PredictorId, increase: number): boolean {
     const last = this.#evidence.get(peer)
     const before = last === undefined ? NONE : sameId(last.at, at) ? last.before : last.now
-    const sum = Math.min(MOST, Math.max(0, before.sum + increase - ALLOWANCE))
+    const added = Math.min(INCREASE, Math.max(DECREASE, increase - ALLOWANCE))
+    const sum = Math.min(MOST, Math.max(0, before.sum + added))
     const isAccepted = increase <= SINGLE && sum <= TOGETHER
     this.#evidence.delete(peer)
     this.#evidence.set(peer, { at, before, now: { sum, refusals: isAccepted ? 0 : before.refusals + 1 } })

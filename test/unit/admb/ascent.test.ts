@@ -26,11 +26,18 @@ describe('the test of ascents', () => {
     for (let i = 0; i < 50; i++) assert.ok(test.accepts('a', idAt(0), 2))
   })
 
-  it('trusts a peer again whose gradients decrease the loss', () => {
+  it('trusts a peer again whose gradients decrease the loss, but slowly', () => {
     const test = new AscentTest()
     for (let updates = 0; updates < 1000; updates++) test.accepts('a', idAt(updates), 3)
-    const later = Array.from({ length: 4 }, (_, i) => test.accepts('a', idAt(1000 + i), -1.5))
-    assert.deepEqual(later, [false, true, true, true])
+    const later = Array.from({ length: 20 }, (_, i) => test.accepts('a', idAt(1000 + i), -9))
+    assert.equal(later.indexOf(true), 15)
+    assert.ok(later.slice(15).every(accepted => accepted))
+  })
+
+  it('does not refuse a peer for long because of one large increase', () => {
+    const test = new AscentTest()
+    assert.equal(test.accepts('a', idAt(0), 100), false)
+    assert.ok(test.accepts('a', idAt(1), 3.9))
   })
 
   it('calls refusals at three predictors in a row lasting', () => {
@@ -40,7 +47,7 @@ describe('the test of ascents', () => {
       return test.isLasting('a')
     })
     assert.deepEqual(lasting, [false, false, true, true, true])
-    test.accepts('a', idAt(5), -20)
+    for (let updates = 5; updates < 11; updates++) test.accepts('a', idAt(updates), -20)
     assert.equal(test.isLasting('a'), false)
   })
 
