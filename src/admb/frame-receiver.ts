@@ -114,7 +114,7 @@ export class FrameReceiver {
       edge.commonParent = current.lineage[0]?.parent
       edge.encoder.acknowledgeSum(frame.heldSum)
       edge.exchanged?.acknowledge(frame.heldSum, frame.received)
-      if (frame.sum) this.#takeSum(edge, frame.sequence, frame.sum, unlisted)
+      if (frame.sum) this.#storeSum(edge, frame.sequence, frame.sum, unlisted)
     } else if (frame.sum) buffers.give(frame.sum.sum)
     if (frame.request && outbox.isBehind(edge) && !outbox.isInFlight(edge, period)) edge.replyDue = true
   }
@@ -133,7 +133,7 @@ export class FrameReceiver {
   }
 
   /** @param unlisted a contributor whose gradients may not be used: then no sum of the neighbour is */
-  #takeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
+  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
     const { buffers, sums, outgoingSums } = this.#options
     if (coverage === undefined) {
       buffers.give(sum)
