@@ -3,6 +3,7 @@
  * further sums of a neighbour whose sums have increased it by more than eight together, where each predictor adds half a standard error less than its increase, from −1 to 3.5.
  */
 import { formatId, type Recipe } from '../../src/admb/index.js'
+import type { Blocks } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant } from './invariant.js'
 
@@ -24,6 +25,9 @@ export class Ascents implements Invariant {
   /** By node and neighbour: what the sums in use have added. */
   readonly #increases = new WeakMap<CheckedNode, Map<string, Increases>>()
 
+  /** Number of gradients in the sums in use that have been judged. */
+  readonly #judged = new WeakMap<Blocks, number>()
+
   constructor(recipe: Recipe) {
     this.#recipe = recipe
   }
@@ -35,6 +39,10 @@ export class Ascents implements Invariant {
     if (ascent === undefined || peer === undefined || held === undefined || held.count === 0) return
     const { predictor } = node
     const { sum, count, contributors } = held
+    // Later inputs may judge differently.
+    const isKnown = this.#judged.get(sum) === count
+    this.#judged.set(sum, count)
+    if (isKnown) return
     const after = this.#recipe.rule.step(predictor, sum, count, predictor.id.updates, contributors.length)
     const errors = ascent(predictor.parameters, after.parameters)
     const total = this.#add(checked, peer, formatId(predictor.id), errors)
