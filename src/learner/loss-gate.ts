@@ -84,7 +84,7 @@ export class LossGate {
 
   /**
    * By how many standard errors the mean loss increases along a step, to first order; 0 if there are too few inputs. This is the
-   * score of Xie et al., "Zeno++: Robust Fully Asynchronous SGD" (2020), section 4.2, in units of its error.
+   * score of Xie et al., "Zeno++: Robust Fully Asynchronous SGD" (2020), in units of its error.
    * @param after the parameters after the step
    */
   ascent(before: Blocks, after: Blocks): number {

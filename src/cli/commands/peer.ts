@@ -121,7 +121,7 @@ export function peerCommand(program: Command): Command {
     .option('--invitation <text>', 'join with this invitation, or the one in this file (admb invite)')
     .option(
       '--gate <what>',
-      'what own inputs judge: wholes, or all, for peers with similar inputs (docs/security.md) (default: wholes)',
+      'what own inputs judge: wholes, or all (docs/security.md) (default: wholes)',
       choice(['wholes', 'all'] as const)
     )
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
