@@ -1,6 +1,7 @@
 /**
  * With a test of ascents: a node uses no sum that increases the loss of its recent inputs by more than four standard errors, and no
- * further sums of a neighbour whose sums have increased it by more than eight together, where each predictor adds half a standard error less than its increase, from −1 to 3.5.
+ * further sums of a neighbour whose sums have increased it by more than eight together. Each predictor adds half a standard error less
+ * than its increase, from −1 to 3.5.
  */
 import { formatId, type Recipe } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
@@ -10,8 +11,8 @@ import type { CheckedNode, Invariant } from './invariant.js'
 const SINGLE = 4
 const ALLOWANCE = 0.5
 const TOGETHER = 8
-const DECREASE = -1
-const INCREASE = 3.5
+const LEAST_ADDED = -1
+const MOST_ADDED = 3.5
 
 interface Increases {
   /** The predictor of the last one. */
@@ -58,7 +59,7 @@ export class Ascents implements Invariant {
     this.#increases.set(checked, increases)
     const last = increases.get(peer)
     const before = last === undefined ? 0 : last.at === at ? last.before : last.sum
-    const sum = Math.max(0, before + Math.min(INCREASE, Math.max(DECREASE, errors - ALLOWANCE)))
+    const sum = Math.max(0, before + Math.min(MOST_ADDED, Math.max(LEAST_ADDED, errors - ALLOWANCE)))
     increases.set(peer, { at, before, sum })
     return sum
   }

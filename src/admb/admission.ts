@@ -1,6 +1,7 @@
 /**
- * Which predictors of other nodes a node adopts. It refuses those of excluded makers. It asks the gate about whole predictors,
- * the test of ascents about steps, and then the rule for jumps: a predictor that does not follow from a held one waits until enough peers vouch for it.
+ * Which predictors of other nodes a node adopts. It refuses those of excluded makers. It asks the test of ascents about steps, and about
+ * whole predictors the gate and then the rule for jumps: one that does not follow from a held predictor waits until enough peers vouch
+ * for it.
  */
 import { AscentTest } from './ascent.js'
 import type { Authenticity } from './authenticity.js'

@@ -11,10 +11,10 @@ const SINGLE = 4
 const ALLOWANCE = 0.5
 const TOGETHER = 8
 /** What a predictor adds to the sum at least and at most: one sum of few inputs proves little, and trust returns slowly. */
-const DECREASE = -1
-const INCREASE = 3.5
+const LEAST_ADDED = -1
+const MOST_ADDED = 3.5
 /** The sum grows no further, so that a neighbour that has changed is trusted again after some predictors. */
-const MOST = 24
+const MOST_TOGETHER = 24
 /** Predictors in a row at which the gradients of a peer are refused, before that is lasting. Sums of few inputs can be bad by chance. */
 const LASTING = 3
 /** Number of peers that are remembered. */
@@ -48,8 +48,8 @@ export class AscentTest {
   accepts(peer: string, at: PredictorId, increase: number): boolean {
     const last = this.#evidence.get(peer)
     const before = last === undefined ? NONE : sameId(last.at, at) ? last.before : last.now
-    const added = Math.min(INCREASE, Math.max(DECREASE, increase - ALLOWANCE))
-    const sum = Math.min(MOST, Math.max(0, before.sum + added))
+    const added = Math.min(MOST_ADDED, Math.max(LEAST_ADDED, increase - ALLOWANCE))
+    const sum = Math.min(MOST_TOGETHER, Math.max(0, before.sum + added))
     const isAccepted = increase <= SINGLE && sum <= TOGETHER
     this.#evidence.delete(peer)
     this.#evidence.set(peer, { at, before, now: { sum, refusals: isAccepted ? 0 : before.refusals + 1 } })

@@ -148,7 +148,10 @@ export type Effect =
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
   /** A neighbour's sum is not used, because it contains gradients of a peer for which `isContributor` is false. */
   | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }
-  /** A neighbour's sums are not used, because they increase the loss of own recent inputs, at three predictors in a row. Reported once a session. */
+  /**
+   * A neighbour's sums are not used, because they increase the loss of own recent inputs, at three predictors in a row. Reported once a
+   * session.
+   */
   | { readonly kind: 'ascending'; readonly from: string }
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

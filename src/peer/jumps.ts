@@ -52,7 +52,7 @@ export function quarantineProblem({ id, from, answers, needed }: QuarantinedPred
 
 /** The same for a predictor that the loss gate has refused. */
 export function refusalProblem({ id, from }: Pick<QuarantinedPredictor, 'id' | 'from'>): string {
-  return `the predictor of ${from} (update ${id.updates}) is refused: it is worse on recent inputs`
+  return `the predictor of ${from} (update ${id.updates}) is refused: on recent inputs it is worse than the current one`
 }
 
 export function describeQuarantined({ id, from, answers, needed }: QuarantinedPredictor): string {

@@ -388,7 +388,7 @@ export class LearnerLoop {
         break
       case 'rejected':
         this.#warnings.warn(
-          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse`
+          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one`
         )
         break
       case 'quarantined':

@@ -1,29 +1,20 @@
 /** Contributors among real peers with bounded influence: gradients of peers that are not on the allow-list are not used. */
 import assert from 'node:assert/strict'
-import { type CreatePeerOptions, createPeer, type LearningPeer } from '../../../src/library/create-peer.js'
+import type { CreatePeerOptions } from '../../../src/library/create-peer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
+import { libraryPeers } from '../../support/library-peers.js'
 import { until } from '../../support/peer-processes.js'
 
 describe('createPeer with bounded influence and an allow-list', function () {
   this.timeout(60_000)
-  const peers: LearningPeer[] = []
-  afterEach(async () => {
-    await Promise.all(peers.splice(0).map(peer => peer.stop()))
-  })
+  const start = libraryPeers({ batch: 3, influence: 'bounded' })
 
   it('uses gradients of listed peers only, and stays connected with a peer that passes on others', async () => {
     const keys = await Promise.all([1, 2, 3].map(generateIdentityKey))
     const ids = keys.map(peerIdOf)
     const warnings: string[] = []
-    const create = async (index: number, listed: readonly number[], options: Partial<CreatePeerOptions> = {}) => {
-      const peer = await createPeer({
-        ...{ features: 2, classNames: ['no', 'yes'], batch: 3, period: 20, listen: ['/ip4/127.0.0.1/tcp/0'] },
-        ...{ influence: 'bounded', identity: keys[index], allow: new Set(listed.map(i => ids[i])) },
-        ...options
-      })
-      peers.push(peer)
-      return peer
-    }
+    const create = (index: number, listed: readonly number[], options: Partial<CreatePeerOptions> = {}) =>
+      start({ identity: keys[index], allow: new Set(listed.map(i => ids[i])), ...options })
     const middle = await create(1, [0, 1, 2])
     const log: CreatePeerOptions['log'] = (level, message) => level === 'warn' && warnings.push(message)
     const first = await create(0, [0, 1], { peers: middle.addresses, log })

@@ -1,7 +1,8 @@
 /** Real peers of which one learns flipped labels: the other one uses none of its gradients and updates, and names it. */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CreatePeerOptions, createPeer, type LearningPeer } from '../../../src/library/create-peer.js'
+import type { CreatePeerOptions } from '../../../src/library/create-peer.js'
+import { libraryPeers } from '../../support/library-peers.js'
 import { until } from '../../support/peer-processes.js'
 
 const ROWS = [
@@ -11,16 +12,7 @@ const ROWS = [
 
 describe("createPeer with gate 'all'", function () {
   this.timeout(60_000)
-  const peers: LearningPeer[] = []
-  const create = async (options: Partial<CreatePeerOptions>) => {
-    const listen = ['/ip4/127.0.0.1/tcp/0']
-    const peer = await createPeer({ features: 2, classNames: ['no', 'yes'], batch: 32, period: 20, listen, ...options })
-    peers.push(peer)
-    return peer
-  }
-  afterEach(async () => {
-    await Promise.all(peers.splice(0).map(peer => peer.stop()))
-  })
+  const create = libraryPeers({ batch: 32 })
 
   it('learns right beside a peer that learns the contrary, and names it', async () => {
     const warnings: string[] = []

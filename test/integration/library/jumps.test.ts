@@ -1,7 +1,8 @@
 /** Thresholds for jumps among real peers: what only one of them knows waits, and is adopted when another one vouches for it. */
 import assert from 'node:assert/strict'
-import { type CreatePeerOptions, createPeer, type LearningPeer } from '../../../src/library/create-peer.js'
+import type { CreatePeerOptions } from '../../../src/library/create-peer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
+import { libraryPeers } from '../../support/library-peers.js'
 import { until } from '../../support/peer-processes.js'
 
 /** More than peers keep headers. */
@@ -9,16 +10,7 @@ const UPDATES = 1100
 
 describe('createPeer with jumpSigners', function () {
   this.timeout(60_000)
-  const peers: LearningPeer[] = []
-  const create = async (options: Partial<CreatePeerOptions>) => {
-    const listen = ['/ip4/127.0.0.1/tcp/0']
-    const peer = await createPeer({ features: 2, classNames: ['no', 'yes'], batch: 1, period: 20, listen, ...options })
-    peers.push(peer)
-    return peer
-  }
-  afterEach(async () => {
-    await Promise.all(peers.splice(0).map(peer => peer.stop()))
-  })
+  const create = libraryPeers({ batch: 1 })
 
   it('waits for a second peer that holds the predictor, and names the first one', async () => {
     const keys = await Promise.all([1, 2, 3].map(generateIdentityKey))
