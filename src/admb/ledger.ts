@@ -128,8 +128,9 @@ export class Ledger {
 
   /** Takes the records since the last call. */
   takeRecords(): readonly JournalRecord[] {
+    if (this.#records.length === 0) return []
     const records = this.#records
-    if (records.length > 0) this.#records = []
+    this.#records = []
     return records
   }
 

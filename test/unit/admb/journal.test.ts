@@ -86,6 +86,19 @@ describe('a node with a journal', () => {
     assert.equal(used + held, 13, 'inputs 0 to 6 and 100 to 105')
   })
 
+  it('gives each record once', () => {
+    const node = nodeOf('a', 1)
+    assert.deepEqual(
+      node.takeJournal().map(({ kind }) => kind),
+      ['epoch']
+    )
+    const none = node.takeJournal()
+    learn(node, 0, 1)
+    node.closeSegment()
+    assert.deepEqual(none, [])
+    assert.equal(node.takeJournal().length, 1)
+  })
+
   it('does not mix inputs of a recovered segment with others in one segment', () => {
     const second = nodeOf('a', 2)
     second.recover(records)
