@@ -89,6 +89,7 @@ export type { TuningSpec } from './nn/spec/tuning.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
   type AcceptUpgrade,
+  type ContributorAudit,
   type CustomLossSpec,
   type Download,
   type FailedInput,
@@ -115,6 +116,7 @@ export {
   type PrivacyStatus,
   RequestError,
   type SentTraffic,
+  type SumAudit,
   type TextPiece,
   type Traffic,
   UnavailableError,

@@ -12,6 +12,11 @@ export interface Contributor {
   readonly nonce: number
 }
 
+/** A contributor in a sum, with the number of its segments there: the first ones of its list. */
+export interface CoveredContributor extends Contributor {
+  readonly segments: number
+}
+
 /** Assigns indices to contributors; the lowest free one first. */
 export class ContributorTable {
   /** Indices of the runs of each origin. */

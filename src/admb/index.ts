@@ -2,7 +2,7 @@
 
 export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './announcements.js'
 export { type Allocate, FrameError } from './bytes.js'
-export type { Contributor, ContributorTable } from './contributors.js'
+export type { Contributor, ContributorTable, CoveredContributor } from './contributors.js'
 export type { Coverage } from './coverage.js'
 export type { PredictorLookup } from './current-predictor.js'
 export { isProof } from './equivocation.js'

@@ -11,8 +11,8 @@ import { Admission } from './admission.js'
 import { Announcements, isAnnouncement } from './announcements.js'
 import { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
-import { type Contributor, ContributorTable } from './contributors.js'
-import { covered } from './coverage.js'
+import { type Contributor, ContributorTable, type CoveredContributor } from './contributors.js'
+import { covered, segmentsOf } from './coverage.js'
 import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
 import { Edge } from './edge.js'
 import { encodeProof, isProof } from './equivocation.js'
@@ -298,11 +298,15 @@ export class AdmbNode {
   }
 
   /** Newest sum from a neighbour for the current predictor, with its contributors. For status and checks. */
-  neighbourSum(edge: number): (Batch & { readonly contributors: readonly Contributor[] }) | undefined {
+  neighbourSum(edge: number): (Batch & { readonly contributors: readonly CoveredContributor[] }) | undefined {
     const neighbourSum = this.#edges.get(edge)?.neighbourSum
     if (neighbourSum === undefined) return undefined
-    const contributors = covered(neighbourSum.coverage).map(number => this.#table.contributor(number))
-    return { sum: neighbourSum.sum, count: neighbourSum.count, contributors }
+    const { sum, count, coverage } = neighbourSum
+    const contributors = covered(coverage).map(number => ({
+      ...this.#table.contributor(number),
+      segments: segmentsOf(coverage, number)
+    }))
+    return { sum, count, contributors }
   }
 
   /** Predictor that the neighbour holds, according to its last frame. */

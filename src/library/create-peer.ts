@@ -9,6 +9,7 @@ import {
   type PeerStatus,
   peerTypes,
   RequestError,
+  type SumAudit,
   WebSocketUpgrades,
   withStored
 } from '../peer/index.js'
@@ -147,6 +148,16 @@ export class LearningPeer {
 
   predictAll(inputs: readonly Features[]): Promise<readonly Answer[]> {
     return this.#ask('predict', inputs, undefined)
+  }
+
+  /**
+   * Asks the contributors of a tree neighbour's gradient sum for their inputs, and computes the sum again (docs/security.md). Contributors
+   * answer if this peer is among their `auditors`. It takes a second, or up to 40 if later sums must be tried.
+   * @param neighbour peer id
+   * @throws RequestError if it is not a tree neighbour, or sends no sum; UnavailableError during another audit
+   */
+  audit(neighbour: string): Promise<SumAudit> {
+    return this.#peer.audit(neighbour)
   }
 
   addEventListener<K extends keyof PeerEvents>(type: K, listener: PeerListener<K>, options?: { once?: boolean }): void {

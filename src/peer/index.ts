@@ -36,6 +36,7 @@ export {
 export { Peer } from './peer.js'
 export type { PrivacyStatus } from './privacy-budget.js'
 export { withStored } from './stored-options.js'
+export type { ContributorAudit, SumAudit } from './sum-audit.js'
 export type {
   FailedInput,
   InputAnswer,

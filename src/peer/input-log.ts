@@ -5,6 +5,7 @@
 import type { JournalRecord } from '../admb/index.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
 import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../streams/parsing.js'
+import { restoredRows, type SavedRows, savedRows } from './saved-rows.js'
 import type { SavedProgress } from './thread-messages.js'
 
 /** Consecutive inputs. */
@@ -22,9 +23,6 @@ export interface InputPiece {
   /** As in `Rows`. */
   readonly newClasses?: readonly string[]
 }
-
-/** The arrays of `Rows`, as JSON. */
-type SavedRows = { readonly [name: string]: { readonly type: 'float' | 'int'; readonly values: readonly number[] } }
 
 type SegmentRecord = Extract<JournalRecord, { kind: 'segment' | 'epoch' }> & { readonly pieces?: readonly InputPiece[] }
 
@@ -167,7 +165,7 @@ function partOf(piece: InputPiece, first: number, end: number): InputPiece | und
   if (piece.rows === undefined) return { ...part, skip: (piece.skip ?? 0) + skip }
   return skip === 0 && part.count === piece.count
     ? part
-    : { ...part, rows: saved(slice(restored(piece), skip, to - piece.first)) }
+    : { ...part, rows: savedRows(slice(restored(piece), skip, to - piece.first)) }
 }
 
 function slice(rows: Rows, from: number, to: number): Rows {
@@ -179,27 +177,10 @@ function slice(rows: Rows, from: number, to: number): Rows {
 function savedPiece(rows: Rows): Pick<InputPiece, 'rows' | 'newClasses'> {
   const { newClasses, labels, size } = rows
   const hasNew = newClasses !== undefined && labels.subarray(0, size).some(label => label >= NEW_CLASS)
-  return { rows: saved(rows), ...(hasNew && { newClasses: [...newClasses] }) }
-}
-
-function saved(rows: Rows): SavedRows {
-  const { size } = rows
-  const entries = rows.offsets[size]
-  const arrays: Record<string, SavedRows[string]> = {}
-  for (const [name, array] of Object.entries(rows)) {
-    if (!(array instanceof Float32Array || array instanceof Int32Array)) continue
-    const length = name === 'offsets' ? size + 1 : name === 'indices' || name === 'values' ? entries : size
-    const type = array instanceof Float32Array ? 'float' : 'int'
-    arrays[name] = { type, values: [...array.subarray(0, length)] }
-  }
-  return arrays
+  return { rows: savedRows(rows), ...(hasNew && { newClasses: [...newClasses] }) }
 }
 
 /** The rows of a piece that holds them. */
 export function restored({ count, rows = {}, newClasses }: InputPiece): Rows {
-  const arrays = Object.entries(rows).map(([name, { type, values }]) => [
-    name,
-    type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
-  ])
-  return { size: count, ...Object.fromEntries(arrays), ...(newClasses && { newClasses }) } as Rows
+  return { ...restoredRows(count, rows), ...(newClasses && { newClasses }) }
 }

@@ -1,6 +1,8 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
+import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
+import type { SumAudit, TakenSum } from './sum-audit.js'
 import type {
   FromLearner,
   InputAnswer,
@@ -94,6 +96,25 @@ export class LearnerHandle {
     return this.#send(id => ({ kind: 'get-serving', id }))
   }
 
+  /** Takes the newest sum of an edge, to audit it; undefined if none has arrived since the last one was taken. Ends with `endAudit`. */
+  takeSum(edge: number): Promise<TakenSum | undefined> {
+    return this.#send(id => ({ kind: 'take-sum', id, edge }))
+  }
+
+  /** Compares the sum that was taken last with the answers of its contributors, in their order. */
+  compareSum(answers: readonly KeptAnswer[]): Promise<SumAudit> {
+    return this.#send(id => ({ kind: 'compare-sum', id, answers }))
+  }
+
+  endAudit(): void {
+    this.post({ kind: 'end-audit' })
+  }
+
+  /** The inputs of this peer that are in a sum. */
+  keptInputs(asked: AskedInputs): Promise<KeptAnswer> {
+    return this.#send(id => ({ kind: 'get-inputs', id, asked }))
+  }
+
   /** Stops the thread after it has posted a last checkpoint. */
   async stop(): Promise<void> {
     this.post({ kind: 'stop' })
@@ -140,6 +161,12 @@ function contentOf(message: Answer): unknown {
       return message.bytes
     case 'serving':
       return message
+    case 'sum':
+      return message.sum
+    case 'compared':
+      return message.audit
+    case 'inputs':
+      return message.inputs
     default:
       return message satisfies never
   }

@@ -13,6 +13,7 @@ import { EdgeWriters } from './edge-writers.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { InputLog, restored } from './input-log.js'
 import { describeQuarantined } from './jumps.js'
+import { KeptInputs } from './kept-inputs.js'
 import { LateLabels } from './late-labels.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
@@ -21,6 +22,7 @@ import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
+import { SumAuditor } from './sum-audit.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Prediction, ToLearner } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
@@ -42,6 +44,11 @@ export class LearnerLoop {
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
+  /** The inputs of the last sums, if other peers may audit them. */
+  readonly #kept: KeptInputs | undefined
+  readonly #parts: LearningParts
+  /** Undefined while this peer audits no neighbour. */
+  #auditor: SumAuditor | undefined
   readonly #gossip: PredictorGossip
   readonly #chunk = new ChunkSize()
   /** Of rows that are only predicted. */
@@ -68,17 +75,20 @@ export class LearnerLoop {
     this.#init = init
     this.#post = post
     this.#now = now
+    this.#parts = parts
     const { learner, recipe } = parts
     const { self, incarnation } = init
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
+    if (init.keepsInputs) this.#kept = new KeptInputs()
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
     if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
+    this.#kept?.hold(this.#node.predictor.id, this.#node.storage.save())
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
@@ -104,6 +114,7 @@ export class LearnerLoop {
       node: this.#node,
       progress: this.#progress,
       inputs: this.#inputs,
+      kept: this.#kept,
       streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => this.#takeEffects(),
       onMisfit: reason => this.warn(reason)
@@ -255,6 +266,22 @@ export class LearnerLoop {
         const { id } = this.#node.predictor
         const { moments } = this.#progress.progress()
         this.#post({ kind: 'serving', id: message.id, predictor: id, blocks: this.#training.serving, moments })
+        break
+      }
+      case 'take-sum':
+        this.#auditor ??= new SumAuditor(this.#node, this.#parts)
+        this.#post({ kind: 'sum', id: message.id, sum: this.#auditor.take(message.edge) })
+        break
+      case 'compare-sum':
+        this.#post({ kind: 'compared', id: message.id, audit: this.#auditor?.compare(message.answers) })
+        break
+      case 'end-audit':
+        this.#auditor = undefined
+        break
+      case 'get-inputs': {
+        this.#writeJournal()
+        const inputs = this.#kept?.answer(message.asked) ?? { reason: 'it keeps no inputs' }
+        this.#post({ kind: 'inputs', id: message.id, inputs })
         break
       }
       case 'stored':
@@ -416,6 +443,8 @@ export class LearnerLoop {
   #predictorChanged(): void {
     this.#training.updateServing()
     this.#recentDigests.add(this.#node.predictor.id)
+    this.#kept?.hold(this.#node.predictor.id, this.#node.storage.save())
+    this.#auditor?.remember()
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
@@ -436,7 +465,9 @@ export class LearnerLoop {
     const records = this.#node.takeJournal()
     if (records.length === 0 && !always) return
     this.#node.closeSegment()
-    const entries = this.#inputs.take([...records, ...this.#node.takeJournal()], this.#progress.tail)
+    const all = [...records, ...this.#node.takeJournal()]
+    this.#kept?.take(all)
+    const entries = this.#inputs.take(all, this.#progress.tail)
     this.#post({ kind: 'journal', ...entries, budget: this.#budget?.take() })
   }
 

@@ -34,6 +34,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   acceptInvitations: flag,
   invitation: text,
   gate: choice('wholes', 'all'),
+  auditors: types.set,
   jumpSigners: number,
   wholeSigners: number,
   identity: object('an Ed25519 key pair'),

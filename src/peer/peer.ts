@@ -11,6 +11,7 @@ import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, type Subtree } from '../view/index.js'
+import { Audits } from './audits.js'
 import { Bootstrap } from './bootstrap.js'
 import { DiscardWatch, discardAdvice } from './discard-watch.js'
 import type { Download } from './download.js'
@@ -32,6 +33,7 @@ import { checkPrivacy } from './privacy-options.js'
 import { Contacts, contactAddresses, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
+import type { SumAudit } from './sum-audit.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
@@ -57,6 +59,7 @@ export class Peer extends EventEmitter {
   readonly #discards: DiscardWatch
   #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
+  readonly #audits: Audits
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
   readonly #spares: SpareConnections | undefined
@@ -192,6 +195,13 @@ export class Peer extends EventEmitter {
       statuses: this,
       log
     })
+    this.#audits = new Audits({
+      network,
+      learner,
+      edgeOf: peer => this.#edges.edgeOf(peer),
+      auditors: options.auditors ?? new Set(),
+      log
+    })
     this.#learnerWatch = new LearnerWatch({
       silent: seconds => {
         log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
@@ -232,6 +242,7 @@ export class Peer extends EventEmitter {
       async (request, from) =>
         this.#contacts.answer(request, from) ??
         (await this.#members?.answer(request, from)) ??
+        (await this.#audits.answer(request, from)) ??
         this.#predictors.answer(request)
     )
     network.onPeer(event => {
@@ -379,6 +390,15 @@ export class Peer extends EventEmitter {
     return this.#generator.generate(request, onPiece, signal)
   }
 
+  /**
+   * Asks the contributors of a neighbour's gradient sum for their inputs, and computes the sum again (docs/security.md). It takes a
+   * second, or up to 40 if later sums must be tried. Contributors answer if this peer is among their `auditors`.
+   * @throws RequestError if the peer is not a tree neighbour, or sends no sum; UnavailableError during another audit
+   */
+  audit(peer: string): Promise<SumAudit> {
+    return this.#audits.audit(peer)
+  }
+
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
     if (this.#stopping) return 'the peer is stopping'
@@ -415,6 +435,7 @@ export class Peer extends EventEmitter {
     this.#bootstrap.stop()
     this.#learnerWatch.stop()
     this.#predictors.stop()
+    this.#audits.stop()
     this.#members?.stop()
     this.#spares?.stop()
     await this.#generator.stop()
@@ -497,6 +518,9 @@ export class Peer extends EventEmitter {
         break
       case 'saved':
       case 'serving':
+      case 'sum':
+      case 'compared':
+      case 'inputs':
       case 'answer':
       case 'failed-request':
       case 'interrupted':

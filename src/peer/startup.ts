@@ -15,7 +15,7 @@ import {
   parseNetworkId
 } from '../network/index.js'
 import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type Store } from '../storage/index.js'
-import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import { growingNames, learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { jumpThresholds } from './jumps.js'
 import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
@@ -91,6 +91,7 @@ export async function learnerInit(
   if (options.keepJournal && store === undefined) {
     throw new OptionError('the journal is kept in the state directory: give dir, or leave keepJournal out')
   }
+  checkAuditors(options)
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
@@ -117,8 +118,21 @@ export async function learnerInit(
     progress: progressOf(run),
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
+    keepsInputs: options.auditors !== undefined && options.auditors.size > 0,
     budget: await initialBudget(options, store, run)
   }
+}
+
+/** @throws OptionError if the sums of a peer cannot be computed again from its inputs */
+function checkAuditors({ auditors, dir, dp, spec }: PeerOptions): void {
+  if (auditors === undefined) return
+  const refused: readonly (readonly [is: boolean, reason: string])[] = [
+    [dir === undefined, 'the journal says which inputs a sum contains: give dir (--dir)'],
+    [dp !== undefined, 'they would see the inputs that dp (--dp) protects: leave one of them out'],
+    [spec.localSteps !== undefined, 'local steps are not computed again: leave localSteps (--local-steps) out'],
+    [growingNames(spec) !== undefined, 'the numbers of added classes change: leave classesMax (--classes-max) out']
+  ]
+  for (const [is, reason] of refused) if (is) throw new OptionError(`auditors (--auditors): ${reason}`)
 }
 
 /**

@@ -11,7 +11,9 @@ import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { JumpThresholds } from './jumps.js'
+import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
+import type { SumAudit, TakenSum } from './sum-audit.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -122,6 +124,8 @@ export interface LearnerInit {
   readonly journal: StoredJournal | undefined
   /** Whether the whole journal and lineage are kept for an audit. @default false */
   readonly keepJournal?: boolean
+  /** Whether the inputs of the last sums are kept for auditors. @default false */
+  readonly keepsInputs?: boolean
   /** Differential privacy of the inputs. @default none */
   readonly budget?: InitialBudget
 }
@@ -216,6 +220,14 @@ export type ToLearner =
   | { readonly kind: 'fetch-ended' }
   | { readonly kind: 'save'; readonly id: number }
   | { readonly kind: 'get-serving'; readonly id: number }
+  /** For the newest sum of a neighbour, to audit it. */
+  | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
+  /** For a comparison of that sum with the answers of its contributors, in their order. */
+  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly KeptAnswer[] }
+  /** The audit that began with 'take-sum' has ended. */
+  | { readonly kind: 'end-audit' }
+  /** An auditor asks for the inputs of this peer. */
+  | { readonly kind: 'get-inputs'; readonly id: number; readonly asked: AskedInputs }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
   /** The last checkpoint has been stored. */
   | { readonly kind: 'stored' }
@@ -233,6 +245,10 @@ export type FromLearner =
   | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
   | ({ readonly kind: 'serving'; readonly id: number } & Serving)
+  /** `sum` is undefined if none has arrived since the last one was taken. */
+  | { readonly kind: 'sum'; readonly id: number; readonly sum: TakenSum | undefined }
+  | { readonly kind: 'compared'; readonly id: number; readonly audit: SumAudit | undefined }
+  | { readonly kind: 'inputs'; readonly id: number; readonly inputs: KeptAnswer }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */

@@ -13,6 +13,7 @@ import { guardAccess } from './guards/access.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
 import { describeRoutes } from './openapi.js'
 import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
+import { auditRoutes } from './routes/audit.js'
 import { generateRoutes } from './routes/generate.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
@@ -116,6 +117,7 @@ async function register(
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
   await app.register(generateRoutes, routes)
+  await app.register(auditRoutes, routes)
   if (joinPage) await app.register(joinRoutes, { ...routes, host })
   await registerPage(app, peer.view, peer, joinPage)
 }

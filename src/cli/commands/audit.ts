@@ -1,45 +1,70 @@
-/** `admb audit`: compares the journals of stopped peers with the lineage of their best predictor. */
+/**
+ * `admb audit`: compares the journals of stopped peers with the lineage of their best predictor, or lets a running peer compute a sum of
+ * a neighbour again.
+ */
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
 import { decodeIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type AuditedPeer, type AuditReport, audit, type StreamAudit } from '../../peer/audit.js'
+import type { SumAudit } from '../../peer/index.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'
 import { collect } from '../options/values.js'
 import { formatNumber, print, printJson, warn } from '../output/output.js'
+import { askPeer, type ClientFlags, withHttpClient } from '../peer/http-client.js'
 
 /** An input was used twice, or not at all. */
 export class AuditFailedError extends CodedError {
   static override readonly code = 'ERR_AUDIT'
 }
 
+/** The inputs of a sum are not all known, so it cannot be computed again. */
+export class AuditIncompleteError extends CodedError {
+  static override readonly code = 'ERR_AUDIT_INCOMPLETE'
+}
+
 export function auditCommand(program: Command): Command {
-  const command = program
-    .command('audit')
-    .option('--dir <dir>', 'state directory of a stopped peer; repeatable', collect)
-    .option('--complete', 'also fail if an input is lost')
-    .addHelpText(
-      'after',
-      `
+  const command = withHttpClient(
+    program
+      .command('audit')
+      .option('--dir <dir>', 'state directory of a stopped peer; repeatable', collect)
+      .option('--complete', 'also fail if an input is lost')
+      .option('--peer <id>', 'a tree neighbour of the running peer at --http, whose sum is computed again')
+  ).addHelpText(
+    'after',
+    `
 Examples:
   admb audit --dir alice --dir bob
   admb audit --dir alice --dir bob --complete --json
+  admb audit --peer 12D3KooW… --http 127.0.0.1:7281
 
+With --peer, the contributors must list the asking peer (admb peer --auditors).
 Without admb peer --keep-journal, a peer deletes records after --carry periods,
 and only the others are audited.`
-    )
+  )
   return withCommon(command).action(run)
 }
 
-interface Flags {
+interface Flags extends ClientFlags {
   readonly dir?: readonly string[]
+  readonly peer?: string
   readonly complete?: boolean
   readonly json?: boolean
 }
 
-async function run({ dir: dirs = [], complete = false, json = false }: Flags): Promise<void> {
-  if (dirs.length === 0) throw new UsageError('nothing to audit: give the --dir of each stopped peer')
+async function run(flags: Flags): Promise<void> {
+  const { dir: dirs = [], peer, complete = false, json = false } = flags
+  if (peer !== undefined) {
+    if (dirs.length > 0) throw new UsageError('--dir audits stopped peers, and --peer a running one: give one of them')
+    await auditNeighbour(peer, flags)
+    return
+  }
+  if (dirs.length === 0) {
+    throw new UsageError(
+      'nothing to audit: give the --dir of each stopped peer, or --peer with a neighbour of a running one'
+    )
+  }
   const report = await reportOf(dirs)
   if (report === undefined) throw new UsageError(`no predictor to audit: ${dirs.join(', ')} hold none yet`)
   const failures = [...report.violations, ...(complete ? lossesIn(report) : [])]
@@ -49,6 +74,38 @@ async function run({ dir: dirs = [], complete = false, json = false }: Flags): P
     const more = failures.length > 1 ? `, and ${failures.length - 1} more` : ''
     throw new AuditFailedError(`${failures[0]}${more}: see docs/reliability.md#audit`)
   }
+}
+
+/** Longer than a peer looks for a sum that it can compute again. */
+const NEIGHBOUR_TIMEOUT_MS = 90_000
+
+async function auditNeighbour(peer: string, flags: Flags): Promise<void> {
+  const audited = (await askPeer(`audit?peer=${encodeURIComponent(peer)}`, flags, NEIGHBOUR_TIMEOUT_MS)) as SumAudit
+  if (flags.json) printJson({ command: 'audit', ...audited })
+  else showSum(peer, audited)
+  const { agrees, reason, contributors } = audited
+  if (agrees === false) throw new AuditFailedError(`the sum of ${peer} is not that of its inputs: ${reason}`)
+  const missing = contributors.find(one => one.reason !== undefined)
+  if (missing)
+    throw new AuditIncompleteError(`the sum of ${peer} cannot be computed again: ${missing.id}: ${missing.reason}`)
+}
+
+function showSum(peer: string, { predictor, count, contributors, norms, agrees }: SumAudit): void {
+  print(`sum of      ${peer}`)
+  print(`at          update ${formatNumber(predictor.updates)}, origin ${predictor.origin || 'none'}`)
+  print(`gradients   ${formatNumber(count)}`)
+  for (const { id, segments, inputs, loss, labels } of contributors) {
+    const parts = segments === 1 ? '1 segment' : `${formatNumber(segments)} segments`
+    if (inputs === undefined || loss === undefined) print(`  ${id}  ${parts}, inputs not known`)
+    else {
+      const classes = labels ? `, by class ${labels.map(formatNumber).join(' ')}` : ''
+      print(`  ${id}  ${formatNumber(inputs)} inputs in ${parts}, mean loss ${loss.toFixed(4)}${classes}`)
+    }
+  }
+  if (norms === undefined) return
+  const [sum, difference, allowed] = [norms.sum, norms.difference, norms.allowed].map(norm => norm.toPrecision(3))
+  print(`norm        ${sum}, differs by ${difference} from that of the inputs (rounding explains ${allowed})`)
+  if (agrees) print('The sum is that of the inputs.')
 }
 
 async function reportOf(dirs: readonly string[]): Promise<AuditReport | undefined> {

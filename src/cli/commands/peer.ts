@@ -24,7 +24,7 @@ import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject } from '../peer/attend.js'
-import { readAllowList, readInvitation, readKey } from '../peer/files.js'
+import { readInvitation, readKey, readPeerIds } from '../peer/files.js'
 import { type HttpFlags, planHttp, serve, withHttp } from '../peer/http.js'
 import { DEFAULT_PORT, startListening } from '../peer/listening.js'
 import { withReadableWeights } from '../training/stored-weights.js'
@@ -60,6 +60,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkKey?: string
   readonly networkId?: string
   readonly allow?: string
+  readonly auditors?: string
   readonly acceptInvitations?: boolean
   readonly invitation?: string
   readonly gate?: PeerGate
@@ -124,6 +125,7 @@ export function peerCommand(program: Command): Command {
       'what own inputs judge: wholes, or all (docs/security.md) (default: wholes)',
       choice(['wholes', 'all'] as const)
     )
+    .option('--auditors <file>', 'peers that may have the inputs of this one (docs/security.md), one id per line')
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
     .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(
@@ -159,7 +161,8 @@ async function run(all: Flags): Promise<void> {
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const { spec, stream, coverage } = await createPeerTask(await withStored({ ...given, data }, flags.dir, log))
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
-  const allow = flags.allow === undefined ? undefined : await readAllowList(flags.allow)
+  const allow = flags.allow === undefined ? undefined : await readPeerIds(flags.allow, '--allow')
+  const auditors = flags.auditors === undefined ? undefined : await readPeerIds(flags.auditors, '--auditors')
   const invitation = flags.invitation === undefined ? undefined : await readInvitation(flags.invitation)
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const options = {
@@ -172,6 +175,7 @@ async function run(all: Flags): Promise<void> {
     upgrades: flags.joinPage ? new WebSocketUpgrades() : undefined,
     networkKey,
     allow,
+    auditors,
     invitation,
     log
   }

@@ -14,7 +14,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence', '--keep-journal'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
-  ...['--gate', '--jump-signers', '--whole-signers', '--accept-invitations', '--invitation', '--dp'],
+  ...['--gate', '--auditors', '--jump-signers', '--whole-signers', '--accept-invitations', '--invitation', '--dp'],
   ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])
 

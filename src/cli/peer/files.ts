@@ -8,10 +8,10 @@ export async function readKey(file: string): Promise<Uint8Array> {
   return parseNetworkKey(await readText(file, '--network-key'))
 }
 
-/** Peer ids, one per line; `#` starts a comment. @throws UsageError, MalformedPeerIdError */
-export async function readAllowList(file: string): Promise<Set<string>> {
+/** Peer ids, one per line; `#` starts a comment. @param option that names the file @throws UsageError, MalformedPeerIdError */
+export async function readPeerIds(file: string, option: string): Promise<Set<string>> {
   const { parsePeerId } = await import('../../network/index.js')
-  const lines = (await readText(file, '--allow')).toString('utf8').split('\n')
+  const lines = (await readText(file, option)).toString('utf8').split('\n')
   return new Set(
     lines
       .map(line => line.replace(/#.*/, '').trim())

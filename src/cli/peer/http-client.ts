@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
+import { UsageError } from '../errors.js'
 import { createLog } from '../output/log.js'
 import { readText } from './files.js'
 import { readToken } from './http.js'
@@ -33,12 +34,21 @@ export function withHttpClient(command: Command): Command {
     .option('--http-ca <file>', 'certificate (PEM) to trust, such as a self-signed one')
 }
 
-/** `GET` of a path, as JSON. @throws NoPeerError, TokenRefusedError, UsageError */
-export async function askPeer(path: string, { http, httpTokenFile, httpCa }: ClientFlags): Promise<unknown> {
+/**
+ * `GET` of a path, as JSON.
+ * @param timeout in ms
+ * @throws NoPeerError, TokenRefusedError, UsageError
+ */
+export async function askPeer(
+  path: string,
+  { http, httpTokenFile, httpCa }: ClientFlags,
+  timeout = TIMEOUT_MS
+): Promise<unknown> {
   const url = urlOf(path, http, httpCa !== undefined)
   const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, createLog('warn'))
   const answer = await send(url, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(timeout),
     ...(httpCa !== undefined && { ca: await readText(httpCa, '--http-ca') })
   })
   if (answer.status === 200) return JSON.parse(answer.body)
@@ -47,6 +57,7 @@ export async function askPeer(path: string, { http, httpTokenFile, httpCa }: Cli
     const which = token === undefined ? 'a' : 'another'
     throw new TokenRefusedError(`the peer at ${url} requires ${which} token: give its --http-token-file FILE`)
   }
+  if (answer.status === 400) throw new UsageError(said)
   if (answer.status === 403) throw new TokenRefusedError(`the peer at ${url} refuses: ${said}`)
   throw new NoPeerError(`the peer at ${url} answers ${answer.status}: ${said}`)
 }
@@ -61,7 +72,7 @@ function urlOf(path: string, http: string, isTrusting: boolean): URL {
 async function send(url: URL, options: RequestOptions): Promise<{ readonly status: number; readonly body: string }> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   try {
-    const response = await responseTo(request(url, { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) }))
+    const response = await responseTo(request(url, options))
     return { status: response.statusCode ?? 0, body: await text(response) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

@@ -2,6 +2,7 @@
  * The JSON schemas of requests and answers. Requests are validated against them, answers are in the tests, and
  * `GET /openapi.json` contains them. Schemas with an `$id` are components there.
  */
+import { audit } from './audit.js'
 import { inputs } from './inputs.js'
 import { network } from './network.js'
 import { count, object, text } from './parts.js'
@@ -31,7 +32,8 @@ export const components = [
   },
   ...peer,
   ...inputs,
-  ...network
+  ...network,
+  ...audit
 ] as const
 
 /** Error answers of all routes. */

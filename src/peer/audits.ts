@@ -1,0 +1,205 @@
+/**
+ * Audits of neighbours' sums: a peer asks the contributors of a sum for the inputs that it contains, and computes their gradients
+ * again. A contributor answers the peers that it has listed as auditors; see docs/security.md.
+ */
+import * as z from 'zod'
+import { sleep } from '#platform'
+import { FetchError, type Log, type Network } from '../network/index.js'
+import { RequestError, UnavailableError } from './errors.js'
+import type { AskedInputs, InputGroup, KeptAnswer } from './kept-inputs.js'
+import type { LearnerHandle } from './learner-handle.js'
+import type { SumAudit, TakenSum } from './sum-audit.js'
+
+const REQUEST = 'audit '
+/** Time for which a sum is looked for whose gradients can be computed again, in ms, and the pause before the next one. */
+const SEARCH_MS = 40_000
+const PAUSE_MS = 500
+/** Time that a contributor has to answer. */
+const ANSWER_MS = 20_000
+/** Peers whose addresses a request asks for: requests are limited to 64 KiB. */
+const MOST_WANTED = 500
+
+const idSchema = z.object({
+  updates: z.int().min(0),
+  origin: z.string().max(128),
+  incarnation: z.int().min(0),
+  nonce: z.int().min(0),
+  digest: z.string().max(64)
+})
+
+const askedSchema = z.object({
+  predictor: idSchema,
+  incarnation: z.int().min(0),
+  nonce: z.int().min(0),
+  segments: z.int().min(1),
+  known: z.array(z.string().max(64)).max(64),
+  wanted: z.array(z.string().max(128)).max(MOST_WANTED)
+})
+
+const rowsSchema = z.record(z.string(), z.object({ type: z.enum(['float', 'int']), values: z.array(z.number()) }))
+
+const contactsSchema = z.array(z.object({ id: z.string().max(128), addresses: z.array(z.string().max(1000)).max(16) }))
+
+const answerSchema = z.union([
+  z.object({
+    contacts: contactsSchema,
+    groups: z.array(
+      z
+        .object({ predictor: idSchema, size: z.int().min(1), rows: rowsSchema, encoded: z.base64().optional() })
+        .refine(isConsistent, 'rows are inconsistent')
+    )
+  }),
+  z.object({ contacts: contactsSchema, reason: z.string().max(200) })
+])
+
+interface Contact {
+  readonly id: string
+  readonly addresses: readonly string[]
+}
+
+type Answer = KeptAnswer & { readonly contacts: readonly Contact[] }
+
+interface AuditsOptions {
+  readonly network: Network
+  readonly learner: LearnerHandle
+  /** The edge to a tree neighbour. */
+  readonly edgeOf: (peer: string) => number | undefined
+  /** The peers that may have the inputs of this one. */
+  readonly auditors: ReadonlySet<string>
+  readonly log: Log
+}
+
+export class Audits {
+  readonly #options: AuditsOptions
+  readonly #stop = new AbortController()
+  #isAuditing = false
+
+  constructor(options: AuditsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Audits the newest sum of a tree neighbour. If its gradients cannot be computed again, because some inputs were learned at an earlier
+   * predictor that this peer did not hold, later sums are tried.
+   * @throws RequestError if the peer is not a neighbour, or sends no sum; UnavailableError during another audit
+   */
+  async audit(peer: string): Promise<SumAudit> {
+    if (this.#isAuditing) throw new UnavailableError('another audit is in progress: try again in a moment')
+    this.#isAuditing = true
+    try {
+      return await this.#search(peer)
+    } finally {
+      this.#isAuditing = false
+      this.#options.learner.endAudit()
+    }
+  }
+
+  async #search(peer: string): Promise<SumAudit> {
+    const { learner, edgeOf } = this.#options
+    const end = performance.now() + SEARCH_MS
+    let last: SumAudit | undefined
+    for (;;) {
+      const edge = edgeOf(peer)
+      if (edge === undefined)
+        throw new RequestError(`${peer} is not a tree neighbour of this peer: its status lists them`)
+      const taken = await learner.takeSum(edge)
+      if (taken !== undefined) {
+        const { answers, isComplete } = await this.#askAll(taken)
+        last = await learner.compareSum(answers)
+        if (last.agrees !== null || !isComplete) return last
+      }
+      if (performance.now() > end) break
+      await sleep(PAUSE_MS)
+      this.#stop.signal.throwIfAborted()
+    }
+    if (last === undefined) throw new RequestError(`no sum of ${peer} has arrived for ${SEARCH_MS / 1000} s`)
+    return last
+  }
+
+  /** Answers a request of another peer; undefined if it is not for an audit, or the peer is not an auditor. */
+  async answer(request: Uint8Array, from: string): Promise<Uint8Array | undefined> {
+    const { learner, network, auditors, log } = this.#options
+    const text = new TextDecoder().decode(request)
+    if (!text.startsWith(REQUEST) || !auditors.has(from)) return undefined
+    const { wanted, ...asked } = askedSchema.parse(JSON.parse(text.slice(REQUEST.length)))
+    const answer = await learner.keptInputs(asked)
+    const contacts = network.peers.filter(({ id }) => wanted.includes(id))
+    if ('groups' in answer) {
+      const inputs = answer.groups.reduce((sum, { size }) => sum + size, 0)
+      log('info', `the auditor ${from} receives ${inputs} inputs of this peer`, { peer: from, inputs })
+    }
+    return new TextEncoder().encode(JSON.stringify({ ...answer, contacts }))
+  }
+
+  stop(): void {
+    this.#stop.abort(new Error('this peer stops'))
+  }
+
+  /** Asks the contributors of a sum. The addresses of those that are not connected come from those that are, and so on along the tree. */
+  async #askAll(taken: TakenSum): Promise<{ readonly answers: readonly KeptAnswer[]; readonly isComplete: boolean }> {
+    const { network } = this.#options
+    const answers = taken.contributors.map(
+      (): KeptAnswer => ({ reason: 'no peer that has answered knows its address' })
+    )
+    const known = new Map(network.peers.map(peer => [peer.id, peer]))
+    let waiting = [...taken.contributors.keys()]
+    let answered = 0
+    for (;;) {
+      const asked = waiting.filter(i => known.has(taken.contributors[i].origin))
+      if (asked.length === 0) return { answers, isComplete: answered === answers.length }
+      waiting = waiting.filter(i => !asked.includes(i))
+      const wanted = waiting.map(i => taken.contributors[i].origin).slice(0, MOST_WANTED)
+      await Promise.all(
+        asked.map(async i => {
+          const contributor = taken.contributors[i]
+          try {
+            const target = known.get(contributor.origin) as Contact
+            const { contacts, ...answer } = await this.#ask(target, contributor, taken, wanted)
+            answers[i] = answer
+            answered++
+            for (const contact of contacts) if (!known.has(contact.id)) known.set(contact.id, contact)
+          } catch (error) {
+            this.#stop.signal.throwIfAborted()
+            answers[i] = { reason: reasonOf(error as Error) }
+          }
+        })
+      )
+    }
+  }
+
+  async #ask(
+    target: Contact,
+    { incarnation, nonce, segments }: TakenSum['contributors'][number],
+    { predictor, known }: TakenSum,
+    wanted: readonly string[]
+  ): Promise<Answer> {
+    const asked: AskedInputs = { predictor, incarnation, nonce, segments, known }
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ANSWER_MS)])
+    const request = new TextEncoder().encode(REQUEST + JSON.stringify({ ...asked, wanted }))
+    const bytes = await this.#options.network.fetch(target, request, signal)
+    return answerSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
+  }
+}
+
+function reasonOf(error: Error): string {
+  if (error instanceof SyntaxError || error instanceof z.ZodError) return 'its answer is malformed'
+  if (error instanceof FetchError && error.isUnanswered) return 'this peer is not among its auditors'
+  return `it does not answer: ${error.message}`
+}
+
+/** Whether the arrays of rows have the lengths that the learner expects. */
+function isConsistent({ size, rows }: Pick<InputGroup, 'size' | 'rows'>): boolean {
+  const { labels, offsets, indices, values, ...others } = rows
+  if (labels?.values.length !== size || offsets?.values.length !== size + 1) return false
+  const isOrdered = offsets.values.every(
+    (offset, i) => Number.isInteger(offset) && offset >= (offsets.values[i - 1] ?? 0)
+  )
+  const entries = offsets.values[size]
+  return (
+    isOrdered &&
+    offsets.values[0] === 0 &&
+    entries === indices?.values.length &&
+    entries === values?.values.length &&
+    Object.values(others).every(({ values: array }) => array.length === size)
+  )
+}

@@ -1,0 +1,29 @@
+/** Rows as JSON, in journals and in the answers to audits. */
+import type { Rows } from '../streams/parsing.js'
+
+/** The arrays of `Rows`. */
+export type SavedRows = {
+  readonly [name: string]: { readonly type: 'float' | 'int'; readonly values: readonly number[] }
+}
+
+/** Saves the first `size` rows, without times and identifiers. */
+export function savedRows(rows: Rows): SavedRows {
+  const { size } = rows
+  const entries = rows.offsets[size]
+  const arrays: Record<string, SavedRows[string]> = {}
+  for (const [name, array] of Object.entries(rows)) {
+    if (!(array instanceof Float32Array || array instanceof Int32Array)) continue
+    const length = name === 'offsets' ? size + 1 : name === 'indices' || name === 'values' ? entries : size
+    const type = array instanceof Float32Array ? 'float' : 'int'
+    arrays[name] = { type, values: [...array.subarray(0, length)] }
+  }
+  return arrays
+}
+
+export function restoredRows(size: number, rows: SavedRows): Rows {
+  const arrays = Object.entries(rows).map(([name, { type, values }]) => [
+    name,
+    type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
+  ])
+  return { size, ...Object.fromEntries(arrays) } as Rows
+}

@@ -1,0 +1,215 @@
+/**
+ * Compares a gradient sum of a neighbour with the gradients of the inputs that its contributors say it contains. The sum is the newest
+ * one that has arrived; the gradients are computed again, each at the predictor at which its contributor learned the input.
+ *
+ * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one, at most about a step for
+ * each contributor and element.
+ */
+import {
+  type AdmbNode,
+  type CoveredContributor,
+  decodeSaved,
+  FrameError,
+  formatId,
+  type PredictorId,
+  sameId
+} from '../admb/index.js'
+import { stepOf, valuesOf } from '../base/lattice.js'
+import { type Blocks, driftBlock, ExampleError, INFLUENCE_BLOCK, learnerAfter, zeros } from '../learner/index.js'
+import type { LearningParts } from '../task/learning-spec.js'
+import type { KeptAnswer } from './kept-inputs.js'
+import { restoredRows } from './saved-rows.js'
+
+/** Predictors whose parameters are remembered during an audit. */
+const REMEMBERED = 32
+/** Share of the gradients' norm, and number of steps for each contributor, by which an honest sum may differ. */
+const TOLERANCE = 0.02
+const STEPS = 2
+
+/** A sum to audit. */
+export interface TakenSum {
+  readonly predictor: PredictorId
+  /** Number of gradients. */
+  readonly count: number
+  readonly contributors: readonly CoveredContributor[]
+  /** Digests of the predictors at which this peer can compute gradients. */
+  readonly known: readonly string[]
+}
+
+/** What a contributor's inputs are. */
+export interface ContributorAudit {
+  readonly id: string
+  /** Segments of its list that the sum contains. */
+  readonly segments: number
+  /** Number of its inputs; undefined if it has sent none. */
+  readonly inputs?: number
+  /** Their mean loss with the predictor at which they were learned. */
+  readonly loss?: number
+  /** Classification: number of inputs of each class. */
+  readonly labels?: readonly number[]
+  /** Why its gradients could not be computed again. */
+  readonly reason?: string
+}
+
+/** A gradient sum of a neighbour, compared with the gradients of the inputs that its contributors have sent. */
+export interface SumAudit {
+  readonly predictor: PredictorId
+  /** Number of gradients in the sum. */
+  readonly count: number
+  readonly contributors: readonly ContributorAudit[]
+  /** Whether the sum contains the gradients of these inputs; null if some of them could not be computed again. */
+  readonly agrees: boolean | null
+  /** Norms of the sum, of its difference from the gradients, and the largest difference that rounding explains. */
+  readonly norms?: { readonly sum: number; readonly difference: number; readonly allowed: number }
+  /** Why it disagrees. */
+  readonly reason?: string
+}
+
+interface Snapshot extends TakenSum {
+  /** In gradient units. */
+  readonly sum: Blocks
+  readonly steps: ReturnType<NonNullable<LearningParts['recipe']['rule']['grid']>> | undefined
+}
+
+export class SumAuditor {
+  readonly #node: AdmbNode
+  readonly #parts: LearningParts
+  /** Parameters by predictor, oldest first. */
+  readonly #remembered: { readonly predictor: PredictorId; readonly parameters: Blocks }[] = []
+  #taken: Snapshot | undefined
+
+  constructor(node: AdmbNode, parts: LearningParts) {
+    this.#node = node
+    this.#parts = parts
+    this.remember()
+  }
+
+  /** The node holds another predictor, at which sums may arrive from now on. */
+  remember(): void {
+    const { id, parameters } = this.#node.predictor
+    if (this.#remembered.some(({ predictor }) => sameId(predictor, id))) return
+    this.#remembered.push({ predictor: id, parameters: parameters.map(block => block.slice()) })
+    if (this.#remembered.length > REMEMBERED) this.#remembered.shift()
+  }
+
+  /** Takes the newest sum of an edge; undefined if there is none at the current predictor, or it was taken before. */
+  take(edge: number): TakenSum | undefined {
+    const held = this.#node.neighbourSum(edge)
+    if (held === undefined || held.count === 0) return undefined
+    const { predictor } = this.#node
+    const { sum, count, contributors } = held
+    const before = this.#taken
+    if (before && sameId(before.predictor, predictor.id) && before.count === count) return undefined
+    const steps = this.#parts.recipe.rule.grid?.(predictor, predictor.id.updates)
+    const values = steps ? valuesOf(sum as Float32Array[], steps) : sum.map(block => block.slice())
+    const known = this.#remembered.map(({ predictor: { digest } }) => digest)
+    const taken = { predictor: predictor.id, count, contributors, known }
+    this.#taken = { ...taken, sum: values, steps }
+    return taken
+  }
+
+  /** Compares the sum that was taken last. @param answers of its contributors, in their order */
+  compare(answers: readonly KeptAnswer[]): SumAudit {
+    const taken = this.#taken as Snapshot
+    const total = zeros(this.#parts.learner.layout)
+    const contributors = taken.contributors.map((contributor, i) => this.#add(contributor, answers[i], total))
+    const { predictor, count } = taken
+    const report = { predictor, count, contributors }
+    if (contributors.some(({ reason }) => reason !== undefined)) return { ...report, agrees: null }
+    const inputs = contributors.reduce((sum, one) => sum + (one.inputs ?? 0), 0)
+    if (inputs !== count) return { ...report, agrees: false, reason: `${count} gradients of ${inputs} inputs` }
+    const norms = this.#difference(taken, total)
+    const agrees = norms.difference <= norms.allowed
+    return { ...report, norms, agrees, ...(!agrees && { reason: 'the gradients of the inputs have another sum' }) }
+  }
+
+  /** Adds the gradients of a contributor, as it sends them. */
+  #add(
+    { origin: id, segments }: CoveredContributor,
+    answer: KeptAnswer,
+    total: readonly Float32Array[]
+  ): ContributorAudit {
+    if (!('groups' in answer)) return { id, segments, reason: answer.reason }
+    const { learner } = this.#parts
+    const own = zeros(learner.layout)
+    const labels: number[] = []
+    const score = { loss: 0, hits: 0 }
+    let inputs = 0
+    for (const { predictor, size, rows, encoded } of answer.groups) {
+      const parameters = this.#parametersOf(predictor, encoded)
+      if (parameters === undefined)
+        return {
+          id,
+          segments,
+          reason: `some of its inputs were learned at a predictor that is missing (${formatId(predictor)})`
+        }
+      const examples = restoredRows(size, rows)
+      const at = learnerAfter(learner, predictor.updates)
+      try {
+        at.addGradient(parameters, examples, 0, size, own)
+      } catch (error) {
+        if (!(error instanceof ExampleError)) throw error
+        return { id, segments, reason: `one of its inputs does not fit the model: ${error.message}` }
+      }
+      at.score(parameters, examples, 0, size, score)
+      if (learner.classifies) for (const label of examples.labels) labels[label] = (labels[label] ?? 0) + 1
+      inputs += size
+    }
+    this.#bound(own, inputs)
+    for (const [b, block] of total.entries()) for (let i = 0; i < block.length; i++) block[i] += own[b][i]
+    const shares = learner.classifies ? { labels: Array.from(labels, number => number ?? 0) } : {}
+    return { id, segments, inputs, loss: inputs > 0 ? score.loss / inputs : 0, ...shares }
+  }
+
+  /** Scales a contributor's sum down to the bound of influence, if there is one. */
+  #bound(own: readonly Float32Array[], count: number): void {
+    const { influence } = this.#parts
+    if (influence === undefined) return
+    const scales = influence.of(this.#parametersOf((this.#taken as Snapshot).predictor) as Blocks)
+    for (let b = 0; b < influence.bounded; b++) {
+      const factor = (scales[b] * Math.sqrt(count)) / normOf(own[b])
+      if (scales[b] > 0 && factor < 1) for (let i = 0; i < own[b].length; i++) own[b][i] *= factor
+    }
+  }
+
+  /** @param encoded what another peer says that it is @returns undefined if it is not known, or the bytes do not match the id */
+  #parametersOf(id: PredictorId, encoded?: string): Blocks | undefined {
+    const remembered = this.#remembered.find(({ predictor }) => sameId(predictor, id))
+    if (remembered || encoded === undefined) return remembered?.parameters
+    try {
+      const { predictor } = decodeSaved(
+        Buffer.from(encoded, 'base64'),
+        this.#node.shapes,
+        undefined,
+        this.#parts.recipe.digest
+      )
+      return sameId(predictor.id, id) ? predictor.parameters : undefined
+    } catch (error) {
+      if (error instanceof FrameError) return undefined
+      throw error
+    }
+  }
+
+  #difference({ sum, steps, contributors }: Snapshot, total: Blocks): NonNullable<SumAudit['norms']> {
+    let [squares, gradients, differences, roundings] = [0, 0, 0, 0]
+    for (const [b, { name }] of this.#parts.learner.layout.blocks.entries()) {
+      // Votes are no gradients.
+      if (name === driftBlock.name || name === INFLUENCE_BLOCK) continue
+      for (let i = 0; i < total[b].length; i++) {
+        const [sent, own] = [sum[b][i], total[b][i]]
+        squares += sent * sent
+        gradients += own * own
+        differences += (sent - own) ** 2
+        if (steps && (sent !== 0 || own !== 0)) roundings += stepOf(steps[b], i) ** 2
+      }
+    }
+    const allowed = TOLERANCE * Math.sqrt(gradients) + STEPS * contributors.length * Math.sqrt(roundings)
+    return { sum: Math.sqrt(squares), difference: Math.sqrt(differences), allowed }
+  }
+}
+
+function normOf(block: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
+  return Math.sqrt(sum)
+}
