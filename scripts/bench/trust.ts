@@ -200,16 +200,15 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden 
     nodes = 0
   }: Run): Result => {
     const adversaries = { nodes, kind, place: 'leaf', from }
-    // Peers do not judge predictors of networks.
-    const gate = bounded && hidden === undefined
     const stream = recorded && replay(recorded)
     // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
     const defences = {
       bounded,
-      gate,
-      gateAll: gate && judgesAll,
+      gate: bounded,
+      // Scoring inputs with a network for each sum takes too long.
+      gateAll: bounded && judgesAll && hidden === undefined,
       signed: bounded,
       jumpSigners: hasThresholds ? nodes + 1 : 0
     }

@@ -74,9 +74,19 @@ export class NetworkLearner implements Learner {
     return outcomeKindOf(this.model, true)
   }
 
+  /** Undefined if rows have no outcomes of their own, or the model gains layers. */
+  get rowMacs(): number | undefined {
+    const { layers } = this.model
+    if (this.#grows || this.outcomeKind.kind === 'sums') return undefined
+    return layers.reduce((sum, { macs }) => sum + macs, 0)
+  }
+
+  get #grows(): boolean {
+    return this.model.layers.some(({ from = 0 }) => from > 0)
+  }
+
   after(updates: number): Learner {
-    const grows = this.model.layers.some(({ from = 0 }) => from > 0)
-    return grows ? new NetworkLearner(this.model, this.#shared, updates) : this
+    return this.#grows ? new NetworkLearner(this.model, this.#shared, updates) : this
   }
 
   /**

@@ -72,6 +72,7 @@ export class InfluenceBound implements InfluenceRule {
       outputs: learner.outputs,
       classifies: learner.classifies,
       outcomeKind: learner.outcomeKind,
+      rowMacs: learner.rowMacs,
       initial: () => [...learner.initial(), new Float32Array(this.bounded)],
       score: (parameters, ...rows) => learner.score(own(parameters), ...rows),
       addGradient: (parameters, examples, from, to, sum, progress) =>

@@ -7,6 +7,7 @@
  * If the inputs of all peers are alike, a predictor is refused if its losses exceed those that the inputs had when they arrived. The held
  * predictor has learned from these inputs since, so its own losses would make every other one look worse.
  */
+import { joined, rowLosses } from './row-losses.js'
 import type { Averaging, Blocks, Examples, Learner } from './types.js'
 
 /** Number of inputs that are kept. */
@@ -35,12 +36,12 @@ export class LossGate {
   readonly #averaging: Pick<Averaging, 'read'>
   readonly #areAlike: boolean
   readonly #start: Blocks
-  /** Losses of the inputs with the untrained predictor. */
-  readonly #untrained = new Float64Array(CAPACITY)
   /** Losses with the parameters, and with the average, that were held when the inputs arrived. */
   readonly #earlier = { parameters: new Float64Array(CAPACITY), average: new Float64Array(CAPACITY) }
   readonly #inputs: Examples[] = []
   #next = 0
+  /** The inputs in one batch, as long as they stay the same. */
+  #joined: Examples | undefined
   /** The losses with these parameters, as long as the inputs stay the same. */
   #known: { readonly parameters: Blocks; readonly losses: Float64Array } | undefined
 
@@ -64,12 +65,12 @@ export class LossGate {
   add(input: Examples, held: JudgedPredictor): void {
     const at = this.#next
     this.#inputs[at] = input
-    this.#untrained[at] = this.#loss(this.#start, input)
     if (this.#areAlike) {
       this.#earlier.parameters[at] = this.#loss(held.parameters, input)
       this.#earlier.average[at] = this.#loss(this.#averageOf(held), input)
     }
     this.#next = (at + 1) % CAPACITY
+    this.#joined = undefined
     this.#known = undefined
   }
 
@@ -102,11 +103,14 @@ export class LossGate {
   #isAcceptable(candidate: Blocks, held: Blocks, earlier: Float64Array): boolean {
     const losses = this.#losses(candidate)
     if (this.#areAlike) return !isWorse(losses, earlier)
-    return !(isWorse(losses, this.#losses(held)) && isWorse(losses, this.#untrained))
+    return !(isWorse(losses, this.#losses(held)) && isWorse(losses, this.#losses(this.#start)))
   }
 
   #losses(parameters: Blocks): Float64Array {
-    return Float64Array.from(this.#inputs, input => this.#loss(parameters, input))
+    if (this.#learner.rowMacs === undefined)
+      return Float64Array.from(this.#inputs, input => this.#loss(parameters, input))
+    this.#joined ??= joined(this.#inputs)
+    return rowLosses(this.#learner, parameters, this.#joined)
   }
 
   #loss(parameters: Blocks, input: Examples): number {

@@ -107,6 +107,11 @@ export interface Learner {
   readonly classifies: boolean
   /** How `score` encodes outcomes; undefined if it sends none. */
   readonly outcomeKind?: OutcomeKind
+  /**
+   * Multiply-accumulates to score a row, for models that score many rows together in less time, with an outcome for each; undefined for
+   * others.
+   */
+  readonly rowMacs?: number
   /** New initial parameters, the same on every peer of one configuration. */
   initial(): Float32Array[]
   /** Scores rows [from, to) with `parameters`, adding to `into`. Unlabelled rows are not allowed. */

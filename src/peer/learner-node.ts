@@ -11,6 +11,9 @@ import type { LearnerInit } from './thread-messages.js'
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
 
+/** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
+const MOST_MACS = 2 ** 20
+
 const NO_GATE =
   "gate 'all' requires a linear model without classesMax and dp: leave gate (--gate) out, or use another model"
 
@@ -22,10 +25,11 @@ export function createNode(
 ): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
   const grows = growingNames(spec) !== undefined
-  // Scoring single inputs with a network takes too long, and added classes change the numbers of labels.
-  // The decisions of the gate would tell of private inputs.
-  const hasGate = !spec.network && !grows && budget === undefined
-  if (init.gate === 'all' && !hasGate) throw new OptionError(NO_GATE)
+  // Added classes change the numbers of labels, and the decisions of the gate would tell of private inputs.
+  const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= MOST_MACS)
+  const hasGate = isCheap && !grows && budget === undefined
+  // Scoring inputs with a network for each sum takes too long.
+  if (init.gate === 'all' && (spec.network || !hasGate)) throw new OptionError(NO_GATE)
   const areAlike = init.gate === 'all'
   const gate = hasGate ? new LossGate(learner, { averaging: recipe.averaging, areAlike }) : undefined
   const normal = gaussian()
