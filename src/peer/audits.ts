@@ -14,6 +14,10 @@ const REQUEST = 'audit '
 /** Time for which a sum is looked for whose gradients can be computed again, in ms, and the pause before the next one. */
 const SEARCH_MS = 40_000
 const PAUSE_MS = 500
+/** Time for which a sum is looked for that rounding does not explain by half. */
+const STRONG_MS = 5000
+/** Time for which a connected peer may be without an edge, as when the tree changes. */
+const RELINK_MS = 3000
 /** Time that a contributor has to answer. */
 const ANSWER_MS = 20_000
 /** Peers whose addresses a request asks for: requests are limited to 64 KiB. */
@@ -79,8 +83,8 @@ export class Audits {
   }
 
   /**
-   * Audits the newest sum of a tree neighbour. If its gradients cannot be computed again, because some inputs were learned at an earlier
-   * predictor that this peer did not hold, later sums are tried.
+   * Audits the newest sum of a tree neighbour, or a later one, if its gradients cannot be computed again, because inputs are no longer
+   * kept, or are so few that rounding explains most of it.
    * @throws RequestError if the peer is not a neighbour, or sends no sum; UnavailableError during another audit
    */
   async audit(peer: string): Promise<SumAudit> {
@@ -95,25 +99,43 @@ export class Audits {
   }
 
   async #search(peer: string): Promise<SumAudit> {
-    const { learner, edgeOf } = this.#options
-    const end = performance.now() + SEARCH_MS
-    let last: SumAudit | undefined
+    const { learner } = this.#options
+    const start = performance.now()
+    let best: SumAudit | undefined
     for (;;) {
-      const edge = edgeOf(peer)
-      if (edge === undefined)
-        throw new RequestError(`${peer} is not a tree neighbour of this peer: its status lists them`)
+      const edge = await this.#edgeTo(peer)
       const taken = await learner.takeSum(edge)
       if (taken !== undefined) {
         const { answers, isComplete } = await this.#askAll(taken)
-        last = await learner.compareSum(answers)
-        if (last.agrees !== null || !isComplete) return last
+        const found = await learner.compareSum(answers)
+        if (found.agrees === false || !isComplete) return found
+        if (best === undefined || explained(found) < explained(best)) best = found
+        if (explained(best) < 1 / 2) return best
       }
-      if (performance.now() > end) break
-      await sleep(PAUSE_MS)
-      this.#stop.signal.throwIfAborted()
+      const time = best === undefined || best.agrees === null ? SEARCH_MS : STRONG_MS
+      if (performance.now() > start + time) break
+      await this.#pause()
     }
-    if (last === undefined) throw new RequestError(`no sum of ${peer} has arrived for ${SEARCH_MS / 1000} s`)
-    return last
+    if (best === undefined) throw new RequestError(`no sum of ${peer} has arrived for ${SEARCH_MS / 1000} s`)
+    return best
+  }
+
+  async #edgeTo(peer: string): Promise<number> {
+    const { network, edgeOf } = this.#options
+    const end = performance.now() + RELINK_MS
+    for (;;) {
+      const edge = edgeOf(peer)
+      if (edge !== undefined) return edge
+      const isConnected = network.peers.some(({ id }) => id === peer)
+      if (!isConnected || performance.now() > end)
+        throw new RequestError(`${peer} is not a tree neighbour of this peer: its status lists them`)
+      await this.#pause()
+    }
+  }
+
+  async #pause(): Promise<void> {
+    await sleep(PAUSE_MS)
+    this.#stop.signal.throwIfAborted()
   }
 
   /** Answers a request of another peer; undefined if it is not for an audit, or the peer is not an auditor. */
@@ -179,6 +201,11 @@ export class Audits {
     const bytes = await this.#options.network.fetch(target, request, signal)
     return answerSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
   }
+}
+
+/** The share of a sum that rounding alone explains. */
+function explained({ norms }: SumAudit): number {
+  return norms === undefined ? Number.POSITIVE_INFINITY : norms.allowed / norms.sum
 }
 
 function reasonOf(error: Error): string {

@@ -2,8 +2,9 @@
  * Compares a gradient sum of a neighbour with the gradients of the inputs that its contributors say it contains. The sum is the newest
  * one that has arrived; the gradients are computed again, each at the predictor at which its contributor learned the input.
  *
- * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one, at most about a step for
- * each contributor and element.
+ * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one. Segments that are carried over
+ * are rounded again. Each differs by half a step at most, in elements that are independent of one another, so the norm is about 0.4 √n
+ * times that of the steps.
  */
 import {
   type AdmbNode,
@@ -22,9 +23,9 @@ import { restoredRows } from './saved-rows.js'
 
 /** Predictors whose parameters are remembered during an audit. */
 const REMEMBERED = 32
-/** Share of the gradients' norm, and number of steps for each contributor, by which an honest sum may differ. */
+/** Share of the gradients' norm, and of the steps' norm times √n for n groups of inputs, by which an honest sum may differ. */
 const TOLERANCE = 0.02
-const STEPS = 2
+const STEPS = 1
 
 /** A sum to audit. */
 export interface TakenSum {
@@ -118,7 +119,8 @@ export class SumAuditor {
     if (contributors.some(({ reason }) => reason !== undefined)) return { ...report, agrees: null }
     const inputs = contributors.reduce((sum, one) => sum + (one.inputs ?? 0), 0)
     if (inputs !== count) return { ...report, agrees: false, reason: `${count} gradients of ${inputs} inputs` }
-    const norms = this.#difference(taken, total)
+    const groups = answers.reduce((sum, answer) => sum + ('groups' in answer ? answer.groups.length : 0), 0)
+    const norms = this.#difference(taken, total, groups)
     const agrees = norms.difference <= norms.allowed
     return { ...report, norms, agrees, ...(!agrees && { reason: 'the gradients of the inputs have another sum' }) }
   }
@@ -190,7 +192,7 @@ export class SumAuditor {
     }
   }
 
-  #difference({ sum, steps, contributors }: Snapshot, total: Blocks): NonNullable<SumAudit['norms']> {
+  #difference({ sum, steps }: Snapshot, total: Blocks, groups: number): NonNullable<SumAudit['norms']> {
     let [squares, gradients, differences, roundings] = [0, 0, 0, 0]
     for (const [b, { name }] of this.#parts.learner.layout.blocks.entries()) {
       // Votes are no gradients.
@@ -203,7 +205,7 @@ export class SumAuditor {
         if (steps && (sent !== 0 || own !== 0)) roundings += stepOf(steps[b], i) ** 2
       }
     }
-    const allowed = TOLERANCE * Math.sqrt(gradients) + STEPS * contributors.length * Math.sqrt(roundings)
+    const allowed = TOLERANCE * Math.sqrt(gradients) + STEPS * Math.sqrt(groups * roundings)
     return { sum: Math.sqrt(squares), difference: Math.sqrt(differences), allowed }
   }
 }

@@ -105,7 +105,10 @@ function showSum(peer: string, { predictor, count, contributors, norms, agrees }
   if (norms === undefined) return
   const [sum, difference, allowed] = [norms.sum, norms.difference, norms.allowed].map(norm => norm.toPrecision(3))
   print(`norm        ${sum}, differs by ${difference} from that of the inputs (rounding explains ${allowed})`)
-  if (agrees) print('The sum is that of the inputs.')
+  if (!agrees) return
+  print('The sum is that of the inputs.')
+  if (norms.allowed > norms.sum / 2)
+    warn('rounding explains most of the sum, so this proves little: ask again when there are more inputs')
 }
 
 async function reportOf(dirs: readonly string[]): Promise<AuditReport | undefined> {

@@ -1,13 +1,19 @@
 /** `admb audit --peer` lets a running peer compute a sum of its neighbour again. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { admb } from '../../support/admb-command.js'
 import { libraryPeers } from '../../support/library-peers.js'
 import { until } from '../../support/peer-processes.js'
+
+const MODULES = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
+const HOSTILE = new URL('../../nemesis/hostile/preload.js', import.meta.url)
 
 describe('admb audit --peer', function () {
   this.timeout(90_000)
@@ -68,6 +74,29 @@ describe('admb audit --peer', function () {
     assert.equal(code, 1)
     assert.match(stdout, /norm {8}9\.00, differs by 7\.00 from that of the inputs \(rounding explains 0\.100\)/)
     assert.equal(stderr, `admb: the sum of x is not that of its inputs: ${reason} (ERR_AUDIT)\n`)
+  })
+
+  it('finds that a real peer sends other gradients than those of its inputs', async () => {
+    const data = { data: { data: 'digits' }, rate: 200, batch: 128, features: undefined, classNames: undefined }
+    const auditor = await start({ ...data, http: { port: 0 } })
+    const file = join(directory, 'auditors')
+    await writeFile(file, auditor.id)
+    const options = ['--data', 'digits', '--rate', '200', '--batch', '128', '--period', '20', '--auditors', file]
+    const places = ['--dir', join(directory, 'state'), '--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0']
+    const command = [MODULES, 'peer', ...options, ...places, '--peer', auditor.addresses[0]]
+    const env = { ...process.env, NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: 'sign-flip' }
+    // The IPC channel ends the process if the test process ends.
+    const hostile = spawn(process.execPath, command, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    try {
+      await until('they are linked', () => auditor.status().neighbours.length === 1)
+      const [peer] = auditor.status().neighbours
+      const { code, stderr } = await admb(['audit', '--peer', peer, '--http', auditor.url as string])
+      assert.equal(code, 1, stderr)
+      assert.match(stderr, /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/)
+    } finally {
+      hostile.kill()
+      await once(hostile, 'close')
+    }
   })
 
   it('refuses what is no neighbour, and two kinds of audits at once', async () => {
