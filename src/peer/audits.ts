@@ -214,7 +214,7 @@ function reasonOf(error: Error): string {
   return `it does not answer: ${error.message}`
 }
 
-/** Whether the arrays of rows have the lengths that the learner expects. */
+/** Whether the arrays of rows have the lengths that the learner expects, and weights are none that reverse a gradient. */
 function isConsistent({ size, rows }: Pick<InputGroup, 'size' | 'rows'>): boolean {
   const { labels, offsets, indices, values, ...others } = rows
   if (labels?.values.length !== size || offsets?.values.length !== size + 1) return false
@@ -227,6 +227,7 @@ function isConsistent({ size, rows }: Pick<InputGroup, 'size' | 'rows'>): boolea
     offsets.values[0] === 0 &&
     entries === indices?.values.length &&
     entries === values?.values.length &&
+    (others.weights?.values ?? []).every(weight => weight >= 0) &&
     Object.values(others).every(({ values: array }) => array.length === size)
   )
 }

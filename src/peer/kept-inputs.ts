@@ -10,10 +10,13 @@ import { type SavedRows, savedRows } from './saved-rows.js'
 
 /** Predictors back for which inputs are kept. */
 const EPOCHS = 32
-/** Number of feature values that are kept: some 32 MB. */
+/** Number of feature values that are kept, some 32 MB, and at which the next inputs go to another piece. */
 const MOST_VALUES = 2 ** 22
+const PIECE_VALUES = 2 ** 18
 /** Bytes of predictors that are kept. */
 const MOST_BYTES = 2 ** 26
+/** Number of parameters up to which all predictors are kept, not only those that the peer has computed. */
+const MOST_PARAMETERS = 2 ** 16
 
 /** Of which part of a sum the inputs are asked for: the first segments of a contributor's list at a predictor. */
 export interface AskedInputs {
@@ -58,6 +61,8 @@ interface Piece {
 }
 
 export class KeptInputs {
+  readonly #self: string
+  readonly #isSmall: boolean
   #epochs: Epoch[] = []
   readonly #segments = new Map<number, Segment>()
   readonly #pieces: Piece[] = []
@@ -66,9 +71,20 @@ export class KeptInputs {
   readonly #predictors = new Map<string, Uint8Array>()
   #bytes = 0
 
-  /** The peer holds another predictor, and learns the next inputs at it. @param encoded for `decodeSaved` */
-  hold({ digest }: PredictorId, encoded: Uint8Array): void {
-    if (this.#predictors.has(digest)) return
+  /** @param self id of this peer @param parameters their number */
+  constructor(self: string, parameters: number) {
+    this.#self = self
+    this.#isSmall = parameters <= MOST_PARAMETERS
+  }
+
+  /**
+   * The peer holds another predictor, and learns the next inputs at it. Auditors may lack it: it may be a rival of the one that they
+   * hold, most often one that this peer has computed.
+   * @param encode for `decodeSaved`
+   */
+  hold({ digest, origin }: PredictorId, encode: () => Uint8Array): void {
+    if (this.#predictors.has(digest) || !(this.#isSmall || origin === this.#self)) return
+    const encoded = encode()
     this.#predictors.set(digest, encoded)
     this.#bytes += encoded.length
     for (const [oldest, { length }] of this.#predictors) {
@@ -82,7 +98,7 @@ export class KeptInputs {
   add(first: number, examples: Examples, from: number, to: number): void {
     const last = this.#pieces.at(-1)
     const epoch = this.#epochs.at(-1)?.number ?? 0
-    const continues = last?.epoch === epoch && last.first + last.rows.size === first
+    const continues = last?.epoch === epoch && last.first + last.rows.size === first && last.rows.entries < PIECE_VALUES
     const piece = continues ? last : { epoch, first, rows: new RowBuffer() }
     if (!continues) this.#pieces.push(piece)
     for (let row = from; row < to; row++) piece.rows.append(examples, row)

@@ -82,13 +82,16 @@ export class LearnerLoop {
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
-    if (init.keepsInputs) this.#kept = new KeptInputs()
+    if (init.keepsInputs) {
+      const parameters = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
+      this.#kept = new KeptInputs(self, parameters)
+    }
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
     if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
-    this.#kept?.hold(this.#node.predictor.id, this.#node.storage.save())
+    this.#keepPredictor()
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
@@ -443,8 +446,12 @@ export class LearnerLoop {
   #predictorChanged(): void {
     this.#training.updateServing()
     this.#recentDigests.add(this.#node.predictor.id)
-    this.#kept?.hold(this.#node.predictor.id, this.#node.storage.save())
+    this.#keepPredictor()
     this.#auditor?.remember()
+  }
+
+  #keepPredictor(): void {
+    this.#kept?.hold(this.#node.predictor.id, () => this.#node.storage.save())
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */

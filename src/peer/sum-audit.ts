@@ -21,8 +21,11 @@ import type { LearningParts } from '../task/learning-spec.js'
 import type { KeptAnswer } from './kept-inputs.js'
 import { restoredRows } from './saved-rows.js'
 
-/** Predictors whose parameters are remembered during an audit. */
+/** Predictors whose parameters are remembered during an audit, and bytes that they take, if more than two do. */
 const REMEMBERED = 32
+const REMEMBERED_BYTES = 2 ** 26
+/** Classes that are counted. */
+const MOST_CLASSES = 1024
 /** Share of the gradients' norm, and of the steps' norm times √n for n groups of inputs, by which an honest sum may differ. */
 const TOLERANCE = 0.02
 const STEPS = 1
@@ -90,7 +93,9 @@ export class SumAuditor {
     const { id, parameters } = this.#node.predictor
     if (this.#remembered.some(({ predictor }) => sameId(predictor, id))) return
     this.#remembered.push({ predictor: id, parameters: parameters.map(block => block.slice()) })
-    if (this.#remembered.length > REMEMBERED) this.#remembered.shift()
+    const bytes = 4 * parameters.reduce((sum, { length }) => sum + length, 0)
+    const most = Math.max(2, Math.min(REMEMBERED, Math.floor(REMEMBERED_BYTES / bytes)))
+    if (this.#remembered.length > most) this.#remembered.shift()
   }
 
   /** Takes the newest sum of an edge; undefined if there is none at the current predictor, or it was taken before. */
@@ -154,7 +159,8 @@ export class SumAuditor {
         return { id, segments, reason: `one of its inputs does not fit the model: ${error.message}` }
       }
       at.score(parameters, examples, 0, size, score)
-      if (learner.classifies) for (const label of examples.labels) labels[label] = (labels[label] ?? 0) + 1
+      if (learner.classifies)
+        for (const label of examples.labels) if (label < MOST_CLASSES) labels[label] = (labels[label] ?? 0) + 1
       inputs += size
     }
     this.#bound(own, inputs)

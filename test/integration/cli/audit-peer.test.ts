@@ -77,22 +77,25 @@ describe('admb audit --peer', function () {
   })
 
   it('finds that a real peer sends other gradients than those of its inputs', async () => {
-    const data = { data: { data: 'digits' }, rate: 200, batch: 128, features: undefined, classNames: undefined }
-    const auditor = await start({ ...data, http: { port: 0 } })
+    const data = { data: { data: 'digits' }, rate: 200, features: undefined, classNames: undefined }
+    const auditor = await start({ ...data, batch: 128, sums: 'exact', http: { port: 0 } })
     const file = join(directory, 'auditors')
     await writeFile(file, auditor.id)
-    const options = ['--data', 'digits', '--rate', '200', '--batch', '128', '--period', '20', '--auditors', file]
+    const options = ['--data', 'digits', '--rate', '200', '--batch', '128', '--sums', 'exact', '--auditors', file]
     const places = ['--dir', join(directory, 'state'), '--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0']
     const command = [MODULES, 'peer', ...options, ...places, '--peer', auditor.addresses[0]]
     const env = { ...process.env, NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: 'sign-flip' }
     // The IPC channel ends the process if the test process ends.
     const hostile = spawn(process.execPath, command, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     try {
-      await until('they are linked', () => auditor.status().neighbours.length === 1)
-      const [peer] = auditor.status().neighbours
-      const { code, stderr } = await admb(['audit', '--peer', peer, '--http', auditor.url as string])
-      assert.equal(code, 1, stderr)
-      assert.match(stderr, /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/)
+      await until('an audit', async () => {
+        // The tree may change while a peer joins.
+        const [peer] = auditor.status().neighbours
+        if (peer === undefined) return false
+        const { code, stderr } = await admb(['audit', '--peer', peer, '--http', auditor.url as string])
+        assert.notEqual(code, 0, stderr)
+        return /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/.test(stderr)
+      })
     } finally {
       hostile.kill()
       await once(hostile, 'close')
