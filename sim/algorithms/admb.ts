@@ -36,6 +36,19 @@ export const admbSender: AlgorithmDefinition = {
   series: 6
 }
 
+/** What a node has exchanged with a neighbour in a session. */
+interface Exchanged {
+  readonly session: number
+  /** Number of frames sent. */
+  sent: number
+  /** Numbers of the neighbour's last frames that the node has received, and when. */
+  readonly received: { readonly time: number; readonly number: number }[]
+  isInParts: boolean
+}
+
+/** Received frames that are remembered: more than arrive while a frame is on a slow line. */
+const MAX_RECEIVED = 64
+
 interface NodeState {
   node: LearningNode
   incarnation: number
@@ -45,8 +58,8 @@ interface NodeState {
   neighbours: number[]
   /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
-  /** By neighbour: number of frames sent in this session, and of the neighbour's last frame that the node has received. */
-  readonly exchanged: Map<number, { readonly session: number; sent: number; received: number; isInParts: boolean }>
+  /** By neighbour. */
+  readonly exchanged: Map<number, Exchanged>
   readonly disk: SimulatedDisk
   /** Its inputs so far by their number in the run, if there is a journal. */
   readonly inputs: Map<number, Examples>
@@ -179,24 +192,33 @@ function create(world: World, precedence: Precedence): Algorithm {
       node.closeSegment()
     }
   }
-  /** What each frame would show if its transport confirmed frames: its number, and that of the last one taken by its sender. */
-  const marks = new WeakMap<Uint8Array, { readonly session: number; readonly number: number; readonly taken: number }>()
+  /**
+   * What each frame would show if its transport confirmed frames: its number, and when all of it has left. Confirmations overtake frames
+   * that wait for a slow line, so what its sender has received until then is known when it arrives.
+   */
+  const marks = new WeakMap<Uint8Array, { readonly session: number; readonly number: number; readonly left: number }>()
   const mark = (index: number, neighbour: number, frame: Uint8Array) => {
     const exchanged = states[index].exchanged.get(neighbour)
     if (exchanged === undefined) return
-    const { session, received: taken, isInParts } = exchanged
+    const { session, isInParts } = exchanged
     exchanged.isInParts = isFragment(frame)
     if (exchanged.isInParts) return
     exchanged.sent++
+    const left = Math.max(world.now, world.freeAt(index, neighbour))
     // A fragment may be lost in a partition.
-    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, taken })
+    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, left })
   }
   /** A frame arrives. */
   const confirm = (to: number, from: number, frame: Uint8Array) => {
     const [exchanged, arrived] = [states[to].exchanged.get(from), marks.get(frame)]
     if (!world.isOrdered || exchanged === undefined || arrived?.session !== exchanged.session) return
-    exchanged.received = Math.max(exchanged.received, arrived.number)
-    if (arrived.taken > 0) states[to].node.taken(from, arrived.taken)
+    const last = exchanged.received.at(-1)?.number ?? 0
+    if (arrived.number > last) exchanged.received.push({ time: world.now, number: arrived.number })
+    if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()
+    const sender = states[from].exchanged.get(to)
+    if (sender?.session !== arrived.session) return
+    const taken = sender.received.findLast(({ time }) => time <= arrived.left)
+    if (taken !== undefined) states[to].node.taken(from, taken.number)
   }
   /** Sends the next frame once the link is free. */
   const sendNext = (index: number, neighbour: number) => {
@@ -211,8 +233,8 @@ function create(world: World, precedence: Precedence): Algorithm {
       }
       frame = node.frame(neighbour)
       writeJournal(index)
-      if (frame) mark(index, neighbour, frame)
       if (frame) world.send(index, neighbour, frame, frame.length)
+      if (frame) mark(index, neighbour, frame)
     } while (frame && isFragment(frame))
   }
   const applyEffects = (index: number) => {
@@ -260,7 +282,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     connect(index, neighbour, session) {
       const state = states[index]
-      state.exchanged.set(neighbour, { session, sent: 0, received: 0, isInParts: false })
+      state.exchanged.set(neighbour, { session, sent: 0, received: [], isInParts: false })
       state.node.connect(neighbour, session, labels[neighbour])
       if (!state.neighbours.includes(neighbour)) state.neighbours.push(neighbour)
       // Nothing is sent before time 0.

@@ -13,6 +13,8 @@ const PREFIX = 2
 interface Taken {
   /** Sequence number of the last of its frames that the neighbour has taken. */
   sequence: number
+  /** The same when the neighbour's last frame arrived, after which it composes the next one. */
+  before: number
   /** Sequence number of the neighbour's last frame: others have arrived twice or late, and nodes ignore them. */
   last: number
   /** Frames in a row that have acknowledged less. */
@@ -27,7 +29,7 @@ export class Withholding implements Invariant {
   }
 
   connected(checked: CheckedNode, edge: number): void {
-    this.#edges.get(checked)?.set(edge, { sequence: 0, last: 0, ignoring: 0 })
+    this.#edges.get(checked)?.set(edge, { sequence: 0, before: 0, last: 0, ignoring: 0 })
   }
 
   framesTaken(checked: CheckedNode, edge: number, sequence: number): void {
@@ -48,7 +50,8 @@ export class Withholding implements Invariant {
     const sequence = input.uint()
     if (sequence <= taken.last) return
     taken.last = sequence
-    taken.ignoring = input.uint() >= taken.sequence ? 0 : taken.ignoring + 1
+    taken.ignoring = input.uint() >= taken.before ? 0 : taken.ignoring + 1
+    taken.before = taken.sequence
     if (taken.ignoring > MAX_IGNORING)
       throw new Violation(
         'withholding',

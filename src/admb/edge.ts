@@ -41,11 +41,8 @@ interface Push {
   readonly steps: number
 }
 
-/**
- * Frames in a row that acknowledge too little, above which a neighbour counts as withholding. A correct one sends one, which was on its
- * way when the neighbour took this node's frame.
- */
-const MAX_IGNORING = 4
+/** Frames in a row that acknowledge too little, above which a neighbour counts as withholding. A correct one sends none. */
+const MAX_IGNORING = 3
 
 /** Predictors of frames on their way that are kept, many times more than there are. */
 const MAX_SENT_IDS = 1 << 14
@@ -67,6 +64,8 @@ export class Edge {
   taken = 0
   /** Number of its last frames that have not. */
   #ignoring = 0
+  /** `taken` when the neighbour's last frame arrived. */
+  #takenBefore = 0
   /** Predictor of the neighbour, from its last frame; undefined before its first frame. */
   peerPredictor: PredictorId | undefined
   /** The last predictor that both ends held. */
@@ -171,9 +170,14 @@ export class Edge {
     }
   }
 
-  /** Whether the neighbour takes frames and uses none of them, given what its next frame acknowledges. */
+  /**
+   * Whether the neighbour takes frames and uses none of them, given what its next frame acknowledges. It composes a frame after its
+   * previous one has arrived, so it must acknowledge what it had taken by then. Frames that it takes later may be reported first, as
+   * its frame may wait for its disk or for a slow line.
+   */
   isWithheld(received: number): boolean {
-    this.#ignoring = received >= this.taken ? 0 : this.#ignoring + 1
+    this.#ignoring = received >= this.#takenBefore ? 0 : this.#ignoring + 1
+    this.#takenBefore = this.taken
     return this.#ignoring > MAX_IGNORING
   }
 

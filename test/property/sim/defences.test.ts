@@ -43,6 +43,12 @@ describeMutants('defences', [
     scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 20, period: 1 }
   },
   {
+    without: 'a distinction between frames that are taken before and after the last one of the neighbour',
+    changes: [{ file: 'src/admb/edge.js', from: 'received >= this.#takenBefore', to: 'received >= this.taken' }],
+    breaks: ['acceptance'],
+    scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 1, period: 1, bandwidth: 20 }
+  },
+  {
     without: 'a limit of the gradients of a segment',
     changes: [{ file: 'src/admb/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
     breaks: ['size'],

@@ -29,7 +29,7 @@ function refusals(effects: readonly Effect[]): string[] {
 }
 
 describe('withholding', () => {
-  it('is refused at the fifth frame in a row that acknowledges too little', () => {
+  it('is refused at the fifth frame in a row, of which the first may have been on its way', () => {
     const [a, b] = nodes()
     exchange(a, b)
     next(a, 0)
@@ -54,6 +54,20 @@ describe('withholding', () => {
     for (let i = 9; i <= 12; i++) a.receive(EDGE, next(b, i))
     b.receive(EDGE, next(a, 13))
     for (let i = 14; i <= 22; i++) a.receive(EDGE, next(b, i))
+    assert.deepEqual(refusals(a.takeEffects()), [])
+  })
+
+  it('is none while each frame waits on its way, for a disk or a slow line, and what is taken meanwhile is reported at once', () => {
+    const [a, b] = nodes()
+    exchange(a, b)
+    for (let i = 0; i < 10; i++) {
+      const waiting = next(b, 3 * i)
+      for (const input of [3 * i + 1, 3 * i + 2]) {
+        b.receive(EDGE, next(a, input))
+        a.taken(EDGE)
+      }
+      a.receive(EDGE, waiting)
+    }
     assert.deepEqual(refusals(a.takeEffects()), [])
   })
 })
