@@ -10,6 +10,7 @@ export type LearningNode = Pick<
   | 'holdsSums'
   | 'gradients'
   | 'ownGradients'
+  | 'ownSum'
   | 'unused'
   | 'discarded'
   | 'retention'

@@ -1,7 +1,7 @@
 /**
  * With a test of ascents: a node uses no sum that increases the loss of its recent inputs by more than four standard errors, and no
  * further sums of a neighbour whose sums have increased it by more than eight together. Each predictor adds half a standard error less
- * than its increase, from −1 to 3.5.
+ * than its increase, from −1 to 3.5. All increases are divided by twice the mean square of those by own sums, if that is more than 1.
  */
 import { formatId, type Recipe } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
@@ -13,6 +13,7 @@ const ALLOWANCE = 0.5
 const TOGETHER = 8
 const LEAST_ADDED = -1
 const MOST_ADDED = 3.5
+const FIRST_SQUARE = 1
 
 interface Increases {
   /** The predictor of the last one. */
@@ -26,11 +27,23 @@ export class Ascents implements Invariant {
   /** By node and neighbour: what the sums in use have added. */
   readonly #increases = new WeakMap<CheckedNode, Map<string, Increases>>()
 
+  /** Mean square of the increases by own sums. */
+  readonly #squares = new WeakMap<CheckedNode, number>()
   /** Number of gradients in the sums in use that have been judged. */
   readonly #judged = new WeakMap<Blocks, number>()
 
   constructor(recipe: Recipe) {
     this.#recipe = recipe
+  }
+
+  ascentMeasured(checked: CheckedNode, after: Blocks, increase: number): void {
+    const { predictor, ownSum } = checked.node
+    const { sum, count } = ownSum
+    if (count === 0) return
+    const { parameters } = this.#recipe.rule.step(predictor, sum, count, predictor.id.updates, 1)
+    if (!parameters.every((block, b) => block.every((value, i) => Object.is(value, after[b][i])))) return
+    const square = this.#squares.get(checked) ?? FIRST_SQUARE
+    this.#squares.set(checked, square + (Math.min(20, Math.max(0, increase)) ** 2 - square) / 32)
   }
 
   frameReceived(checked: CheckedNode, edge: number): void {
@@ -45,7 +58,8 @@ export class Ascents implements Invariant {
     this.#judged.set(sum, count)
     if (isKnown) return
     const after = this.#recipe.rule.step(predictor, sum, count, predictor.id.updates, contributors.length)
-    const errors = ascent(predictor.parameters, after.parameters)
+    const scale = Math.max(1, 2 * (this.#squares.get(checked) ?? FIRST_SQUARE))
+    const errors = ascent(predictor.parameters, after.parameters) / scale
     const total = this.#add(checked, peer, formatId(predictor.id), errors)
     if (errors > SINGLE || total > TOGETHER)
       throw new Violation(

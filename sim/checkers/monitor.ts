@@ -14,7 +14,20 @@ export class InvariantMonitor {
 
   /** Creates a monitored node, which replaces the previous node of that index. */
   create(index: number, options: AdmbOptions, factory: NodeFactory): LearningNode {
-    const node = new MonitoredNode(index, options, factory(options, index), this.#invariants)
+    const { ascent } = options
+    const measure: AdmbOptions['ascent'] =
+      ascent &&
+      ((before, after) => {
+        const increase = ascent(before, after)
+        for (const invariant of this.#invariants) invariant.ascentMeasured?.(node, after, increase)
+        return increase
+      })
+    const node: MonitoredNode = new MonitoredNode(
+      index,
+      options,
+      factory({ ...options, ascent: measure }, index),
+      this.#invariants
+    )
     this.#nodes.set(index, node)
     for (const invariant of this.#invariants) invariant.started?.(node)
     return node
@@ -68,6 +81,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
 
   get ownGradients(): number {
     return this.node.ownGradients
+  }
+
+  get ownSum(): LearningNode['ownSum'] {
+    return this.node.ownSum
   }
 
   get unused(): LearningNode['unused'] {

@@ -3,7 +3,7 @@
  * whole predictors the gate and then the rule for jumps: one that does not follow from a held predictor waits until enough peers vouch
  * for it.
  */
-import { AscentTest } from './ascent.js'
+import { AscentTest, type OwnAscents } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
@@ -19,6 +19,7 @@ export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 
   /** Open sessions by edge. */
   readonly edges: ReadonlyMap<number, Edge>
   readonly authenticity: Authenticity
+  readonly ownAscents: OwnAscents
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
 }
@@ -28,13 +29,14 @@ export class Admission {
   readonly #gate: Gate
   readonly #vouchers: Vouchers
   readonly #jumps: Jumps
-  readonly #steps = new AscentTest()
+  readonly #steps: AscentTest
   #period = 0
 
   constructor(options: AdmissionOptions) {
     const { self, signer, jumps: rule, current, edges, authenticity } = options
     this.#options = options
     this.#gate = new Gate(options.gate)
+    this.#steps = new AscentTest(options.ownAscents)
     const holds = (id: PredictorId) => current.holds(id)
     this.#vouchers = new Vouchers({ signer, self, edges, holds, isListed: rule?.isListed })
     this.#jumps = new Jumps({

@@ -2,6 +2,9 @@
  * Decides whether gradients of others that increase the loss of own recent inputs are used. A single increase must be significant;
  * smaller ones add up over predictors, as in the test of Page, "Continuous inspection schemes" (1954). Honest gradients decrease the
  * loss, and what they add by chance cancels.
+ *
+ * The own sums are a control. If they increase the loss of the own recent inputs as well, because the inputs change or the model fits
+ * almost all of them, increases say less, and more is allowed.
  */
 import { type PredictorId, sameId } from './predictor-id.js'
 
@@ -19,6 +22,12 @@ const MOST_TOGETHER = 24
 const LASTING = 3
 /** Number of peers that are remembered. */
 const MEMORY = 1024
+/** Limits are so many times the mean square of the increases by own sums, but never lower than without a control: that of chance is ½. */
+const SCALE = 2
+/** The mean square before the first own sum, number of own sums of which it is the mean, and largest increase that counts. */
+const FIRST_SQUARE = 1
+const OWN_SUMS = 32
+const MOST_OWN = 20
 
 interface Evidence {
   /** Predictor to which the last increase belongs. */
@@ -35,17 +44,39 @@ interface Total {
 
 const NONE: Total = { sum: 0, refusals: 0 }
 
+/** How much the own sums, one of each predictor, increase the loss of own recent inputs. */
+export class OwnAscents {
+  #square = FIRST_SQUARE
+
+  /** @param increase of the loss by the own sum, in standard errors */
+  add(increase: number): void {
+    const positive = Math.min(MOST_OWN, Math.max(0, increase))
+    this.#square += (positive * positive - this.#square) / OWN_SUMS
+  }
+
+  /** Factor of what is allowed to others, at least 1. */
+  get scale(): number {
+    return Math.max(1, SCALE * this.#square)
+  }
+}
+
 export class AscentTest {
+  readonly #own: Pick<OwnAscents, 'scale'>
   /** By peer, the one judged last at the end. */
   readonly #evidence = new Map<string, Evidence>()
+
+  constructor(own: Pick<OwnAscents, 'scale'>) {
+    this.#own = own
+  }
 
   /**
    * Whether gradients may be used. A further increase at the same predictor replaces the last one.
    * @param peer from which they come
    * @param at the predictor to which they belong
-   * @param increase of the loss, in standard errors
+   * @param measured increase of the loss, in standard errors
    */
-  accepts(peer: string, at: PredictorId, increase: number): boolean {
+  accepts(peer: string, at: PredictorId, measured: number): boolean {
+    const increase = measured / this.#own.scale
     const last = this.#evidence.get(peer)
     const before = last === undefined ? NONE : sameId(last.at, at) ? last.before : last.now
     const added = Math.min(MOST_ADDED, Math.max(LEAST_ADDED, increase - ALLOWANCE))

@@ -1,7 +1,7 @@
 /** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
 import type { Admission } from './admission.js'
 import type { Announcements } from './announcements.js'
-import { AscentTest } from './ascent.js'
+import { AscentTest, type OwnAscents } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
@@ -35,6 +35,7 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly sums: NeighbourSums
   readonly outgoingSums: OutgoingSums
   readonly updater: Updater
+  readonly ownAscents: OwnAscents
   readonly announcements: Announcements | undefined
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
@@ -44,10 +45,11 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
 
 export class FrameReceiver {
   readonly #options: FrameReceiverOptions
-  readonly #ascents = new AscentTest()
+  readonly #ascents: AscentTest
 
   constructor(options: FrameReceiverOptions) {
     this.#options = options
+    this.#ascents = new AscentTest(options.ownAscents)
   }
 
   /**

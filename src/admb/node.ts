@@ -9,6 +9,7 @@ import { DivergenceError } from '../base/errors.js'
 import type { Blocks } from '../learner/types.js'
 import { Admission } from './admission.js'
 import { Announcements, isAnnouncement } from './announcements.js'
+import { OwnAscents } from './ascent.js'
 import { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
 import { type Contributor, ContributorTable, type CoveredContributor } from './contributors.js'
@@ -86,6 +87,7 @@ export class AdmbNode {
   readonly storage: NodeStorage
   readonly #authenticity: Authenticity
   readonly #admission: Admission
+  readonly #ownAscents = new OwnAscents()
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
@@ -126,6 +128,7 @@ export class AdmbNode {
       current: this.#current,
       edges: this.#edges,
       authenticity: this.#authenticity,
+      ownAscents: this.#ownAscents,
       report
     })
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
@@ -168,6 +171,7 @@ export class AdmbNode {
       influence,
       ascent,
       updater: this.#updater,
+      ownAscents: this.#ownAscents,
       maxBatch: most,
       report,
       admission: this.#admission,
@@ -282,6 +286,12 @@ export class AdmbNode {
   /** Number of own gradients available for the next update, including those carried over. */
   get ownGradients(): number {
     return this.#ledger.count
+  }
+
+  /** Their sum, as it is sent. For checks. */
+  get ownSum(): Batch {
+    const { sum, count } = this.#ledger.total()
+    return { sum, count }
   }
 
   /**
@@ -661,6 +671,7 @@ export class AdmbNode {
   }
 
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
+    this.#measureOwn()
     const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
     this.#current.switchPredictor(chain, received)
     const { predictor } = received
@@ -673,6 +684,15 @@ export class AdmbNode {
     this.#pace?.switchPredictor(this.#period)
     this.#outgoingSums.markChanged()
     this.#announce()
+  }
+
+  /** The sums of neighbours are judged in units of what the own ones do. */
+  #measureOwn(): void {
+    const { ascent } = this.#options
+    if (ascent === undefined || this.ownGradients === 0) return
+    const coverage = { contributors: [this.#selfIndex], segments: [1] }
+    const after = this.#updater.parametersAfter({ ...this.ownSum, coverage })
+    this.#ownAscents.add(ascent(this.predictor.parameters, after))
   }
 
   #announce(): void {

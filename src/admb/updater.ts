@@ -60,7 +60,7 @@ export class Updater {
   }
 
   /** The parameters after an update with this sum alone. */
-  parametersAfter({ sum, count, coverage }: NeighbourSum): Blocks {
+  parametersAfter({ sum, count, coverage }: Pick<NeighbourSum, 'sum' | 'count' | 'coverage'>): Blocks {
     const { current, rule } = this.#options
     const { predictor } = current
     return rule.step(predictor, sum, count, predictor.id.updates, contributorCount(coverage)).parameters

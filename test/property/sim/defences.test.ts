@@ -73,6 +73,12 @@ describeMutants('defences', [
     scenario: ASCENT
   },
   {
+    without: 'a scale that follows from the own sums',
+    changes: [{ file: 'src/admb/ascent.js', from: 'Math.max(1, SCALE * this.#square)', to: '20' }],
+    breaks: ['ascent'],
+    scenario: ASCENT
+  },
+  {
     without: 'a memory of smaller increases of the loss',
     changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'increase <= SINGLE' }],
     breaks: ['ascent'],
