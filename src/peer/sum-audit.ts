@@ -2,9 +2,9 @@
  * Compares a gradient sum of a neighbour with the gradients of the inputs that its contributors say it contains. The sum is the newest
  * one that has arrived; the gradients are computed again, each at the predictor at which its contributor learned the input.
  *
- * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one. Segments that are carried over
- * are rounded again. Each differs by half a step at most, in elements that are independent of one another, so the norm is about 0.4 √n
- * times that of the steps.
+ * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one, and segments that are carried over
+ * are rounded again. Each of these is uniform within half a step, and independent in each element, so the square of the norm is known well
+ * if there are many elements.
  */
 import {
   type AdmbNode,
@@ -26,9 +26,12 @@ const REMEMBERED = 32
 const REMEMBERED_BYTES = 2 ** 26
 /** Classes that are counted. */
 const MOST_CLASSES = 1024
-/** Share of the gradients' norm, and of the steps' norm times √n for n groups of inputs, by which an honest sum may differ. */
+/** Share of the gradients' norm by which an honest sum may differ. */
 const TOLERANCE = 0.02
-const STEPS = 1
+/** Mean square of the difference of two uniform rounding errors, in steps; standard deviations of the sum of squares; and a margin. */
+const MEAN_SQUARE = 1 / 6
+const DEVIATIONS = 5
+const MARGIN = 1.25
 
 /** A sum to audit. */
 export interface TakenSum {
@@ -199,7 +202,7 @@ export class SumAuditor {
   }
 
   #difference({ sum, steps }: Snapshot, total: Blocks, groups: number): NonNullable<SumAudit['norms']> {
-    let [squares, gradients, differences, roundings] = [0, 0, 0, 0]
+    let [squares, gradients, differences, roundings, fourths] = [0, 0, 0, 0, 0]
     for (const [b, { name }] of this.#parts.learner.layout.blocks.entries()) {
       // Votes are no gradients.
       if (name === driftBlock.name || name === INFLUENCE_BLOCK) continue
@@ -208,10 +211,15 @@ export class SumAuditor {
         squares += sent * sent
         gradients += own * own
         differences += (sent - own) ** 2
-        if (steps && (sent !== 0 || own !== 0)) roundings += stepOf(steps[b], i) ** 2
+        if (steps === undefined || (sent === 0 && own === 0)) continue
+        const square = stepOf(steps[b], i) ** 2
+        roundings += square
+        fourths += square * square
       }
     }
-    const allowed = TOLERANCE * Math.sqrt(gradients) + STEPS * Math.sqrt(groups * roundings)
+    // The standard deviation of a squared error is about its mean.
+    const rounding = groups * MEAN_SQUARE * (roundings + DEVIATIONS * Math.sqrt(fourths))
+    const allowed = TOLERANCE * Math.sqrt(gradients) + MARGIN * Math.sqrt(rounding)
     return { sum: Math.sqrt(squares), difference: Math.sqrt(differences), allowed }
   }
 }

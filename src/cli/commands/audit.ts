@@ -108,7 +108,9 @@ function showSum(peer: string, { predictor, count, contributors, norms, agrees }
   if (!agrees) return
   print('The sum is that of the inputs.')
   if (norms.allowed > norms.sum / 2)
-    warn('rounding explains most of the sum, so this proves little: ask again when there are more inputs')
+    warn(
+      'rounding explains more than half of the sum, so smaller differences are not found: ask again when there are more inputs'
+    )
 }
 
 async function reportOf(dirs: readonly string[]): Promise<AuditReport | undefined> {
