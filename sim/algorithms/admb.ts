@@ -46,6 +46,13 @@ interface Exchanged {
   isInParts: boolean
 }
 
+interface FrameMark {
+  readonly session: number
+  readonly number: number
+  readonly taken: number
+  readonly left: number
+}
+
 /** Received frames that are remembered: more than arrive while a frame is on a slow line. */
 const MAX_RECEIVED = 64
 
@@ -193,10 +200,10 @@ function create(world: World, precedence: Precedence): Algorithm {
     }
   }
   /**
-   * What each frame would show if its transport confirmed frames: its number, and when all of it has left. Confirmations overtake frames
-   * that wait for a slow line, so what its sender has received until then is known when it arrives.
+   * What each frame would show if its transport confirmed frames: its number, that of the last one taken by its sender, and when all of
+   * it has left. Confirmations overtake a frame that waits for a slow line, so what its sender takes meanwhile is known when it arrives.
    */
-  const marks = new WeakMap<Uint8Array, { readonly session: number; readonly number: number; readonly left: number }>()
+  const marks = new WeakMap<Uint8Array, FrameMark>()
   const mark = (index: number, neighbour: number, frame: Uint8Array) => {
     const exchanged = states[index].exchanged.get(neighbour)
     if (exchanged === undefined) return
@@ -206,7 +213,8 @@ function create(world: World, precedence: Precedence): Algorithm {
     exchanged.sent++
     const left = Math.max(world.now, world.freeAt(index, neighbour))
     // A fragment may be lost in a partition.
-    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, left })
+    const taken = exchanged.received.at(-1)?.number ?? 0
+    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, taken, left })
   }
   /** A frame arrives. */
   const confirm = (to: number, from: number, frame: Uint8Array) => {
@@ -216,9 +224,10 @@ function create(world: World, precedence: Precedence): Algorithm {
     if (arrived.number > last) exchanged.received.push({ time: world.now, number: arrived.number })
     if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()
     const sender = states[from].exchanged.get(to)
-    if (sender?.session !== arrived.session) return
-    const taken = sender.received.findLast(({ time }) => time <= arrived.left)
-    if (taken !== undefined) states[to].node.taken(from, taken.number)
+    const received = sender?.session === arrived.session ? sender.received : []
+    const meanwhile = received.findLast(({ time }) => time < arrived.left)?.number ?? 0
+    const taken = Math.max(arrived.taken, meanwhile)
+    if (taken > 0) states[to].node.taken(from, taken)
   }
   /** Sends the next frame once the link is free. */
   const sendNext = (index: number, neighbour: number) => {
