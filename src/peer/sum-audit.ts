@@ -15,6 +15,7 @@ import {
   type PredictorId,
   sameId
 } from '../admb/index.js'
+import { normOf } from '../admb/influence.js'
 import { stepOf, valuesOf } from '../base/lattice.js'
 import { type Blocks, driftBlock, ExampleError, INFLUENCE_BLOCK, learnerAfter, zeros } from '../learner/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
@@ -222,10 +223,4 @@ export class SumAuditor {
     const allowed = TOLERANCE * Math.sqrt(gradients) + MARGIN * Math.sqrt(rounding)
     return { sum: Math.sqrt(squares), difference: Math.sqrt(differences), allowed }
   }
-}
-
-function normOf(block: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
-  return Math.sqrt(sum)
 }

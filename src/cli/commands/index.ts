@@ -80,7 +80,7 @@ export const commands = {
     load: async () => (await import('./status.js')).statusCommand
   },
   audit: {
-    summary: 'check that every input of stopped peers was used once',
+    summary: 'check that inputs were used once, or the sum of a neighbour',
     load: async () => (await import('./audit.js')).auditCommand
   },
   keygen: {
