@@ -220,7 +220,7 @@ describe('the join page', function () {
       await joined(page)
     }
     for (const { page } of tabs) {
-      await shown('a connection between the tabs', async () => (await webRtcOf(page)).states.includes('connected'))
+      await shown('a connection between the tabs', async () => (await webRtcOf(page)).isLinked)
       assert.deepEqual((await webRtcOf(page)).iceServers, [], 'no stranger learns of the tab')
     }
     await shown('one tree', async () => (await row('tab 6')) !== undefined && (await row('tab 7')) !== undefined)
@@ -256,7 +256,7 @@ describe('the join page', function () {
       await press(page, 'Join and learn')
       await joined(page)
     }
-    const linked = (page: Page) => async () => (await webRtcOf(page)).states.includes('connected')
+    const linked = (page: Page) => async () => (await webRtcOf(page)).isLinked
     for (const { page } of tabs) await shown('a connection between the tabs', linked(page))
     const [closed, other] = tabs.map(({ page }) => page)
     const context = closed.context()
@@ -368,24 +368,29 @@ addEventListener('DOMContentLoaded', () => {
   new MutationObserver(record).observe(figures, { subtree: true, childList: true, characterData: true })
 })`
 
-/** Runs before the page's scripts: records its WebRTC connections and their STUN servers. */
+/** Runs before the page's scripts: records its WebRTC connections, the channels that others open, and STUN servers. */
 const RECORD_WEBRTC = `globalThis.webRtc = { connections: [], iceServers: [] }
 globalThis.RTCPeerConnection = class extends RTCPeerConnection {
   constructor(options) {
     super(options)
     webRtc.connections.push(this)
     webRtc.iceServers.push(...(options?.iceServers ?? []))
+    // The channel 'init' only begins the connection. Streams of libp2p have channels without names.
+    this.addEventListener('datachannel', ({ channel }) => {
+      this.hasStreams ||= channel.label !== 'init'
+    })
   }
 }`
 
 interface RecordedWebRtc {
-  readonly states: readonly string[]
+  /** Whether there is a connection that both ends use: before, one end may give up because the relay has ended. */
+  readonly isLinked: boolean
   readonly iceServers: readonly unknown[]
 }
 
 async function webRtcOf(page: Page): Promise<RecordedWebRtc> {
-  const script = '({ states: webRtc.connections.map(one => one.connectionState), iceServers: webRtc.iceServers })'
-  return (await page.evaluate(script)) as RecordedWebRtc
+  const isLinked = "webRtc.connections.some(one => one.connectionState === 'connected' && one.hasStreams)"
+  return (await page.evaluate(`({ isLinked: ${isLinked}, iceServers: webRtc.iceServers })`)) as RecordedWebRtc
 }
 
 /** Draws a line down the middle of the pad. */
