@@ -6,6 +6,7 @@ import { ByteReader, ByteWriter } from '../base/bytes.js'
 import { CodedError } from '../base/errors.js'
 import { isFiniteBlock } from '../base/floats.js'
 import { addPacked, type PackedBlock } from '../base/lattice.js'
+import { copyBytes } from '../base/memory.js'
 import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../base/support.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { checksum } from './checksum.js'
@@ -181,7 +182,7 @@ export class Writer extends ByteWriter {
   compact(block: Float32Array, nonZero: number): Uint8Array {
     this.uint(block.length)
     this.#sparse(block, nonZero)
-    return this.copy()
+    return this.release(copyBytes(this.bytes.subarray(0, this.size)))
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
@@ -189,7 +190,7 @@ export class Writer extends ByteWriter {
     this.uint(values.length)
     this.byte(INTEGERS)
     this.raw(encodeIntegers(values))
-    return this.copy()
+    return this.release(copyBytes(this.bytes.subarray(0, this.size)))
   }
 
   #sparse(block: Float32Array, nonZero: number): void {
@@ -292,7 +293,7 @@ export class Reader extends ByteReader {
   /** Bytes in a buffer of their own. */
   raw(bytes: number): Uint8Array {
     const at = this.take(bytes)
-    return this.bytes.slice(at, at + bytes)
+    return copyBytes(this.bytes.subarray(at, at + bytes))
   }
 
   /** Reads `last.length` bytes into `last`. @returns whether they equal its previous content */

@@ -4,6 +4,7 @@
  */
 
 import { stepOf } from '../base/lattice.js'
+import { newBlock } from '../base/memory.js'
 import { setBlock, supportOf } from '../base/support.js'
 import type { Blocks, InfluenceRule } from '../learner/types.js'
 import { FrameError } from './bytes.js'
@@ -129,7 +130,7 @@ export class OwnInfluence {
     const norm = normOf(block, exponents)
     const most = this.#most(b, count)
     if (norm <= most) return block
-    this.#scaled[b] ??= new Float32Array(block.length)
+    this.#scaled[b] ??= newBlock(block.length)
     const scaled = this.#scaled[b]
     setBlock(scaled, block)
     const factor = most / norm

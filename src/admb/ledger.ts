@@ -12,6 +12,7 @@
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
+import { copyBlock, newBlock } from '../base/memory.js'
 import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import type { Contributor } from './contributors.js'
@@ -112,7 +113,7 @@ export class Ledger {
     this.#rounding = grid && new Rounding(buffers.layout)
     this.#sum = buffers.zeros()
     this.#openSum = buffers.layout.blocks.map(({ length }, b) =>
-      marksElements && b === 0 ? zeroBlock(length) : new Float32Array(length)
+      marksElements && b === 0 ? zeroBlock(length) : newBlock(length)
     )
     if (run !== undefined) this.#begin(id, [])
   }
@@ -227,7 +228,7 @@ export class Ledger {
   }
 
   #unboundedBlock(block: number): Float32Array {
-    const sum = this.#sum[block].slice()
+    const sum = copyBlock(this.#sum[block])
     const open = this.#openSum[block]
     if (this.#grid) {
       this.#rounding?.preview(open, sum, this.#grid, block, this.#isStale)

@@ -3,6 +3,7 @@
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
 
+import { copyBlock, newBlock } from '../base/memory.js'
 import { roundChanged } from '../base/rounded.js'
 import type { BatchRule, Blocks, Content } from '../learner/types.js'
 import { advance, type Batch, type Recipe } from './advance.js'
@@ -67,7 +68,7 @@ export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
   const { rounded } = recipe
   const parameters = rounded ? initial.map((block, k) => (rounded.parameters[k] ? roundedCopy(block) : block)) : initial
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
-  const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
+  const state = recipe.rule.stateLayout(layout).blocks.map(block => newBlock(block.length))
   const average = recipe.averaging.contain?.(parameters, parameters) ?? parameters
   const digest = recipe.digest([parameters, average, state])
   return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
@@ -75,7 +76,7 @@ export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
 
 /** As if an update before the first one had made it of zeros. */
 function roundedCopy(block: Float32Array): Float32Array {
-  const copy = block.slice()
+  const copy = copyBlock(block)
   roundChanged(copy, new Float32Array(copy.length), -1)
   return copy
 }

@@ -7,6 +7,7 @@
  * difference joins the residual as long as the lineage contains this batch.
  */
 import { rounded, stepOf } from '../base/lattice.js'
+import { newBlock } from '../base/memory.js'
 import { canBeSparse, forEachElement, nonZeroIndices, type SparseBlock, Support, supportOf } from '../base/support.js'
 import type { Blocks, Layout } from '../learner/types.js'
 import { type Exponents, exponentsAt, type LazyGrid } from './lazy-grid.js'
@@ -25,7 +26,7 @@ export class Rounding {
   readonly #pending: (Support | undefined)[]
 
   constructor(layout: Layout) {
-    this.#residual = layout.blocks.map(({ length }) => new Float32Array(length))
+    this.#residual = layout.blocks.map(({ length }) => newBlock(length))
     this.#pending = layout.blocks.map(({ length }) => (canBeSparse(length) ? new Support(length) : undefined))
   }
 

@@ -73,6 +73,9 @@ export interface SavedBlocks {
   readonly head: Uint8Array
   /** Parameters, then the average unless it is identical to the parameters, then the rule's state. */
   readonly blocks: Iterable<Uint8Array>
+  readonly count: number
+  /** The block with this index. If the predictor shares arrays, it must be the newest one. */
+  block(index: number): Uint8Array
 }
 
 const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, average: { blocks: [] }, state: { blocks: [] } }
@@ -81,10 +84,12 @@ const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, average: { blocks: [] },
 export function encodeSavedBlocks({ predictor, lineage, attestation }: Saved, table: ContributorTable): SavedBlocks {
   const { id, parameters, average, state } = predictor
   const isAveraged = average.some((block, k) => block !== parameters[k])
-  const length = parameters.length + (isAveraged ? average.length : 0) + state.length
-  const blockAt = (index: number) =>
-    [...predictor.parameters, ...(isAveraged ? predictor.average : []), ...predictor.state][index]
-  return { head: encodeLineage({ id, headers: lineage }, table, attestation), blocks: encodeEach(length, blockAt) }
+  const count = parameters.length + (isAveraged ? average.length : 0) + state.length
+  // Read when it is encoded, because arrays may be shared.
+  const block = (index: number) =>
+    encodeBlock([...predictor.parameters, ...(isAveraged ? predictor.average : []), ...predictor.state][index])
+  const head = encodeLineage({ id, headers: lineage }, table, attestation)
+  return { head, count, block, blocks: each(count, block) }
 }
 
 /** An id and a lineage, without vectors. */
@@ -103,14 +108,14 @@ export function decodeLineage(head: Uint8Array, table: ContributorTable): Audite
   return { id: predictor.id, headers: lineage, claims }
 }
 
-/** @param blockAt reads a block when it is encoded, because arrays may be shared */
-function* encodeEach(length: number, blockAt: (index: number) => Float32Array): Generator<Uint8Array> {
-  for (let index = 0; index < length; index++) {
-    const block = blockAt(index)
-    const out = new Writer(16 + blockBytes(block.length))
-    out.blocks([block], true)
-    yield out.finish()
-  }
+function encodeBlock(block: Float32Array): Uint8Array {
+  const out = new Writer(16 + blockBytes(block.length))
+  out.blocks([block], true)
+  return out.finish()
+}
+
+function* each(count: number, block: SavedBlocks['block']): Generator<Uint8Array> {
+  for (let index = 0; index < count; index++) yield block(index)
 }
 
 /** Reassembles a predictor from the records of `encodeSavedBlocks`, in their order. */

@@ -4,6 +4,7 @@
  * one that the arrays have (Baker, "Shallow binding in Lisp 1.5", 1978). So a content is immutable, but its blocks are valid only
  * until another content is read or created.
  */
+import { copyBlock } from '../base/memory.js'
 import type { Blocks, Content, Digest, IncrementalDigest } from '../learner/types.js'
 
 /** Elements of all long blocks. */
@@ -74,7 +75,7 @@ export class SharedContent implements Content {
     const copied = (group: Blocks) =>
       group.map(block => {
         if (block.length !== length) return block
-        const copy = block.slice()
+        const copy = copyBlock(block)
         blocks.push(copy)
         return copy
       })

@@ -5,6 +5,7 @@
  */
 import { isFiniteBlock } from '../base/floats.js'
 import { areIntegers } from '../base/lattice.js'
+import { newBlock } from '../base/memory.js'
 import { integerBlock } from './bytes.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import { blocksAt, type PackedBlocks } from './exchanged-sums.js'
@@ -90,7 +91,7 @@ export class StreamingSum {
   blockReady(block: number): OutgoingFragment[] {
     this.#readyBlocks.add(block)
     const own = this.#ledger.totalBlock(block, this.count)
-    const total = new Float32Array(own.length)
+    const total = newBlock(own.length)
     const fragments: OutgoingFragment[] = []
     const vector = this.isStep ? VECTORS.step : VECTORS.sum
     this.#destinations = this.#destinations.filter(({ number, edge, transfer, neighbourSums, base }) => {

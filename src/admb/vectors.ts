@@ -1,5 +1,6 @@
 /** Float32 arithmetic on parameter blocks, and a pool of blocks. */
 import { isFiniteBlock } from '../base/floats.js'
+import { copyBlock } from '../base/memory.js'
 import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../base/support.js'
 import type { Averaging, Blocks, Layout, UpdateRule } from '../learner/types.js'
 
@@ -32,7 +33,7 @@ export function addInto(sum: Blocks, addend: readonly (Float32Array | SparseBloc
 }
 
 export function copyOf(blocks: Blocks): Float32Array[] {
-  return blocks.map(block => block.slice())
+  return blocks.map(copyBlock)
 }
 
 export function clear(blocks: Blocks): void {

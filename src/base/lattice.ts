@@ -3,6 +3,7 @@
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
 
+import { newBlock, newBuffer } from './memory.js'
 import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support.js'
 
 /**
@@ -44,7 +45,7 @@ export function rounded(value: number, step: number): number {
 export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array[] {
   return sum.map((block, b) => {
     const exponents = grid[b]
-    const values = new Float32Array(block.length)
+    const values = newBlock(block.length)
     for (let i = 0; i < values.length; i++) if (block[i] !== 0) values[i] = block[i] * stepOf(exponents, i)
     return values
   })
@@ -60,7 +61,9 @@ export function packed(block: Float32Array): PackedBlock {
   let largest = 0
   for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
   const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
-  return new Type(block)
+  const copy = new Type(newBuffer(block.length * Type.BYTES_PER_ELEMENT))
+  copy.set(block)
+  return copy
 }
 
 /** block += factor · addend. Exact for sums and differences of valid sums, see `MAX_SUM`. */

@@ -3,6 +3,8 @@
  * without a support may be dense. Who writes to a block with a support must add the elements to it, or drop the support.
  */
 
+import { copyBlock, newBlock } from './memory.js'
+
 /** Shorter blocks have no support: whole passes over them are fast. */
 const MIN_LENGTH = 2 ** 14
 /** A block with a larger share of non-zero elements has no support. */
@@ -97,7 +99,7 @@ export function recycleBlock(block: Float32Array): void {
 export function zeroBlock(length: number): Float32Array {
   const reused = spare[0]?.length === length ? spare.pop() : undefined
   if (reused !== undefined) return reused
-  const block = new Float32Array(length)
+  const block = newBlock(length)
   if (canBeSparse(length)) supports.set(block, new Support(length))
   return block
 }
@@ -164,7 +166,7 @@ export interface SparseBlock {
 /** A copy of a block, in few bytes if few elements differ from 0. */
 export function compactCopy(block: Float32Array): Float32Array | SparseBlock {
   const indices = nonZeroIndices(block)?.slice()
-  return indices === undefined ? block.slice() : { indices, values: Float32Array.from(indices, i => block[i]) }
+  return indices === undefined ? copyBlock(block) : { indices, values: Float32Array.from(indices, i => block[i]) }
 }
 
 /** Calls `visit` with each element of a block that may differ from 0. @param visit n is i, or the position among sparse elements */

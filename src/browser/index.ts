@@ -32,7 +32,7 @@ const CATCH_UP_MS = 10_000
 
 /** What a peer in a browser chooses itself. */
 export type JoinOptions = Partial<
-  Omit<PeerOptions, 'spec' | 'networkId' | 'stream' | 'execution' | 'plugins' | 'upgrades'>
+  Omit<PeerOptions, 'spec' | 'networkId' | 'stream' | 'execution' | 'plugins' | 'upgrades' | 'store'>
 >
 
 /**

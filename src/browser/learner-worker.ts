@@ -1,7 +1,7 @@
 /** Entry of the learner thread in a browser. Its first message is what it is started with. */
 import { config } from 'zod'
 import { type LearnerThread, runLearner } from '../peer/learner-service.js'
-import type { LearnerInit, ToLearner } from '../peer/thread-messages.js'
+import type { ThreadInit, ToLearner } from '../peer/thread-messages.js'
 import { PlatformError } from '../platform/browser/index.js'
 
 // The content security policy forbids compiled checks.
@@ -32,7 +32,7 @@ const readText: LearnerThread['readText'] = async () => {
 
 addEventListener(
   'message',
-  ({ data }: MessageEvent<LearnerInit>) => {
+  ({ data }: MessageEvent<ThreadInit>) => {
     addEventListener('message', ({ data }: MessageEvent<ToLearner>) => receive(data))
     void runLearner({ init: data, port, open, readText })
   },

@@ -2,7 +2,7 @@
 
 import type { Download } from '../peer/download.js'
 import type { GeneratedText } from '../peer/generator.js'
-import type { FromLearner, LearnerInit, ToLearner } from '../peer/thread-messages.js'
+import type { FromLearner, ThreadInit, ToLearner } from '../peer/thread-messages.js'
 import type { ThreadPort } from '../peer/thread-port.js'
 import { PlatformError } from '../platform/browser/index.js'
 
@@ -34,7 +34,7 @@ export class Generator {
 }
 
 /** Starts the learner in a Web Worker. */
-export function startLearner(init: LearnerInit): ThreadPort<ToLearner, FromLearner> {
+export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {
   const worker = new Worker(new URL('./learner-worker.ts', import.meta.url), { type: 'module', name: 'admb learner' })
   worker.postMessage(init)
   return {

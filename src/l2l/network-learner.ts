@@ -2,6 +2,7 @@
  * A neural network as a `Learner`, interchangeable with linear models. The parameters are blocks, one per layer. The
  * executor runs the network; between calls nothing remains on the device.
  */
+import { copyBlock } from '../base/memory.js'
 import {
   type Blocks,
   commitRows,
@@ -98,7 +99,7 @@ export class NetworkLearner implements Learner {
   }
 
   initial(): Float32Array[] {
-    return [...(this.#shared.initial?.() ?? eachInitialBlock(this.model, INITIAL_SEED))]
+    return Array.from(this.#shared.initial?.() ?? eachInitialBlock(this.model, INITIAL_SEED), copyBlock)
   }
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {

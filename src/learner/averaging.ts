@@ -2,6 +2,7 @@
  * Running averages of the predictors. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄), where the weight γ depends on the number of
  * updates and, for `tail`, on the rule. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
  */
+import { copyBlock } from '../base/memory.js'
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
 import { isClassifier, type ModelName } from './model.js'
@@ -191,7 +192,7 @@ function weighted(
 
 function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array[] {
   return previous.map((before, k) => {
-    const next = before.slice()
+    const next = copyBlock(before)
     mixInto(next, parameters[k], weight)
     return next
   })

@@ -1,15 +1,16 @@
 /** Operations on blocks of parameters: creation, growth, and projection onto a Euclidean ball. */
+import { newBlock } from '../base/memory.js'
 import type { Blocks, Layout, UpdateRule } from './types.js'
 
 /** Blocks of zeros with the given layout. */
 export function zeros(layout: Layout): Float32Array[] {
-  return layout.blocks.map(block => new Float32Array(block.length))
+  return layout.blocks.map(block => newBlock(block.length))
 }
 
 /** Blocks of a larger layout that start with the elements of the given blocks, followed by zeros. */
 export function grown(blocks: Blocks, layout: Layout): Float32Array[] {
   return layout.blocks.map((block, k) => {
-    const larger = new Float32Array(block.length)
+    const larger = newBlock(block.length)
     larger.set(blocks[k])
     return larger
   })

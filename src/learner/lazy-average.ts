@@ -3,6 +3,7 @@
  * r, from which the average follows: w̄ = w − r·l. An update of w by Δ gives l ← l + Δ/r and then r ← (1 − γ)·r, which is
  * w̄ ← w̄ + γ·(w − w̄) in other numbers. When r falls below 2⁻⁶⁴, it becomes a factor of the lags, and 1 again.
  */
+import { copyBlock, newBlock } from '../base/memory.js'
 import type { WeightedAveraging } from './averaging.js'
 import type { Averaging, Blocks } from './types.js'
 
@@ -37,7 +38,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
       const next = retention * (1 - weight(updates, least))
       const isSmall = next < SMALLEST_RETENTION
       const lags = parameters.map((block, k) => {
-        const lag = previous[k].slice()
+        const lag = copyBlock(previous[k])
         addDifference(lag, block, before[k], retention)
         if (isSmall) for (let i = 0; i < lag.length; i++) lag[i] *= next
         return lag
@@ -46,7 +47,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
     },
     read: (contained, parameters) =>
       parameters.map((block, k) => {
-        const average = new Float32Array(block.length)
+        const average = newBlock(block.length)
         readElements(contained[k], block, retentionOf(contained), 0, block.length, average)
         return average
       }),

@@ -9,6 +9,7 @@
  * counted, as gradients are.
  */
 
+import { newBlock } from '../base/memory.js'
 import { dropSupport } from '../base/support.js'
 import { OptionError } from './errors.js'
 import { isDual, type RuleSpec } from './rules/index.js'
@@ -150,9 +151,9 @@ export class LocalSteps {
     if (this.#from === undefined) {
       const blocks = parameters.map(({ length }, k) => ({ name: String(k), length }))
       const { blocks: state } = this.#rule.stateLayout({ blocks })
-      this.#copy = { parameters, state: state.map(({ length }) => new Float32Array(length)) }
-      this.#sum = parameters.map(({ length }) => new Float32Array(length))
-      this.#contributed = parameters.map(({ length }) => new Float32Array(length))
+      this.#copy = { parameters, state: state.map(({ length }) => newBlock(length)) }
+      this.#sum = parameters.map(({ length }) => newBlock(length))
+      this.#contributed = parameters.map(({ length }) => newBlock(length))
     }
     this.#from = predictor
     this.#copy = { parameters, state: this.#copy.state }

@@ -2,6 +2,7 @@
  * The content of a predictor that updates change in place, with the bits of updates that allocate. If the rule is local and gradients
  * are sparse, an update takes time for the elements that have a gradient, and for those in which the average differs.
  */
+import { copyBlock } from '../base/memory.js'
 import { nonZeroIndices, Support } from '../base/support.js'
 import { stepTouched, type Touched } from '../base/touched.js'
 import { mixInto, type WeightedAveraging } from './averaging.js'
@@ -104,7 +105,7 @@ function isWeighted(averaging: Averaging): averaging is WeightedAveraging {
 }
 
 function copyOf(blocks: Blocks): Blocks {
-  return blocks.map(block => block.slice())
+  return blocks.map(copyBlock)
 }
 
 function supportFrom(indices: Int32Array | undefined, length: number): Support | undefined {

@@ -4,7 +4,8 @@
  */
 import { ContributorTable } from '../admb/contributors.js'
 import { type AdmbNode, type PredictorId, sameId } from '../admb/index.js'
-import { decodeLineage } from '../admb/saved.js'
+import { decodeLineage, type SavedBlocks } from '../admb/saved.js'
+import type { Content } from '../learner/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import type { InputLog } from './input-log.js'
 import type { StreamProgress } from './stream-progress.js'
@@ -14,6 +15,8 @@ import type { CheckpointState, FromLearner, StoredPredictor } from './thread-mes
 const MAX_STEPS = 256
 /** Parameters that a start updates to replay them all: some 1.6 s. */
 const MAX_REPLAYED = 1e8
+/** Bytes that are encoded at once: further ones are encoded block by block. */
+const MOST_BYTES = 1 << 24
 
 interface CheckpointsOptions {
   readonly node: AdmbNode
@@ -48,6 +51,10 @@ export class Checkpoints {
   #whole: Whole | undefined
   /** The last checkpoint. */
   #last: { readonly inputs: number; readonly id: PredictorId } | undefined
+  /** The blocks of whole predictors that are not stored yet, by the number of their checkpoint; undefined for steps. */
+  readonly #unstored = new Map<number, SavedBlocks['block'] | undefined>()
+  #number = 0
+  #onStored: (() => void) | undefined
   /** Updates of the newest lineage that was kept for an audit. */
   #keptUpdates = 0
 
@@ -80,10 +87,26 @@ export class Checkpoints {
     this.#last = { inputs, id }
   }
 
-  /** The last checkpoint is on the disk. */
+  /** The oldest checkpoint that was not stored yet is on the disk, or cannot be stored. */
   stored(): void {
+    const [oldest] = this.#unstored.keys()
+    this.#unstored.delete(oldest)
+    if (this.#unstored.size > 0) return
     this.#storing?.stored(this.#options.now())
     this.#storing = undefined
+    this.#onStored?.()
+  }
+
+  /** Resolves when all checkpoints have been stored. */
+  async allStored(): Promise<void> {
+    if (this.#unstored.size > 0) await new Promise<void>(resolve => (this.#onStored = resolve))
+  }
+
+  /** A block of a checkpoint that is not stored yet. */
+  block(checkpoint: number, index: number): Uint8Array {
+    const block = this.#unstored.get(checkpoint)
+    if (block === undefined) throw new RangeError(`checkpoint ${checkpoint} is stored, or consists of steps`)
+    return block(index)
   }
 
   /** Whether the last checkpoint can be continued by steps, or by the progress alone. */
@@ -94,27 +117,37 @@ export class Checkpoints {
     if (sameId(last, id)) return true
     const { updates, bytes, stepBytes } = this.#whole
     const added = node.storage.stepBytes(last)
-    return added !== undefined && stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
+    // Steps are encoded together.
+    return (
+      added !== undefined && added <= MOST_BYTES && stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
+    )
   }
 
   #writeSteps(last: PredictorId, start: number): void {
     const { node } = this.#options
     const steps = sameId(last, node.predictor.id) ? undefined : node.storage.saveSteps(last)
     const buffers = steps ? [steps.head, steps.sums] : []
-    if (this.#whole) this.#whole.stepBytes += sizeOf(buffers)
-    this.#post(buffers, start, this.#stepsPace, state => ({ kind: 'checkpoint-steps', ...state, steps }))
+    const bytes = sizeOf(buffers)
+    if (this.#whole) this.#whole.stepBytes += bytes
+    this.#post(buffers, bytes, start, this.#stepsPace, state => ({ kind: 'checkpoint-steps', ...state, steps }))
   }
 
   #writeWhole(start: number): void {
-    const { node } = this.#options
-    const { head, blocks: encoded } = node.storage.saveBlocks()
-    const blocks = [...encoded]
-    this.#whole = { updates: node.predictor.id.updates, bytes: sizeOf([head, ...blocks]), stepBytes: 0 }
-    this.#post([head, ...blocks], start, this.#wholePace, state => ({ kind: 'checkpoint', ...state, head, blocks }))
+    const { storage, predictor } = this.#options.node
+    const { head, count, block, blocks } = storage.saveBlocks()
+    // Later updates change arrays that are shared. Blocks of large predictors are encoded when they are stored, one after the other.
+    const encoded = predictor.shared || bytesOf(predictor) <= MOST_BYTES ? [...blocks] : undefined
+    const bytes = head.length + (encoded === undefined ? bytesOf(predictor) : sizeOf(encoded))
+    this.#whole = { updates: predictor.id.updates, bytes, stepBytes: 0 }
+    const checkpoint = this.#number + 1
+    const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, checkpoint, head, count }) as const
+    this.#post([head], bytes, start, this.#wholePace, message)
+    this.#unstored.set(checkpoint, encoded === undefined ? block : index => encoded[index])
   }
 
   #post(
     buffers: readonly Uint8Array[],
+    bytes: number,
     start: number,
     pace: CheckpointPace,
     message: (state: CheckpointState) => FromLearner
@@ -124,12 +157,13 @@ export class Checkpoints {
     const keptHead = keepJournal ? this.#headToKeep() : undefined
     const all = keptHead ? [...buffers, keptHead] : buffers
     const state = { progress: progress.progress(), journalFrom: inputs.journalFrom, keepJournal, keptHead }
+    this.#unstored.set(++this.#number, undefined)
     post(
       message(state),
       all.map(({ buffer }) => buffer as ArrayBuffer)
     )
     pace.start(start)
-    pace.encoded(now(), sizeOf(buffers))
+    pace.encoded(now(), bytes)
     this.#storing = pace
   }
 
@@ -142,6 +176,11 @@ export class Checkpoints {
     this.#keptUpdates = node.predictor.id.updates
     return node.storage.saveBlocks().head
   }
+}
+
+/** Those of a whole predictor, at most. */
+function bytesOf({ parameters, average, state }: Content): number {
+  return [...parameters, ...average, ...state].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
 function sizeOf(buffers: readonly Uint8Array[]): number {

@@ -7,9 +7,9 @@ import type {
   FromLearner,
   InputAnswer,
   InputRequest,
-  LearnerInit,
   LearnerStatus,
   Serving,
+  ThreadInit,
   ToLearner
 } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
@@ -32,8 +32,10 @@ export class LearnerHandle {
   #failure: Error | undefined
   #nextRequest = 0
   #ended = false
+  #isListening = false
 
-  constructor(init: LearnerInit) {
+  /** @param readBlock reads a block of the stored predictor */
+  constructor(init: ThreadInit, readBlock: (index: number) => Promise<Uint8Array>) {
     const port = startLearner(init)
     this.#port = port
     let starting = { resolve: (_status: LearnerStatus) => {}, reject: (_error: Error) => {} }
@@ -56,7 +58,12 @@ export class LearnerHandle {
       port.onMessage(message => {
         if (message.kind === 'stopped') end()
         else if (message.kind === 'failed') end(new LearnerFailedError(message))
-        else if (!this.#resolve(message)) {
+        else if (message.kind === 'get-stored-block') {
+          readBlock(message.index).then(
+            bytes => port.post({ kind: 'stored-block', bytes }, [bytes.buffer as ArrayBuffer]),
+            (error: Error) => end(error)
+          )
+        } else if (!this.#resolve(message)) {
           if (message.kind === 'status') starting.resolve(message.status)
           this.#onMessage(message)
         }
@@ -71,6 +78,7 @@ export class LearnerHandle {
    */
   listen(onMessage: (message: FromLearner) => void, onFailure: (error: Error) => void): void {
     for (const message of this.#unhandled.splice(0)) onMessage(message)
+    this.#isListening = true
     this.#onMessage = onMessage
     this.#onFailure = onFailure
     if (this.#failure) onFailure(this.#failure)
@@ -106,6 +114,11 @@ export class LearnerHandle {
     return this.#send(id => ({ kind: 'compare-sum', id, answers }))
   }
 
+  /** A block of a checkpoint that is being stored. */
+  checkpointBlock(checkpoint: number, index: number): Promise<Uint8Array> {
+    return this.#send(id => ({ kind: 'get-block', id, checkpoint, index }), Number.POSITIVE_INFINITY)
+  }
+
   endAudit(): void {
     this.post({ kind: 'end-audit' })
   }
@@ -115,15 +128,15 @@ export class LearnerHandle {
     return this.#send(id => ({ kind: 'get-inputs', id, asked }))
   }
 
-  /** Stops the thread after it has posted a last checkpoint. */
+  /** Stops the thread after a last checkpoint has been stored, if messages are listened to. */
   async stop(): Promise<void> {
-    this.post({ kind: 'stop' })
+    this.post({ kind: 'stop', stores: this.#isListening })
     await this.#stopped
   }
 
-  #send<T>(message: (id: number) => ToLearner): Promise<T> {
+  #send<T>(message: (id: number) => ToLearner, most = MAX_PENDING): Promise<T> {
     if (this.#ended) return Promise.reject(new UnavailableError('the peer is stopping'))
-    if (this.#pending.size >= MAX_PENDING) {
+    if (this.#pending.size >= most) {
       return Promise.reject(
         new UnavailableError('too many requests are waiting for the learner: try again in a moment')
       )
@@ -158,6 +171,7 @@ function contentOf(message: Answer): unknown {
     case 'answer':
       return message.answer
     case 'saved':
+    case 'block':
       return message.bytes
     case 'serving':
       return message

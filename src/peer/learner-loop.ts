@@ -290,6 +290,13 @@ export class LearnerLoop {
       case 'stored':
         this.#checkpoints?.stored()
         break
+      case 'get-block': {
+        const { id, checkpoint, index } = message
+        const bytes = (this.#checkpoints as Checkpoints).block(checkpoint, index)
+        this.#post({ kind: 'block', id, bytes }, [bytes.buffer as ArrayBuffer])
+        break
+      }
+      case 'stored-block':
       case 'request':
       case 'stop':
         break
@@ -389,6 +396,11 @@ export class LearnerLoop {
   /** Posts a checkpoint, if the state has changed since the last one. */
   checkpoint(): void {
     this.#checkpoints?.write(true)
+  }
+
+  /** Resolves when all checkpoints have been stored. */
+  async stored(): Promise<void> {
+    await this.#checkpoints?.allStored()
   }
 
   /** Makes `run` return before the next slice. */

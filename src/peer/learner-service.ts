@@ -1,5 +1,6 @@
 /** What a learner thread does: connects a LearnerLoop to its stream, a clock and the messages of the main thread. */
 import { nextTurn, sleep } from '#platform'
+import { copyBytes } from '../base/memory.js'
 import { DeviceError } from '../device/types.js'
 import type { StreamOptions, StreamPosition } from '../streams/index.js'
 import { type ExampleStream, InputError } from '../streams/parsing.js'
@@ -7,12 +8,12 @@ import { learningParts } from '../task/learning-spec.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
-import type { FromLearner, LearnerInit, ToLearner } from './thread-messages.js'
+import type { FromLearner, StoredHead, StoredPredictor, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 /** What a learner thread is started with. */
 export interface LearnerThread {
-  readonly init: LearnerInit
+  readonly init: ThreadInit
   readonly port: ThreadPort<FromLearner, ToLearner>
   /** Opens the stream of the init. */
   readonly open: (options: StreamOptions) => Promise<ExampleStream>
@@ -25,9 +26,10 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
   const { init, port } = thread
   try {
     const parts = await learningParts(init.spec, init.execution ?? {}, init.budget?.options.clip)
+    const saved = init.saved && (await storedPredictor(init.saved, port))
     await serve(
       new LearnerLoop(
-        init,
+        { ...init, saved },
         parts,
         (message, transfer) => port.post(message, transfer),
         () => performance.now()
@@ -37,6 +39,24 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
   } catch (error) {
     fail(port, error)
   }
+}
+
+/** Asks for the blocks of the stored predictor one by one, so that the main thread need not hold all of them. */
+async function storedPredictor(
+  { count, ...others }: StoredHead,
+  port: LearnerThread['port']
+): Promise<StoredPredictor> {
+  const blocks: Uint8Array[] = []
+  for (let index = 0; index < count; index++) {
+    const answer = new Promise<Uint8Array>(resolve =>
+      port.onMessage(message => {
+        if (message.kind === 'stored-block') resolve(message.bytes)
+      })
+    )
+    port.post({ kind: 'get-stored-block', index })
+    blocks.push(copyBytes(await answer))
+  }
+  return { ...others, blocks }
 }
 
 /** Reports the error that ends the thread. */
@@ -59,6 +79,8 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
       fail(port, error)
     }
   }
+  /** After the last checkpoint, nothing changes what it contains. */
+  let isLast = false
   let hasNoticed = false
   // Clients choose the keys, so only the first one that is no column is logged.
   const onNotice = (line: string) => {
@@ -81,15 +103,17 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
         loop.stop()
         stopped.abort()
         // They end with their current slice.
-        void Promise.all(requests).then(() =>
-          guarded(() => {
-            if (init.journal) loop.checkpoint()
+        Promise.all(requests)
+          .then(async () => {
+            if (init.journal && message.stores) loop.checkpoint()
+            isLast = true
+            if (message.stores) await loop.stored()
             port.post({ kind: 'status', status: loop.status(), recent: [] })
             port.post({ kind: 'stopped' })
             port.close()
           })
-        )
-      } else loop.receive(message)
+          .catch(error => fail(port, error))
+      } else if (!isLast || message.kind === 'get-block' || message.kind === 'stored') loop.receive(message)
     })
   })
   const options = {
@@ -111,6 +135,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
     // The input or the device failed, so the learned state is valid.
     const isExternal = error instanceof InputError || (error as { readonly code?: unknown }).code === DeviceError.code
     if (isExternal && init.journal) loop.checkpoint()
+    if (isExternal) await loop.stored()
     throw error
   }
 }
@@ -122,7 +147,7 @@ function failureOf(id: number, error: Error): FromLearner {
 }
 
 /** The stream at an earlier position, to read rows again that were reported then. */
-function earlier(resume: StreamPosition, { stream }: LearnerInit, signal: AbortSignal): StreamOptions {
+function earlier(resume: StreamPosition, { stream }: ThreadInit, signal: AbortSignal): StreamOptions {
   const options = unscaled(stream as StreamOptions)
   return { ...options, from: 'stored', follow: false, resume, signal, onMalformed: () => undefined }
 }

@@ -1,21 +1,31 @@
 /** Entry of the learner thread under Node.js. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { useMemory } from '../base/memory.js'
 import { openStream } from '../streams/index.js'
 import { loadPlugins } from '../task/plugins.js'
 import { requestedText } from '../task/text.js'
 import { fail, type LearnerThread, runLearner } from './learner-service.js'
-import type { LearnerInit } from './thread-messages.js'
+import { mappedMemory } from './mapped-memory.js'
+import type { ThreadInit, ToLearner } from './thread-messages.js'
 
 const main = parentPort as MessagePort
-const init = workerData as LearnerInit
+const init = workerData as ThreadInit
+let receive = (_message: ToLearner): void => undefined
 const port: LearnerThread['port'] = {
   post: (message, transfer) => main.postMessage(message, transfer),
-  onMessage: handler => void main.on('message', handler),
+  onMessage(handler) {
+    receive = handler
+    // Messages wait until somebody listens.
+    if (main.listenerCount('message') === 0) main.on('message', message => receive(message))
+  },
   onFailure: () => undefined,
   close: () => main.close()
 }
 
-loadPlugins(init.plugins).then(
-  () => runLearner({ init, port, open: openStream, readText: requestedText }),
-  error => fail(port, error)
-)
+async function run(): Promise<void> {
+  await loadPlugins(init.plugins)
+  if (init.arraysIn !== undefined) useMemory(await mappedMemory(init.arraysIn))
+  await runLearner({ init, port, open: openStream, readText: requestedText })
+}
+
+run().catch(error => fail(port, error))

@@ -21,6 +21,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   webhook: text,
   dir: text,
   keepJournal: flag,
+  store: choice('memory', 'disk'),
   listen: texts,
   peers: texts,
   degree: number,

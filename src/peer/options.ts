@@ -50,6 +50,11 @@ export interface PeerOptions {
   readonly dir?: string
   /** Whether `dir` keeps the whole journal and lineage, for `admb audit`: some 100 bytes for each segment. @default false */
   readonly keepJournal?: boolean
+  /**
+   * Where the long arrays of the learner are: in memory, or in files of `dir`, of which the operating system keeps in memory what fits
+   * (docs/l2l.md). Requires Linux. @default 'memory'
+   */
+  readonly store?: 'memory' | 'disk'
   /** Multiaddresses to listen on. @default all interfaces, a free port */
   readonly listen?: readonly string[]
   /** Multiaddresses of peers to connect to. @default none */

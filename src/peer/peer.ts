@@ -34,7 +34,7 @@ import { Contacts, contactAddresses, SpareConnections } from './spare-connection
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { SumAudit } from './sum-audit.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerInit, LearnerStatus } from './thread-messages.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
 /**
@@ -115,7 +115,7 @@ export class Peer extends EventEmitter {
       }
       const run = await store?.begin(specText(options.spec), networkId)
       const init = await learnerInit(options, network.id, { raw: key.raw, networkId }, run, store)
-      learner = new LearnerHandle(init)
+      learner = new LearnerHandle(init, index => (store as Store).block(index))
       return new Peer(
         options,
         networkId,
@@ -143,7 +143,7 @@ export class Peer extends EventEmitter {
     network: Network,
     membership: Membership | undefined,
     learner: LearnerHandle,
-    { incarnation, nonce }: LearnerInit,
+    { incarnation, nonce }: ThreadInit,
     status: LearnerStatus
   ) {
     super()
@@ -499,7 +499,7 @@ export class Peer extends EventEmitter {
         this.#journal?.write(message).catch(error => this.#fail(error as Error))
         break
       case 'checkpoint':
-        this.#storing = this.#save(store => store.save(message))
+        this.#storing = this.#save(store => store.save({ ...message, blocks: this.#blocksOf(message) }))
         break
       case 'checkpoint-steps':
         this.#storing = this.#save(store => store.saveSteps(message))
@@ -516,6 +516,8 @@ export class Peer extends EventEmitter {
       case 'notice':
         this.#options.log('info', message.line, {})
         break
+      case 'get-stored-block':
+      case 'block':
       case 'saved':
       case 'serving':
       case 'sum':
@@ -540,10 +542,15 @@ export class Peer extends EventEmitter {
       await before
       await this.#journal?.durable
       if (this.#store) await write(this.#store)
-      this.#learner.post({ kind: 'stored' })
     } catch (error) {
       this.#fail(error as Error)
+    } finally {
+      this.#learner.post({ kind: 'stored' })
     }
+  }
+
+  async *#blocksOf({ checkpoint, count }: Extract<FromLearner, { kind: 'checkpoint' }>): AsyncGenerator<Uint8Array> {
+    for (let index = 0; index < count; index++) yield await this.#learner.checkpointBlock(checkpoint, index)
   }
 
   #onGossip(topic: Topic, from: string, bytes: Uint8Array): void {

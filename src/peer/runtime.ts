@@ -1,6 +1,6 @@
 /** What a peer needs of Node.js besides the platform: threads, plug-ins, and its own version. `#runtime` in `package.json`. */
 import { Worker } from 'node:worker_threads'
-import type { FromLearner, LearnerInit, ToLearner } from './thread-messages.js'
+import type { FromLearner, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 export { loadPlugins } from '../task/plugins.js'
@@ -9,7 +9,7 @@ export { Generator } from './generator.js'
 export { softwareVersion } from './software.js'
 
 /** Starts the learner thread. It reads standard input if its stream does. */
-export function startLearner(init: LearnerInit): ThreadPort<ToLearner, FromLearner> {
+export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {
   const readsStdin = init.stream?.data === '-'
   const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
   const input = worker.stdin

@@ -20,7 +20,7 @@ import { jumpThresholds } from './jumps.js'
 import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
 import { initialBudget } from './privacy-options.js'
-import type { LearnerInit, LearnerStatus, SavedProgress, StoredPredictor } from './thread-messages.js'
+import type { LearnerStatus, SavedProgress, StoredHead, StoredPredictor, ThreadInit } from './thread-messages.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -73,7 +73,7 @@ export async function learnerInit(
   signing: HeaderKey,
   run: StartedRun | undefined,
   store: Store | undefined
-): Promise<LearnerInit> {
+): Promise<ThreadInit> {
   const {
     spec,
     execution,
@@ -90,6 +90,9 @@ export async function learnerInit(
   }
   if (options.keepJournal && store === undefined) {
     throw new OptionError('the journal is kept in the state directory: give dir, or leave keepJournal out')
+  }
+  if (options.store === 'disk' && options.dir === undefined) {
+    throw new OptionError('store disk (--store disk) keeps arrays in the state directory: give dir (--dir)')
   }
   checkAuditors(options)
   const { blocks } = (await learningParts(spec)).learner.layout
@@ -114,10 +117,11 @@ export async function learnerInit(
     rate,
     ...(drift === 'off' ? {} : { drift }),
     windows,
-    saved: store && run?.checkpoint && (await storedPredictor(store, run.checkpoint)),
+    saved: store && run?.checkpoint && (await storedHead(store, run.checkpoint)),
     progress: progressOf(run),
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
+    ...(options.store === 'disk' && { arraysIn: options.dir }),
     keepsInputs: options.auditors !== undefined && options.auditors.size > 0,
     budget: await initialBudget(options, store, run)
   }
@@ -154,16 +158,21 @@ function progressOf(run: StartedRun | undefined): SavedProgress | undefined {
 }
 
 /** The stored predictor, with the steps since. */
-export async function storedPredictor(store: Store, { head, blocks, steps }: Checkpoint): Promise<StoredPredictor> {
-  const all: Uint8Array[] = []
-  for (let index = 0; index < blocks; index++) all.push(await store.block(index))
+export async function storedPredictor(store: Store, checkpoint: Checkpoint): Promise<StoredPredictor> {
+  const { count, ...others } = await storedHead(store, checkpoint)
+  const blocks: Uint8Array[] = []
+  for (let index = 0; index < count; index++) blocks.push(await store.block(index))
+  return { ...others, blocks }
+}
+
+async function storedHead(store: Store, { head, blocks, steps }: Checkpoint): Promise<StoredHead> {
   const records: SavedSteps[] = []
   for (let index = 0; index < steps; index++) records.push(await store.steps(index))
-  return { head, blocks: all, steps: records }
+  return { head, count: blocks, steps: records }
 }
 
 /** The learner's first status. @throws DamagedStateError if the stored predictor cannot be read */
-export async function started(learner: LearnerHandle, { saved }: LearnerInit, dir = ''): Promise<LearnerStatus> {
+export async function started(learner: LearnerHandle, { saved }: ThreadInit, dir = ''): Promise<LearnerStatus> {
   try {
     return await learner.ready
   } catch (error) {

@@ -72,6 +72,12 @@ export interface StoredPredictor {
   readonly steps?: readonly SavedSteps[]
 }
 
+/** A stored predictor, whose blocks the learner thread asks for. */
+export interface StoredHead extends Omit<StoredPredictor, 'blocks'> {
+  /** Number of blocks. */
+  readonly count: number
+}
+
 /** What every checkpoint stores. */
 export interface CheckpointState extends Omit<NewSteps, 'steps'> {
   readonly progress: SavedProgress
@@ -82,7 +88,12 @@ export interface PeerMetrics extends Metrics {
   readonly minute: MinuteFigures
 }
 
-/** The initial data of a learner thread. */
+/** What a learner thread is started with. */
+export interface ThreadInit extends Omit<LearnerInit, 'saved'> {
+  readonly saved: StoredHead | undefined
+}
+
+/** What a learner loop is created with. */
 export interface LearnerInit {
   readonly spec: LearningSpec
   readonly plugins: readonly string[]
@@ -124,6 +135,8 @@ export interface LearnerInit {
   readonly journal: StoredJournal | undefined
   /** Whether the whole journal and lineage are kept for an audit. @default false */
   readonly keepJournal?: boolean
+  /** Folder of the files that hold long arrays. @default they are in memory */
+  readonly arraysIn?: string
   /** Whether the inputs of the last sums are kept for auditors. @default false */
   readonly keepsInputs?: boolean
   /** Differential privacy of the inputs. @default none */
@@ -229,9 +242,14 @@ export type ToLearner =
   /** An auditor asks for the inputs of this peer. */
   | { readonly kind: 'get-inputs'; readonly id: number; readonly asked: AskedInputs }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
-  /** The last checkpoint has been stored. */
+  /** Answer to `get-stored-block`. */
+  | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
+  /** For a block of the checkpoint with this number. */
+  | { readonly kind: 'get-block'; readonly id: number; readonly checkpoint: number; readonly index: number }
+  /** The oldest checkpoint that was not stored yet is stored, or cannot be stored. */
   | { readonly kind: 'stored' }
-  | { readonly kind: 'stop' }
+  /** @param stores whether checkpoints are stored */
+  | { readonly kind: 'stop'; readonly stores: boolean }
 
 export type FromLearner =
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
@@ -257,8 +275,11 @@ export type FromLearner =
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   /** Records that must be durable before any later message has an effect outside of this peer. */
   | ({ readonly kind: 'journal' } & JournalAppend)
-  /** A whole predictor. */
-  | ({ readonly kind: 'checkpoint' } & CheckpointState & Omit<StoredPredictor, 'steps'>)
+  /** While the thread starts: for a block of the stored predictor. */
+  | { readonly kind: 'get-stored-block'; readonly index: number }
+  /** A whole predictor, whose blocks are asked for with `get-block`. */
+  | ({ readonly kind: 'checkpoint'; readonly checkpoint: number } & CheckpointState & Omit<StoredHead, 'steps'>)
+  | { readonly kind: 'block'; readonly id: number; readonly bytes: Uint8Array }
   /** The steps since the last checkpoint; undefined if the predictor is the same. */
   | ({ readonly kind: 'checkpoint-steps'; readonly steps: SavedSteps | undefined } & CheckpointState)
   /** A warning for the log, at a limited rate. */

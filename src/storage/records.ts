@@ -40,7 +40,7 @@ export interface NewCheckpoint extends CheckpointState {
   /** Predictor id and lineage. */
   readonly head: Uint8Array
   /** Consumed one by one, so that they need not be in memory together. */
-  readonly blocks: Iterable<Uint8Array>
+  readonly blocks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
 /** A checkpoint to store, and the model that it belongs to. */

@@ -242,7 +242,7 @@ export class Store {
     let batch: [string, Bytes][] = []
     let bytes = 0
     let count = 0
-    for (const block of blocks) {
+    for await (const block of blocks) {
       batch.push([blockKey(number, count++), block])
       bytes += block.length
       if (bytes < BATCH_BYTES) continue

@@ -32,7 +32,18 @@ import { withReadableWeights } from '../training/stored-weights.js'
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
   ...(['rate', 'labelDelay', 'drift', 'windows', 'webhook', 'period', 'carry', 'degree'] as const),
-  ...(['predictWith', 'dp', 'name', 'dir', 'keepJournal', 'mdns', 'relay', 'networkId', 'acceptInvitations'] as const),
+  ...([
+    'predictWith',
+    'dp',
+    'name',
+    'dir',
+    'keepJournal',
+    'store',
+    'mdns',
+    'relay',
+    'networkId',
+    'acceptInvitations'
+  ] as const),
   ...(['gate', 'jumpSigners', 'wholeSigners'] as const)
 ]
 
@@ -52,6 +63,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly name?: string
   readonly dir?: string
   readonly keepJournal?: boolean
+  readonly store?: 'memory' | 'disk'
   readonly log?: string
   readonly listen?: string[]
   readonly peer?: string[]
@@ -110,6 +122,11 @@ export function peerCommand(program: Command): Command {
     .option('--name <name>', 'name on the page (default: part of its id)', peerName)
     .option('--dir <dir>', 'directory of identity and state')
     .option('--keep-journal', 'keep the whole journal and lineage in --dir, for admb audit')
+    .option(
+      '--store <where>',
+      'long arrays: memory, or disk, for models larger than the memory (default: memory)',
+      choice(['memory', 'disk'] as const)
+    )
     .option('--log <file>', 'append losses to this file, for admb regret')
     .option('--listen <multiaddr>', `listen address (default: port ${DEFAULT_PORT}); repeatable`, collect)
     .option('--peer <multiaddr>', 'a peer to join; repeatable', collect)

@@ -11,9 +11,9 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence', '--keep-journal'],
+  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
-  ...['--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
+  ...['--keep-journal', '--store', '--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
   ...['--gate', '--auditors', '--jump-signers', '--whole-signers', '--accept-invitations', '--invitation', '--dp'],
   ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])

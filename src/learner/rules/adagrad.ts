@@ -4,6 +4,7 @@
  * of n gradients counts as n in the accumulator, a weight's step grows with the weight, the decrease of the loss that a
  * batch's step predicts can be limited, and the accumulators can forget while successive gradients agree.
  */
+import { copyBlock } from '../../base/memory.js'
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, UpdateRule } from '../types.js'
@@ -135,17 +136,17 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       isLocal: values.radius === undefined,
       step: (previous, sum, count, updates) => {
         const scale = Math.sqrt(count)
-        const state = previous.state.map(block => block.slice())
+        const state = previous.state.map(copyBlock)
         const agreement = isAdaptive ? state[state.length - 1] : undefined
         const forgotten = agreement ? forgottenShare(agreement, most) : 0
         const keep = power(1 - forget, count) * (1 - forgotten)
-        const from = l2 === 0 ? previous.parameters : previous.parameters.map(block => block.slice())
+        const from = l2 === 0 ? previous.parameters : previous.parameters.map(copyBlock)
         if (l2 > 0) for (const [k, weights] of from.entries()) decay(weights, sum[k], state, k, l2 * scale, updates + 1)
         const signs = isAdaptive ? 2 : 0
         let agreeing = 0
         let total = 0
         const parameters = from.map((block, k) => {
-          const next = block.slice()
+          const next = copyBlock(block)
           const gradient = sum[k]
           const squares = state[k]
           for (let i = 0; i < next.length; i++) {

@@ -1,4 +1,5 @@
 /** Clipping of gradients by their norm, and weight decay, around a rule that steps blocks. */
+import { copyBlock } from '../../base/memory.js'
 import { stateBlockIndices } from '../blocks.js'
 import type { BlockLayout, Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 import { type DividingRule, withPureStep } from './definition.js'
@@ -33,7 +34,7 @@ export function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout
   return {
     ...rule,
     step(previous, sum, count, updates) {
-      const now = { ...previous, parameters: previous.parameters.map(block => block.slice()) }
+      const now = { ...previous, parameters: previous.parameters.map(copyBlock) }
       decayed(now.parameters, updates, count)
       const state: Float32Array[] = previous.state.map(block => block)
       const parameters: Float32Array[] = []

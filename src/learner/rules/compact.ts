@@ -2,6 +2,7 @@
  * Rules whose state takes eight bits a number instead of 32, for models whose optimizer state would otherwise be larger than the
  * model. The option is part of the rule, because it changes the result: all peers must round alike.
  */
+import { newBlock } from '../../base/memory.js'
 import { stateBlockIndices } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import type { Blocks, Layout } from '../types.js'
@@ -61,13 +62,13 @@ function steppedWhole(rule: DividingRule): Pick<DividingRule, 'step'> {
   return {
     step(previous, sum, count, updates, contributors, divisor) {
       const { indices, encodings } = stateOf(rule, sum)
-      const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
+      const state: Float32Array[] = previous.state.map(block => newBlock(block.length))
       const parameters = previous.parameters.map((block, k) => {
         const { length } = block
         const unpacked = indices[k].map(i => {
           const encoding = encodings[i]
           if (encoding === undefined) return previous.state[i]
-          const values = new Float32Array(length)
+          const values = newBlock(length)
           unpack(previous.state[i], encoding, length, 0, values)
           return values
         })

@@ -1,4 +1,5 @@
 /** What an entry of the registry of update rules consists of. */
+import { copyBlock } from '../../base/memory.js'
 import type { OptionTable } from '../options.js'
 import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 
@@ -61,5 +62,5 @@ export function withPureStep(
 }
 
 function copy(blocks: Blocks): Float32Array[] {
-  return blocks.map(block => block.slice())
+  return blocks.map(copyBlock)
 }

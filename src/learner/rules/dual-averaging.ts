@@ -2,6 +2,7 @@
  * Dual averaging (Nesterov, 2009; Xiao, JMLR 2010; the rule of the paper's experiments): all gradients so far, equally weighted,
  * against one growing regulariser, w ← argmin_{u∈W} ⟨Σg, u⟩ + α_j·½‖u‖².
  */
+import { newBlock } from '../../base/memory.js'
 import { projectOntoBall } from '../blocks.js'
 import { describe, resolveOptions } from '../options.js'
 import type { RuleDefinition } from './definition.js'
@@ -27,8 +28,8 @@ export const dualAveraging: RuleDefinition<ScheduleOptions> = {
         const gradients: Float32Array[] = []
         const parameters = sum.map((block, k) => {
           const before = previous.state[k]
-          const all = new Float32Array(block.length)
-          const next = new Float32Array(block.length)
+          const all = newBlock(block.length)
+          const next = newBlock(block.length)
           for (let i = 0; i < next.length; i++) {
             all[i] = before[i] + block[i]
             next[i] = -all[i] / divideBy

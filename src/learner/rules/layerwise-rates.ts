@@ -3,6 +3,7 @@
  * Ginsburg, "Large Batch Training of Convolutional Networks", 2017) over momentum, and LAMB (You et al., ICLR 2020,
  * algorithm 2) over Adam. A block is a layer.
  */
+import { copyBlock, newBlock } from '../../base/memory.js'
 import { describe, resolveOptions } from '../options.js'
 import type { Layout } from '../types.js'
 import type { RuleDefinition } from './definition.js'
@@ -68,12 +69,12 @@ export const lars: RuleDefinition<LarsOptions> = {
         const parameters = previous.parameters.map((block, k) => {
           const { length } = block
           const gradient = sum[k]
-          const direction = new Float32Array(length)
+          const direction = newBlock(length)
           for (let i = 0; i < length; i++) direction[i] = gradient[i] / count + decay * block[i]
           const rate = step * scale(count) * trust * ratio(block, direction)
           const before = previous.state[k]
-          const velocity = new Float32Array(length)
-          const next = new Float32Array(length)
+          const velocity = newBlock(length)
+          const next = newBlock(length)
           for (let i = 0; i < length; i++) {
             velocity[i] = momentum * before[i] + rate * direction[i]
             next[i] = block[i] - velocity[i]
@@ -115,10 +116,10 @@ export const lamb: RuleDefinition<LambOptions> = {
         const [first, second] = corrections
         const state: Float32Array[] = []
         const parameters = previous.parameters.map((block, k) => {
-          const mean = previous.state[2 * k].slice()
-          const square = previous.state[2 * k + 1].slice()
+          const mean = copyBlock(previous.state[2 * k])
+          const square = copyBlock(previous.state[2 * k + 1])
           const gradient = sum[k]
-          const direction = new Float32Array(block.length)
+          const direction = newBlock(block.length)
           for (let i = 0; i < block.length; i++) {
             const g = gradient[i] / count
             mean[i] = beta1 * mean[i] + (1 - beta1) * g
@@ -127,7 +128,7 @@ export const lamb: RuleDefinition<LambOptions> = {
           }
           state.push(mean, square)
           const rate = step * scale(count) * ratio(block, direction)
-          const next = new Float32Array(block.length)
+          const next = newBlock(block.length)
           for (let i = 0; i < next.length; i++) next[i] = block[i] - rate * direction[i]
           return next
         })

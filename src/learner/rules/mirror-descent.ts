@@ -3,6 +3,7 @@
  * the Euclidean geometry (projected gradient descent) or the entropic one on the simplex (exponentiated gradient,
  * Kivinen and Warmuth, 1997).
  */
+import { copyBlock } from '../../base/memory.js'
 import { projectOntoBall } from '../blocks.js'
 import { OptionError } from '../errors.js'
 import { portableExp } from '../exp.js'
@@ -54,7 +55,7 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
           return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
         const parameters = previous.parameters.map((block, k) => {
           const gradient = sum[k]
-          const next = block.slice()
+          const next = copyBlock(block)
           for (let i = 0; i < next.length; i++) if (gradient[i] !== 0) next[i] -= gradient[i] / divideBy
           return next
         })

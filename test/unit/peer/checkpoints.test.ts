@@ -12,6 +12,7 @@ import type { FromLearner, SavedProgress } from '../../../src/peer/thread-messag
 import { Store } from '../../../src/storage/index.js'
 import { createParser, type Rows } from '../../../src/streams/index.js'
 import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { blocksOf } from '../../support/learner-init.js'
 
 const DIMENSION = 20_000
 const BATCH = 8
@@ -78,8 +79,9 @@ describe('checkpoints', () => {
       if (message.kind !== 'checkpoint' && message.kind !== 'checkpoint-steps') continue
       stored = loop.status().predictor
       if (message.kind === 'checkpoint') {
-        await store.save(message)
-        const { head, blocks } = message
+        const { head } = message
+        const blocks = blocksOf(loop, messages, message)
+        await store.save({ ...message, blocks })
         const bytes = [head, ...blocks].reduce((sum, { length }) => sum + length, 0)
         written.bytes += bytes
         written.wholeBytes += bytes

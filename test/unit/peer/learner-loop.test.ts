@@ -9,7 +9,7 @@ import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '.
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
 import { skipRows } from '../../../src/streams/stages.js'
 import { type LearningParts, type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
-import { learnerInit } from '../../support/learner-init.js'
+import { blocksOf, learnerInit } from '../../support/learner-init.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
 
@@ -65,6 +65,11 @@ class Harness {
       message => this.messages.push(message),
       () => this.now
     )
+  }
+
+  /** The stored predictor of a checkpoint. */
+  whole(checkpoint: Extract<FromLearner, { kind: 'checkpoint' }>): StoredPredictor {
+    return { head: checkpoint.head, blocks: blocksOf(this.loop, this.messages, checkpoint) }
   }
 
   /** Learns the rows after the stored position. */
@@ -132,8 +137,9 @@ describe('LearnerLoop', () => {
     const first = new Harness()
     await first.run(rows(0, 12))
     first.loop.checkpoint()
-    const [{ head, blocks, progress }] = first.of('checkpoint')
-    const predictor = { head, blocks }
+    const [stored] = first.of('checkpoint')
+    const { progress } = stored
+    const predictor = first.whole(stored)
     const second = new Harness({ incarnation: 2, saved: predictor, progress })
     await second.run(rows(0, 12), rows(12, 30))
     second.loop.checkpoint()
@@ -175,7 +181,7 @@ describe('LearnerLoop', () => {
       harness.loop.checkpoint()
       const [stored] = harness.checkpoints
       progress = JSON.parse(JSON.stringify(stored.progress)) as SavedProgress
-      if (stored.kind === 'checkpoint') saved = stored
+      if (stored.kind === 'checkpoint') saved = harness.whole(stored)
       else if (saved && stored.steps) saved = { ...saved, steps: [...(saved.steps ?? []), stored.steps] }
     }
     assert.deepEqual(progress?.moments, expected.progress.moments)

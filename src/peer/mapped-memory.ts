@@ -1,0 +1,86 @@
+/**
+ * Memory of long arrays in files of the state directory, for models that are larger than the memory of the machine. The operating system
+ * keeps the pages that are in use, and writes the others to the disk. The files have no names, so nothing is left of them after a crash.
+ */
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Memory } from '../base/memory.js'
+import { OptionError } from '../learner/index.js'
+import { StateWriteError } from '../storage/index.js'
+
+const FILE = 'arrays'
+/** Bytes that are reused, because pages of new files take several times as long. */
+const MOST_SPARE = 1 << 26
+
+/** Values of Linux. */
+const PROTECTION = 0b11
+const SHARED = 1
+const FAILED = 2n ** 64n - 1n
+
+/** @throws OptionError on other systems than Linux, and without the optional package koffi */
+export async function mappedMemory(dir: string): Promise<Memory> {
+  const { allocate, map, unmap, view } = await systemCalls()
+  /** Memory of arrays that are no longer used, by size. */
+  const spare = new Map<number, bigint[]>()
+  let spareBytes = 0
+  const unused = new FinalizationRegistry(({ address, bytes }: { address: bigint; bytes: number }) => {
+    if (spareBytes + bytes > MOST_SPARE) unmap(address, bytes)
+    else {
+      spare.set(bytes, [...(spare.get(bytes) ?? []), address])
+      spareBytes += bytes
+    }
+  })
+  const arrayAt = (address: bigint, bytes: number) => {
+    const buffer = view(address, bytes)
+    unused.register(buffer, { address, bytes })
+    return buffer
+  }
+  return bytes => {
+    const known = spare.get(bytes)?.pop()
+    if (known !== undefined) {
+      spareBytes -= bytes
+      const buffer = arrayAt(known, bytes)
+      new Uint8Array(buffer).fill(0)
+      return buffer
+    }
+    const path = join(dir, FILE)
+    const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+    try {
+      unlinkSync(path)
+      // A full disk would otherwise end the process when a page is written.
+      const error = allocate(file, 0, bytes)
+      const address = error === 0 ? map(null, bytes, PROTECTION, SHARED, file, 0) : FAILED
+      if (address === FAILED) throw new StateWriteError(dir, new Error(`no room for ${bytes} bytes of --store disk`))
+      return arrayAt(address, bytes)
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+async function systemCalls() {
+  const refusal = 'store disk (--store disk) of a peer requires Linux and the optional package koffi: leave it out'
+  if (process.platform !== 'linux') throw new OptionError(refusal)
+  const { default: koffi } = await import('koffi').catch(() => {
+    throw new OptionError(refusal)
+  })
+  const library = koffi.load(null)
+  return {
+    /** @returns an error number, 0 for none */
+    allocate: library.func('int posix_fallocate(int file, int64_t from, int64_t bytes)') as (
+      file: number,
+      from: number,
+      bytes: number
+    ) => number,
+    map: library.func('void *mmap(void *at, size_t bytes, int protection, int flags, int file, int64_t from)') as (
+      at: null,
+      bytes: number,
+      protection: number,
+      flags: number,
+      file: number,
+      from: number
+    ) => bigint,
+    unmap: library.func('int munmap(void *address, size_t bytes)') as (address: bigint, bytes: number) => number,
+    view: (address: bigint, bytes: number) => koffi.view(address, bytes)
+  }
+}

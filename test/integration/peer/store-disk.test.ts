@@ -1,0 +1,80 @@
+/** Peers with `--store disk`: they learn the same as others, also with them and after a kill. Skipped on other systems than Linux. */
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { agree, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
+
+/** Some 300,000 weights. */
+const MODEL = 'model: mlp\nhidden: [400]\n'
+
+describe('peers with --store disk', function () {
+  this.timeout(120_000)
+  const processes = new PeerProcesses()
+  let at = (_name: string): string => ''
+
+  before(function () {
+    if (process.platform !== 'linux') this.skip()
+  })
+  beforeEach(async () => {
+    const scratch = await processes.scratch()
+    at = name => join(scratch, name)
+    await writeFile(at('large.yaml'), MODEL)
+  })
+  afterEach(() => processes.stop())
+
+  function start(name: string, store: string, ...more: string[]): Promise<PeerProcess> {
+    const data = ['--data', 'digits', '--model', at('large.yaml'), '--rule', 'adam']
+    return processes.start(...data, '--name', name, '--dir', at(name), '--store', store, ...more).ready()
+  }
+
+  /** Bytes of its arrays in files. */
+  async function bytesInFiles({ child }: PeerProcess): Promise<number> {
+    const maps = await readFile(`/proc/${child.pid}/maps`, 'utf8')
+    const ranges = maps.split('\n').filter(line => line.includes('/arrays (deleted)'))
+    return ranges.reduce((sum, line) => {
+      const [from, to] = line
+        .split(' ')[0]
+        .split('-')
+        .map(text => Number.parseInt(text, 16))
+      return sum + to - from
+    }, 0)
+  }
+
+  it('learn the same as peers with arrays in memory, to the last bit', async () => {
+    // Each input is a batch, so that the order of additions does not depend on time.
+    const alone = ['--shard', '1/150', '--passes', '1', '--batch', '1', '--sums', 'exact']
+    const peers = await Promise.all([start('on disk', 'disk', ...alone), start('in memory', 'memory', ...alone)])
+    await until('all rows are learned', () => peers.every(({ latest }) => latest.ended))
+    const [onDisk, inMemory] = peers.map(({ latest }) => latest.predictor)
+    assert.ok(onDisk.updates > 50)
+    assert.deepEqual([onDisk.updates, onDisk.digest], [inMemory.updates, inMemory.digest])
+    assert.ok((await bytesInFiles(peers[0])) > 5e6)
+    assert.equal(await bytesInFiles(peers[1]), 0)
+  })
+
+  it('learn with others, and go on after a kill', async () => {
+    const shared = ['--passes', '100', '--rate', '5', '--batch', '4']
+    const other = await start('other', 'memory', '--shard', '1/2', ...shared)
+    const join = ['--shard', '2/2', ...shared, '--peer', other.latest.addresses[0]]
+    const killed = await start('killed', 'disk', ...join)
+    const both = (onDisk: PeerProcess, since: number) =>
+      until('both have one predictor', () => agree([other, onDisk]) && other.latest.predictor.updates > since)
+    await both(killed, 5)
+    await killed.stop('SIGKILL')
+    const again = await start('killed', 'disk', ...join)
+    assert.equal(again.latest.incarnation, 2)
+    const { updates } = other.latest.predictor
+    await both(again, updates + 5)
+    assert.ok((await bytesInFiles(again)) > 5e6)
+    assert.equal(await again.stop(), 0)
+    const last = await start('killed', 'disk', ...join)
+    assert.ok(last.latest.predictor.updates >= again.latest.predictor.updates, 'its last checkpoint is restored')
+    assert.deepEqual(processes.equivocations, [])
+  })
+
+  it('say in one line that they need a directory', async () => {
+    const peer = processes.start('--data', 'digits', '--store', 'disk')
+    assert.equal(await peer.exit, 2)
+    assert.match(peer.stderr, /store disk \(--store disk\) keeps arrays in the state directory: give dir \(--dir\)/)
+  })
+})
