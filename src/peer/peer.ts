@@ -190,6 +190,7 @@ export class Peer extends EventEmitter {
       network,
       edges: this.#edges,
       save: () => this.save(),
+      fitsMemory: options.store !== 'disk',
       learner,
       current: () => this.#status.predictor,
       statuses: this,

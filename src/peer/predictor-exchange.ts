@@ -8,7 +8,9 @@ import type { LearnerHandle } from './learner-handle.js'
 interface ExchangeOptions {
   readonly network: Network
   readonly edges: Edges
-  readonly learner: LearnerHandle
+  readonly learner: Pick<LearnerHandle, 'post'>
+  /** Whether a predictor may be in memory as a whole. If not, only the tree delivers predictors, in parts. */
+  readonly fitsMemory: boolean
   /** The current predictor, encoded. */
   readonly save: () => Promise<Uint8Array>
   /** Id of the predictor that the learner holds. */
@@ -41,8 +43,9 @@ export class PredictorExchange {
 
   /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
   async fetch(id: PredictorId, maker: string): Promise<void> {
-    const { edges, learner, current, statuses } = this.#options
+    const { edges, learner, current, statuses, fitsMemory } = this.#options
     const { signal } = this.#fetching
+    if (!fitsMemory) return learner.post({ kind: 'fetch-ended' })
     try {
       // A frame that is being received may contain it; the next status shows this.
       await edges.arrived()
@@ -57,11 +60,11 @@ export class PredictorExchange {
     learner.post({ kind: 'fetch-ended' })
   }
 
-  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
+  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates or does not fit into memory. */
   async answer(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const { current, save } = this.#options
+    const { current, save, fitsMemory } = this.#options
     const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
+    return fitsMemory && what === 'predictor' && current().updates >= Number(least) ? save() : undefined
   }
 
   stop(): void {
