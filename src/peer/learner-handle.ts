@@ -61,7 +61,10 @@ export class LearnerHandle {
         else if (message.kind === 'get-stored-block') {
           readBlock(message.index).then(
             bytes => port.post({ kind: 'stored-block', bytes }, [bytes.buffer as ArrayBuffer]),
-            (error: Error) => end(error)
+            (error: Error) => {
+              end(error)
+              port.post({ kind: 'stop', stores: false })
+            }
           )
         } else if (!this.#resolve(message)) {
           if (message.kind === 'status') starting.resolve(message.status)

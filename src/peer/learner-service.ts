@@ -48,9 +48,10 @@ async function storedPredictor(
 ): Promise<StoredPredictor> {
   const blocks: Uint8Array[] = []
   for (let index = 0; index < count; index++) {
-    const answer = new Promise<Uint8Array>(resolve =>
+    const answer = new Promise<Uint8Array>((resolve, reject) =>
       port.onMessage(message => {
         if (message.kind === 'stored-block') resolve(message.bytes)
+        else if (message.kind === 'stop') reject(new UnavailableError('the peer is stopping'))
       })
     )
     port.post({ kind: 'get-stored-block', index })

@@ -5,6 +5,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { Level } from 'level'
 import { parseSpec } from '../../../src/peer/index.js'
 import { Store } from '../../../src/storage/index.js'
 import { admb } from '../../support/admb-command.js'
@@ -168,6 +169,11 @@ describe('a peer stops', function () {
     await refused(/state is in use by another admb process/, '--dir', state)
     await one.stop()
     await refused(/batch 128 stored, 64 given/, '--dir', state, '--batch', '64')
+    const database = new Level(join(state, 'db'))
+    const [block] = await database.keys({ gt: 'block/', lt: 'block0' }).all()
+    await database.del(block)
+    await database.close()
+    await refused(/is damaged or not from admb \(block 0 of its predictor is missing\)/, '--dir', state)
     await writeFile(join(state, 'db', 'CURRENT'), 'nonsense')
     await refused(/the state in .* is damaged or not from admb/, '--dir', state)
     await mkdir(join(dir, 'home'))
