@@ -16,7 +16,7 @@ const MAX_STEPS = 256
 /** Parameters that a start updates to replay them all: some 1.6 s. */
 const MAX_REPLAYED = 1e8
 /** Bytes that are encoded at once: further ones are encoded block by block. */
-const MOST_BYTES = 1 << 24
+const MOST_BYTES = 1 << 22
 
 interface CheckpointsOptions {
   readonly node: AdmbNode
@@ -51,7 +51,7 @@ export class Checkpoints {
   #whole: Whole | undefined
   /** The last checkpoint. */
   #last: { readonly inputs: number; readonly id: PredictorId } | undefined
-  /** The blocks of whole predictors that are not stored yet, by the number of their checkpoint; undefined for steps. */
+  /** Checkpoints that are not stored yet, by number, with the blocks that are encoded when they are asked for. */
   readonly #unstored = new Map<number, SavedBlocks['block'] | undefined>()
   #number = 0
   #onStored: (() => void) | undefined
@@ -105,7 +105,7 @@ export class Checkpoints {
   /** A block of a checkpoint that is not stored yet. */
   block(checkpoint: number, index: number): Uint8Array {
     const block = this.#unstored.get(checkpoint)
-    if (block === undefined) throw new RangeError(`checkpoint ${checkpoint} is stored, or consists of steps`)
+    if (block === undefined) throw new RangeError(`checkpoint ${checkpoint} has no blocks to ask for`)
     return block(index)
   }
 
@@ -139,10 +139,11 @@ export class Checkpoints {
     const encoded = predictor.shared || bytesOf(predictor) <= MOST_BYTES ? [...blocks] : undefined
     const bytes = head.length + (encoded === undefined ? bytesOf(predictor) : sizeOf(encoded))
     this.#whole = { updates: predictor.id.updates, bytes, stepBytes: 0 }
-    const checkpoint = this.#number + 1
-    const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, checkpoint, head, count }) as const
-    this.#post([head], bytes, start, this.#wholePace, message)
-    this.#unstored.set(checkpoint, encoded === undefined ? block : index => encoded[index])
+    const number = this.#number + 1
+    const contents = encoded ? { blocks: encoded } : { checkpoint: number, count }
+    const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, head, ...contents }) as const
+    this.#post([head, ...(encoded ?? [])], bytes, start, this.#wholePace, message)
+    if (encoded === undefined) this.#unstored.set(number, block)
   }
 
   #post(

@@ -34,7 +34,14 @@ import { Contacts, contactAddresses, SpareConnections } from './spare-connection
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { SumAudit } from './sum-audit.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
+import type {
+  CheckpointBlocks,
+  FromLearner,
+  InputAnswer,
+  InputRequest,
+  LearnerStatus,
+  ThreadInit
+} from './thread-messages.js'
 import { isWebhookUrl } from './webhook.js'
 
 /**
@@ -550,8 +557,12 @@ export class Peer extends EventEmitter {
     }
   }
 
-  async *#blocksOf({ checkpoint, count }: Extract<FromLearner, { kind: 'checkpoint' }>): AsyncGenerator<Uint8Array> {
-    for (let index = 0; index < count; index++) yield await this.#learner.checkpointBlock(checkpoint, index)
+  async *#blocksOf(stored: CheckpointBlocks): AsyncGenerator<Uint8Array> {
+    if ('blocks' in stored) yield* stored.blocks
+    else {
+      for (let index = 0; index < stored.count; index++)
+        yield await this.#learner.checkpointBlock(stored.checkpoint, index)
+    }
   }
 
   #onGossip(topic: Topic, from: string, bytes: Uint8Array): void {

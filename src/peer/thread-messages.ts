@@ -78,6 +78,11 @@ export interface StoredHead extends Omit<StoredPredictor, 'blocks'> {
   readonly count: number
 }
 
+/** The blocks of a whole predictor, or where to ask for them. */
+export type CheckpointBlocks =
+  | { readonly blocks: readonly Uint8Array[] }
+  | { readonly checkpoint: number; readonly count: number }
+
 /** What every checkpoint stores. */
 export interface CheckpointState extends Omit<NewSteps, 'steps'> {
   readonly progress: SavedProgress
@@ -277,8 +282,8 @@ export type FromLearner =
   | ({ readonly kind: 'journal' } & JournalAppend)
   /** While the thread starts: for a block of the stored predictor. */
   | { readonly kind: 'get-stored-block'; readonly index: number }
-  /** A whole predictor, whose blocks are asked for with `get-block`. */
-  | ({ readonly kind: 'checkpoint'; readonly checkpoint: number } & CheckpointState & Omit<StoredHead, 'steps'>)
+  /** A whole predictor: with its blocks, or with their number, and the number of the checkpoint with which `get-block` asks for them. */
+  | ({ readonly kind: 'checkpoint'; readonly head: Uint8Array } & CheckpointState & CheckpointBlocks)
   | { readonly kind: 'block'; readonly id: number; readonly bytes: Uint8Array }
   /** The steps since the last checkpoint; undefined if the predictor is the same. */
   | ({ readonly kind: 'checkpoint-steps'; readonly steps: SavedSteps | undefined } & CheckpointState)

@@ -111,7 +111,7 @@ describe('peers with differential privacy', function () {
         data: join(folder, '0.svm'),
         dimension: rows + 1,
         dir: join(folder, 'state'),
-        rate: 1000,
+        rate: 400,
         batch: 64,
         // The parameters are counts, and the noise of all segments together is far below 1.
         sums: 'exact',
