@@ -182,7 +182,7 @@ export class Writer extends ByteWriter {
   compact(block: Float32Array, nonZero: number): Uint8Array {
     this.uint(block.length)
     this.#sparse(block, nonZero)
-    return this.release(copyBytes(this.bytes.subarray(0, this.size)))
+    return this.#kept()
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
@@ -190,6 +190,11 @@ export class Writer extends ByteWriter {
     this.uint(values.length)
     this.byte(INTEGERS)
     this.raw(encodeIntegers(values))
+    return this.#kept()
+  }
+
+  /** The bytes written, which may be kept for long. */
+  #kept(): Uint8Array {
     return this.release(copyBytes(this.bytes.subarray(0, this.size)))
   }
 

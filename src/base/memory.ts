@@ -1,9 +1,9 @@
 /**
- * Memory of long arrays that live for more than an event: on the heap, unless the driver provides other memory, such as a mapped file.
- * Arrays from here can be read and written like others, but must not be transferred to another thread.
+ * Allocates long arrays that outlive an event: on the heap, unless the driver provides other memory, such as a mapped file. These arrays
+ * must not be transferred to another thread.
  */
 
-/** Memory of this many bytes, all 0; undefined to leave the array on the heap. */
+/** Returns a zeroed buffer of this many bytes, or undefined to allocate it on the heap. */
 export type Memory = (bytes: number) => ArrayBuffer | undefined
 
 /** Shorter arrays are always on the heap. */
@@ -11,12 +11,12 @@ const LEAST_BYTES = 1 << 18
 
 let memory: Memory | undefined
 
-/** Provides the memory of all further long arrays of this thread. @param other undefined for the heap */
+/** Sets where this thread allocates long arrays from now on. @param other undefined for the heap */
 export function useMemory(other: Memory | undefined): void {
   memory = other
 }
 
-/** Bytes of 0. */
+/** A zeroed buffer. */
 export function newBuffer(bytes: number): ArrayBuffer {
   return (bytes < LEAST_BYTES ? undefined : memory?.(bytes)) ?? new ArrayBuffer(bytes)
 }

@@ -15,7 +15,7 @@ import type { CheckpointState, FromLearner, StoredPredictor } from './thread-mes
 const MAX_STEPS = 256
 /** Parameters that a start updates to replay them all: some 1.6 s. */
 const MAX_REPLAYED = 1e8
-/** Bytes that are encoded at once: further ones are encoded block by block. */
+/** Larger predictors are encoded block by block, while they are stored. */
 const MOST_BYTES = 1 << 22
 
 interface CheckpointsOptions {
@@ -26,6 +26,8 @@ interface CheckpointsOptions {
   readonly saved: StoredPredictor | undefined
   /** Whether journal and lineage are kept for an audit. */
   readonly keepJournal: boolean
+  /** Whether long arrays are on the disk, because they do not fit into memory. */
+  readonly onDisk: boolean
   /** Posts all records of the journal, with all inputs so far. */
   readonly writeJournal: () => void
   readonly post: (message: FromLearner, transfer: readonly ArrayBuffer[]) => void
@@ -41,6 +43,19 @@ interface Whole {
   stepBytes: number
 }
 
+/** A checkpoint that is posted. */
+interface Posted {
+  /** Those of the message. */
+  readonly buffers: readonly Uint8Array[]
+  /** Size on the disk, at most. */
+  readonly bytes: number
+  /** When its encoding began. */
+  readonly start: number
+  readonly pace: CheckpointPace
+  /** Encodes a block that is not in the message. */
+  readonly block?: SavedBlocks['block']
+}
+
 export class Checkpoints {
   readonly #options: CheckpointsOptions
   readonly #maxSteps: number
@@ -51,7 +66,7 @@ export class Checkpoints {
   #whole: Whole | undefined
   /** The last checkpoint. */
   #last: { readonly inputs: number; readonly id: PredictorId } | undefined
-  /** Checkpoints that are not stored yet, by number, with the blocks that are encoded when they are asked for. */
+  /** Checkpoints that are not stored yet, by number, with what encodes their blocks if these are not in the message. */
   readonly #unstored = new Map<number, SavedBlocks['block'] | undefined>()
   #number = 0
   #onStored: (() => void) | undefined
@@ -105,22 +120,21 @@ export class Checkpoints {
   /** A block of a checkpoint that is not stored yet. */
   block(checkpoint: number, index: number): Uint8Array {
     const block = this.#unstored.get(checkpoint)
-    if (block === undefined) throw new RangeError(`checkpoint ${checkpoint} has no blocks to ask for`)
+    if (block === undefined) throw new RangeError(`checkpoint ${checkpoint} has no pending blocks`)
     return block(index)
   }
 
   /** Whether the last checkpoint can be continued by steps, or by the progress alone. */
   #continues(last: PredictorId): boolean {
-    const { node } = this.#options
+    const { node, onDisk } = this.#options
     const { id } = node.predictor
     if (this.#whole === undefined) return false
     if (sameId(last, id)) return true
     const { updates, bytes, stepBytes } = this.#whole
     const added = node.storage.stepBytes(last)
-    // Steps are encoded together.
-    return (
-      added !== undefined && added <= MOST_BYTES && stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
-    )
+    // Steps are encoded together, in memory.
+    if (added === undefined || (onDisk && added > MOST_BYTES)) return false
+    return stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
   }
 
   #writeSteps(last: PredictorId, start: number): void {
@@ -129,38 +143,41 @@ export class Checkpoints {
     const buffers = steps ? [steps.head, steps.sums] : []
     const bytes = sizeOf(buffers)
     if (this.#whole) this.#whole.stepBytes += bytes
-    this.#post(buffers, bytes, start, this.#stepsPace, state => ({ kind: 'checkpoint-steps', ...state, steps }))
+    const message = (state: CheckpointState) => ({ kind: 'checkpoint-steps', ...state, steps }) as const
+    this.#post(message, { buffers, bytes, start, pace: this.#stepsPace })
   }
 
   #writeWhole(start: number): void {
     const { storage, predictor } = this.#options.node
     const { head, count, block, blocks } = storage.saveBlocks()
-    // Later updates change arrays that are shared. Blocks of large predictors are encoded when they are stored, one after the other.
+    const pace = this.#wholePace
+    // Shared arrays are encoded now, because later updates change them.
     const encoded = predictor.shared || bytesOf(predictor) <= MOST_BYTES ? [...blocks] : undefined
-    const bytes = head.length + (encoded === undefined ? bytesOf(predictor) : sizeOf(encoded))
+    const bytes = head.length + (encoded ? sizeOf(encoded) : bytesOf(predictor))
     this.#whole = { updates: predictor.id.updates, bytes, stepBytes: 0 }
-    const number = this.#number + 1
-    const contents = encoded ? { blocks: encoded } : { checkpoint: number, count }
-    const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, head, ...contents }) as const
-    this.#post([head, ...(encoded ?? [])], bytes, start, this.#wholePace, message)
-    if (encoded === undefined) this.#unstored.set(number, block)
+    if (encoded) {
+      const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, head, blocks: encoded }) as const
+      this.#post(message, { buffers: [head, ...encoded], bytes, start, pace })
+    } else {
+      const message = (state: CheckpointState, checkpoint: number) =>
+        ({ kind: 'checkpoint', ...state, head, checkpoint, count }) as const
+      this.#post(message, { buffers: [head], bytes, start, pace, block })
+    }
   }
 
+  /** @param message creates the message from the state and the number of the checkpoint */
   #post(
-    buffers: readonly Uint8Array[],
-    bytes: number,
-    start: number,
-    pace: CheckpointPace,
-    message: (state: CheckpointState) => FromLearner
+    message: (state: CheckpointState, number: number) => FromLearner,
+    { buffers, bytes, start, pace, block }: Posted
   ): void {
     const { progress, inputs, keepJournal, writeJournal, post, now } = this.#options
     writeJournal()
     const keptHead = keepJournal ? this.#headToKeep() : undefined
     const all = keptHead ? [...buffers, keptHead] : buffers
     const state = { progress: progress.progress(), journalFrom: inputs.journalFrom, keepJournal, keptHead }
-    this.#unstored.set(++this.#number, undefined)
+    this.#unstored.set(++this.#number, block)
     post(
-      message(state),
+      message(state, this.#number),
       all.map(({ buffer }) => buffer as ArrayBuffer)
     )
     pace.start(start)

@@ -101,6 +101,7 @@ export class LearnerLoop {
         inputs: this.#inputs,
         saved: init.saved,
         keepJournal: init.keepJournal ?? false,
+        onDisk: init.arraysIn !== undefined,
         writeJournal: () => this.#writeJournal(true),
         post,
         now

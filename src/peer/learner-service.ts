@@ -26,7 +26,7 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
   const { init, port } = thread
   try {
     const parts = await learningParts(init.spec, init.execution ?? {}, init.budget?.options.clip)
-    const saved = init.saved && (await storedPredictor(init.saved, port))
+    const saved = init.saved && (await storedPredictor(init.saved, init, port))
     await serve(
       new LearnerLoop(
         { ...init, saved },
@@ -44,6 +44,7 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
 /** Asks for the blocks of the stored predictor one by one, so that the main thread need not hold all of them. */
 async function storedPredictor(
   { count, ...others }: StoredHead,
+  { arraysIn }: ThreadInit,
   port: LearnerThread['port']
 ): Promise<StoredPredictor> {
   const blocks: Uint8Array[] = []
@@ -55,7 +56,8 @@ async function storedPredictor(
       })
     )
     port.post({ kind: 'get-stored-block', index })
-    blocks.push(copyBytes(await answer))
+    const bytes = await answer
+    blocks.push(arraysIn === undefined ? bytes : copyBytes(bytes))
   }
   return { ...others, blocks }
 }

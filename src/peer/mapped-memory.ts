@@ -1,6 +1,6 @@
 /**
- * Memory of long arrays in files of the state directory, for models that are larger than the memory of the machine. The operating system
- * keeps the pages that are in use, and writes the others to the disk. The files have no names, so nothing is left of them after a crash.
+ * Keeps long arrays in memory-mapped files of the state directory, for models that are larger than the memory of the machine. The operating
+ * system keeps the pages in use in memory and writes the others to disk. The files are unlinked at once, so a crash leaves none behind.
  */
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { OptionError } from '../learner/index.js'
 import { StateWriteError } from '../storage/index.js'
 
 const FILE = 'arrays'
-/** Bytes that are reused, because pages of new files take several times as long. */
+/** Most bytes that are kept for reuse: the first write to a page of a new file takes several times as long. */
 const MOST_SPARE = 1 << 26
 
 /** Values of Linux. */
@@ -17,18 +17,26 @@ const PROTECTION = 0b11
 const SHARED = 1
 const FAILED = 2n ** 64n - 1n
 
-/** @throws OptionError on other systems than Linux, and without the optional package koffi */
+/** Maps files in `dir`, until this thread ends. @throws OptionError on other systems than Linux, and without the optional package koffi */
 export async function mappedMemory(dir: string): Promise<Memory> {
   const { allocate, map, unmap, view } = await systemCalls()
-  /** Memory of arrays that are no longer used, by size. */
+  /** Bytes at each mapped address. */
+  const mapped = new Map<bigint, number>()
+  /** Addresses whose arrays are no longer used, by size. */
   const spare = new Map<number, bigint[]>()
   let spareBytes = 0
   const unused = new FinalizationRegistry(({ address, bytes }: { address: bigint; bytes: number }) => {
-    if (spareBytes + bytes > MOST_SPARE) unmap(address, bytes)
-    else {
+    if (spareBytes + bytes <= MOST_SPARE) {
       spare.set(bytes, [...(spare.get(bytes) ?? []), address])
       spareBytes += bytes
+    } else {
+      unmap(address, bytes)
+      mapped.delete(address)
     }
+  })
+  // Finalizers do not run at the end of a thread, and the process may go on.
+  process.once('exit', () => {
+    for (const [address, bytes] of mapped) unmap(address, bytes)
   })
   const arrayAt = (address: bigint, bytes: number) => {
     const buffer = view(address, bytes)
@@ -51,6 +59,7 @@ export async function mappedMemory(dir: string): Promise<Memory> {
       const error = allocate(file, 0, bytes)
       const address = error === 0 ? map(null, bytes, PROTECTION, SHARED, file, 0) : FAILED
       if (address === FAILED) throw new StateWriteError(dir, new Error(`no room for ${bytes} bytes of --store disk`))
+      mapped.set(address, bytes)
       return arrayAt(address, bytes)
     } finally {
       closeSync(file)

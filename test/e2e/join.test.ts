@@ -383,7 +383,7 @@ globalThis.RTCPeerConnection = class extends RTCPeerConnection {
 }`
 
 interface RecordedWebRtc {
-  /** Whether there is a connection that both ends use: before, one end may give up because the relay has ended. */
+  /** Whether both ends use a connection. Until then, it can still fail at one end if the relay stops. */
   readonly isLinked: boolean
   readonly iceServers: readonly unknown[]
 }

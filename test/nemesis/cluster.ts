@@ -186,7 +186,7 @@ export class Cluster {
     const { code, stdout, stderr } = await admb(['audit', '--json', ...dirs])
     if (stdout === '') return { used: 0, failures: [`the audit ended with code ${code}: ${stderr}`] }
     const { peers, violations } = JSON.parse(stdout) as AuditReport
-    // Beside a forged frame, coverages of the hostile peer name other contributors than it means, and nobody signs coverages.
+    // A hostile peer can claim segments of other contributors, because contributors do not sign coverages.
     const isClaim = (violation: string) => this.hostile.size > 0 && violation.endsWith('that its journal lacks')
     const used = sizeOf(peers.flatMap(({ runs }) => runs.flatMap(({ used }) => used)))
     return { used, failures: violations.filter(violation => !isClaim(violation)) }

@@ -124,7 +124,7 @@ export function peerCommand(program: Command): Command {
     .option('--keep-journal', 'keep the whole journal and lineage in --dir, for admb audit')
     .option(
       '--store <where>',
-      'long arrays: memory, or disk, for models larger than the memory (default: memory)',
+      'where long arrays are kept: memory, or disk for models larger than memory (default: memory)',
       choice(['memory', 'disk'] as const)
     )
     .option('--log <file>', 'append losses to this file, for admb regret')

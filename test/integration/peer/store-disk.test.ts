@@ -28,8 +28,8 @@ describe('peers with --store disk', function () {
   }
 
   /** Bytes of its arrays in files. */
-  async function bytesInFiles({ child }: PeerProcess): Promise<number> {
-    const maps = await readFile(`/proc/${child.pid}/maps`, 'utf8')
+  async function bytesInFiles({ pid }: { readonly pid?: number }): Promise<number> {
+    const maps = await readFile(`/proc/${pid}/maps`, 'utf8')
     const ranges = maps.split('\n').filter(line => line.includes('/arrays (deleted)'))
     return ranges.reduce((sum, line) => {
       const [from, to] = line
@@ -48,8 +48,8 @@ describe('peers with --store disk', function () {
     const [onDisk, inMemory] = peers.map(({ latest }) => latest.predictor)
     assert.ok(onDisk.updates > 50)
     assert.deepEqual([onDisk.updates, onDisk.digest], [inMemory.updates, inMemory.digest])
-    assert.ok((await bytesInFiles(peers[0])) > 5e6)
-    assert.equal(await bytesInFiles(peers[1]), 0)
+    assert.ok((await bytesInFiles(peers[0].child)) > 5e6)
+    assert.equal(await bytesInFiles(peers[1].child), 0)
   })
 
   it('learn with others, and go on after a kill', async () => {
@@ -65,11 +65,25 @@ describe('peers with --store disk', function () {
       'both have learned their rows, and have one predictor',
       () => [other, again].every(({ latest }) => latest.ended) && agree([other, again])
     )
-    assert.ok((await bytesInFiles(again)) > 5e6)
+    assert.ok((await bytesInFiles(again.child)) > 5e6)
     assert.equal(await again.stop(), 0)
     const last = await start('killed', 'disk', ...join)
     assert.deepEqual(last.latest.predictor, again.latest.predictor, 'its last checkpoint is restored')
     assert.deepEqual(processes.equivocations, [])
+  })
+
+  it('release their arrays when they stop, in a process that goes on', async () => {
+    const { createPeer } = await import('../../../src/index.js')
+    const options = {
+      data: 'digits',
+      model: { model: 'mlp', hidden: [400] },
+      dir: at('library'),
+      store: 'disk'
+    } as const
+    const peer = await createPeer({ ...options, listen: ['/ip4/127.0.0.1/tcp/0'] })
+    assert.ok((await bytesInFiles(process)) > 5e6)
+    await peer.stop()
+    await until('the thread has ended', async () => (await bytesInFiles(process)) === 0, 10_000)
   })
 
   it('say in one line that they need a directory', async () => {
