@@ -30,11 +30,15 @@ const readText: LearnerThread['readText'] = async () => {
   throw new PlatformError('a peer in a browser reads no texts: start a peer of this network with Node.js')
 }
 
+const encode: LearnerThread['encode'] = async () => {
+  throw new PlatformError('a peer in a browser makes no files: download the model from a peer with an HTTP interface')
+}
+
 addEventListener(
   'message',
   ({ data }: MessageEvent<ThreadInit>) => {
     addEventListener('message', ({ data }: MessageEvent<ToLearner>) => receive(data))
-    void runLearner({ init: data, port, open, readText })
+    void runLearner({ init: data, port, open, readText, encode })
   },
   { once: true }
 )

@@ -1,6 +1,5 @@
 /** What a peer needs of a browser besides the platform: `#runtime` in `package.json`. */
 
-import type { Download } from '../peer/download.js'
 import type { GeneratedText } from '../peer/generator.js'
 import type { FromLearner, ThreadInit, ToLearner } from '../peer/thread-messages.js'
 import type { ThreadPort } from '../peer/thread-port.js'
@@ -15,10 +14,6 @@ export function softwareVersion(): string {
 /** @throws PlatformError if there are any */
 export async function loadPlugins(modules: readonly string[]): Promise<undefined> {
   if (modules.length > 0) throw new PlatformError('a peer in a browser loads no plug-ins: start it with Node.js')
-}
-
-export function downloadOf(..._given: readonly unknown[]): Promise<Download> {
-  throw new PlatformError('a peer in a browser makes no files: download the model from a peer with an HTTP interface')
 }
 
 /** In place of the generator of a peer under Node.js. */

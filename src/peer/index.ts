@@ -20,7 +20,7 @@ export {
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export { windowName } from '../view/index.js'
-export type { Download } from './download.js'
+export type { Download } from './downloads.js'
 export { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'

@@ -1,5 +1,6 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
+import type { Download, StartedDownload } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import type { SumAudit, TakenSum } from './sum-audit.js'
@@ -16,6 +17,9 @@ import type { ThreadPort } from './thread-port.js'
 
 /** Limit of requests that wait for the learner. Further requests are rejected. */
 const MAX_PENDING = 256
+
+/** A learner that is busy answers all of them in one pause. */
+const PIECES_AHEAD = 4
 
 type Pending = { resolve(value: never): void; reject(error: Error): void }
 
@@ -107,6 +111,34 @@ export class LearnerHandle {
     return this.#send(id => ({ kind: 'get-serving', id }))
   }
 
+  /** The predictor that serves predictions, as a safetensors file. */
+  async download(): Promise<Download> {
+    const { download, file, bytes, etag } = await this.#send<StartedDownload>(id => ({ kind: 'start-download', id }))
+    return { file, bytes, etag, chunks: this.#pieces(download), cancel: () => this.#endDownload(download) }
+  }
+
+  async *#pieces(download: number): AsyncGenerator<Uint8Array> {
+    const next = () => {
+      const piece = this.#send<Uint8Array | undefined>(id => ({ kind: 'get-piece', id, download }))
+      // It is thrown when the piece is awaited.
+      piece.catch(() => undefined)
+      return piece
+    }
+    try {
+      const ahead = Array.from({ length: PIECES_AHEAD }, next)
+      for (let piece = await ahead.shift(); piece !== undefined; piece = await ahead.shift()) {
+        ahead.push(next())
+        yield piece
+      }
+    } finally {
+      this.#endDownload(download)
+    }
+  }
+
+  #endDownload(download: number): void {
+    this.post({ kind: 'end-download', download })
+  }
+
   /** Takes the newest sum of an edge, to audit it; undefined if none has arrived since the last one was taken. Ends with `endAudit`. */
   takeSum(edge: number): Promise<TakenSum | undefined> {
     return this.#send(id => ({ kind: 'take-sum', id, edge }))
@@ -175,8 +207,10 @@ function contentOf(message: Answer): unknown {
       return message.answer
     case 'saved':
     case 'block':
+    case 'piece':
       return message.bytes
     case 'serving':
+    case 'download':
       return message
     case 'sum':
       return message.sum

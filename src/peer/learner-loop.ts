@@ -4,6 +4,7 @@
  * the newest state.
  */
 import { type AdmbNode, type Effect, FrameError, type PredictorId } from '../admb/index.js'
+import type { Blocks } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
@@ -24,7 +25,15 @@ import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { SumAuditor } from './sum-audit.js'
 import { TestThenTrain } from './test-then-train.js'
-import type { FromLearner, InputAnswer, LearnerInit, LearnerStatus, Prediction, ToLearner } from './thread-messages.js'
+import type {
+  FromLearner,
+  InputAnswer,
+  LearnerInit,
+  LearnerStatus,
+  Prediction,
+  Serving,
+  ToLearner
+} from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
 /** Milliseconds of learning between two turns of the event loop. */
@@ -266,12 +275,9 @@ export class LearnerLoop {
       case 'save':
         this.#sendSaved(message.id)
         break
-      case 'get-serving': {
-        const { id } = this.#node.predictor
-        const { moments } = this.#progress.progress()
-        this.#post({ kind: 'serving', id: message.id, predictor: id, blocks: this.#training.serving, moments })
+      case 'get-serving':
+        this.#post({ kind: 'serving', id: message.id, ...this.#servingWith(this.#training.serving) })
         break
-      }
       case 'take-sum':
         this.#auditor ??= new SumAuditor(this.#node, this.#parts)
         this.#post({ kind: 'sum', id: message.id, sum: this.#auditor.take(message.edge) })
@@ -299,6 +305,9 @@ export class LearnerLoop {
       }
       case 'stored-block':
       case 'request':
+      case 'start-download':
+      case 'get-piece':
+      case 'end-download':
       case 'stop':
         break
       default:
@@ -355,6 +364,15 @@ export class LearnerLoop {
     this.#flushEffects()
     this.#acknowledge()
     return answer
+  }
+
+  /** The predictor that serves predictions, in blocks that later events do not change. */
+  lastingServing(): Serving {
+    return this.#servingWith(this.#training.lastingServing)
+  }
+
+  #servingWith(blocks: Blocks): Serving {
+    return { predictor: this.#node.predictor.id, blocks, moments: this.#progress.progress().moments }
   }
 
   /** Logs what happened to the stream's source. */

@@ -5,10 +5,11 @@ import { DeviceError } from '../device/types.js'
 import type { StreamOptions, StreamPosition } from '../streams/index.js'
 import { type ExampleStream, InputError } from '../streams/parsing.js'
 import { learningParts } from '../task/learning-spec.js'
+import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
-import type { FromLearner, StoredHead, StoredPredictor, ThreadInit, ToLearner } from './thread-messages.js'
+import type { FromLearner, Serving, StoredHead, StoredPredictor, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 /** What a learner thread is started with. */
@@ -19,6 +20,8 @@ export interface LearnerThread {
   readonly open: (options: StreamOptions) => Promise<ExampleStream>
   /** Reads the texts of a request. */
   readonly readText: ReadText
+  /** Encodes the serving predictor for download. */
+  readonly encode: (options: Pick<ThreadInit, 'spec' | 'predictWith'>, serving: Serving) => Promise<EncodedFile>
 }
 
 /** Learns until a message stops it. Failures are messages. */
@@ -69,8 +72,9 @@ export function fail(port: LearnerThread['port'], error: unknown): void {
   port.close()
 }
 
-async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerThread): Promise<void> {
+async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: LearnerThread): Promise<void> {
   const stopped = new AbortController()
+  const downloads = new Downloads()
   /** Those that are not answered yet. */
   const requests = new Set<Promise<void>>()
   const timer = setInterval(() => guarded(() => loop.tick()), init.period)
@@ -101,7 +105,17 @@ async function serve(loop: LearnerLoop, { init, port, open, readText }: LearnerT
           )
           .finally(() => requests.delete(answered))
         requests.add(answered)
-      } else if (message.kind === 'stop') {
+      } else if (message.kind === 'start-download') {
+        const { id } = message
+        encode(init, loop.lastingServing()).then(
+          file => port.post({ kind: 'download', id, ...downloads.start(file) }),
+          error => port.post(failureOf(id, error as Error))
+        )
+      } else if (message.kind === 'get-piece') {
+        const bytes = downloads.next(message.download)
+        port.post({ kind: 'piece', id: message.id, bytes }, bytes && [bytes.buffer as ArrayBuffer])
+      } else if (message.kind === 'end-download') downloads.end(message.download)
+      else if (message.kind === 'stop') {
         clearInterval(timer)
         loop.stop()
         stopped.abort()

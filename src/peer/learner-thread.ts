@@ -4,6 +4,7 @@ import { useMemory } from '../base/memory.js'
 import { openStream } from '../streams/index.js'
 import { loadPlugins } from '../task/plugins.js'
 import { requestedText } from '../task/text.js'
+import { downloadOf } from './download.js'
 import { fail, type LearnerThread, runLearner } from './learner-service.js'
 import { mappedMemory } from './mapped-memory.js'
 import type { ThreadInit, ToLearner } from './thread-messages.js'
@@ -25,7 +26,7 @@ const port: LearnerThread['port'] = {
 async function run(): Promise<void> {
   await loadPlugins(init.plugins)
   if (init.arraysIn !== undefined) useMemory(await mappedMemory(init.arraysIn))
-  await runLearner({ init, port, open: openStream, readText: requestedText })
+  await runLearner({ init, port, open: openStream, readText: requestedText, encode: downloadOf })
 }
 
 run().catch(error => fail(port, error))

@@ -3,7 +3,7 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { downloadOf, Generator, loadPlugins } from '#runtime'
+import { Generator, loadPlugins } from '#runtime'
 import { checkOptions, OptionError } from '../learner/index.js'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
@@ -14,7 +14,7 @@ import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, typ
 import { Audits } from './audits.js'
 import { Bootstrap } from './bootstrap.js'
 import { DiscardWatch, discardAdvice } from './discard-watch.js'
-import type { Download } from './download.js'
+import type { Download } from './downloads.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { FrameTransfer } from './frame-transfer.js'
@@ -379,9 +379,9 @@ export class Peer extends EventEmitter {
     return saved
   }
 
-  /** The predictor that serves predictions, as a safetensors file. */
-  async download(): Promise<Download> {
-    return downloadOf(this.#options, await this.#learner.serving())
+  /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if the peer is stopping */
+  download(): Promise<Download> {
+    return this.#learner.download()
   }
 
   /**
@@ -528,6 +528,8 @@ export class Peer extends EventEmitter {
       case 'block':
       case 'saved':
       case 'serving':
+      case 'download':
+      case 'piece':
       case 'sum':
       case 'compared':
       case 'inputs':

@@ -3,6 +3,7 @@
  * of a large sparse model costs nothing here.
  */
 import type { AdmbNode } from '../admb/index.js'
+import { copyBlock } from '../base/memory.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learner/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
@@ -35,6 +36,13 @@ export class ServingBlocks {
     const { averaging } = this.#options
     const { parameters, average } = this.#options.node.predictor
     return this.#other ?? averaging.read?.(average, parameters) ?? average
+  }
+
+  /** All blocks, which later events do not change. */
+  get lasting(): Blocks {
+    const { averaging, node, predictWith } = this.#options
+    const isKept = predictWith !== 'ahead' && averaging.read === undefined && node.predictor.shared === undefined
+    return isKept ? this.whole : this.whole.map(copyBlock)
   }
 
   /** Blocks for rows [from, to), valid until the next event: of the first one, the elements of other features are arbitrary. */

@@ -114,6 +114,11 @@ export class TestThenTrain {
     return this.#serving.whole
   }
 
+  /** The same, in blocks that later events do not change. */
+  get lastingServing(): Blocks {
+    return this.#serving.lasting
+  }
+
   /** Updates the serving predictor from the node. */
   updateServing(): void {
     this.#serving.update()

@@ -10,6 +10,7 @@ import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
+import type { StartedDownload } from './downloads.js'
 import type { JumpThresholds } from './jumps.js'
 import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
@@ -238,6 +239,9 @@ export type ToLearner =
   | { readonly kind: 'fetch-ended' }
   | { readonly kind: 'save'; readonly id: number }
   | { readonly kind: 'get-serving'; readonly id: number }
+  | { readonly kind: 'start-download'; readonly id: number }
+  | { readonly kind: 'get-piece'; readonly id: number; readonly download: number }
+  | { readonly kind: 'end-download'; readonly download: number }
   /** For the newest sum of a neighbour, to audit it. */
   | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
   /** For a comparison of that sum with the answers of its contributors, in their order. */
@@ -268,6 +272,9 @@ export type FromLearner =
   | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
   | ({ readonly kind: 'serving'; readonly id: number } & Serving)
+  | ({ readonly kind: 'download'; readonly id: number } & StartedDownload)
+  /** `bytes` is undefined at the end of the download. */
+  | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array | undefined }
   /** `sum` is undefined if none has arrived since the last one was taken. */
   | { readonly kind: 'sum'; readonly id: number; readonly sum: TakenSum | undefined }
   | { readonly kind: 'compared'; readonly id: number; readonly audit: SumAudit | undefined }

@@ -78,12 +78,12 @@ export function isFloat(dtype: string): dtype is keyof typeof BYTES {
 
 /**
  * @param metadata string entries for the header
- * @returns consecutive chunks of the file, made one by one
+ * @returns the length of the file in bytes, and its consecutive chunks, each made when it is requested
  */
-export function* encodeSafetensors(
+export function encodeSafetensors(
   tensors: readonly NamedTensor[],
   metadata: Readonly<Record<string, string>> = {}
-): Generator<Uint8Array> {
+): { readonly bytes: number; readonly chunks: Iterable<Uint8Array> } {
   let at = 0
   const header: Record<string, unknown> = { [METADATA]: { format: 'pt', ...metadata } }
   for (const { name, shape } of tensors) {
@@ -93,12 +93,15 @@ export function* encodeSafetensors(
   }
   const json = Buffer.from(JSON.stringify(header))
   // The numbers start at a multiple of eight bytes.
-  const padded = Buffer.alloc(Math.ceil(json.length / LENGTH_BYTES) * LENGTH_BYTES, ' ')
-  json.copy(padded)
-  const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeBigUInt64LE(BigInt(padded.length))
-  yield length
-  yield padded
+  const length = Math.ceil(json.length / LENGTH_BYTES) * LENGTH_BYTES
+  const head = Buffer.alloc(LENGTH_BYTES + length, ' ')
+  head.writeBigUInt64LE(BigInt(length))
+  json.copy(head, LENGTH_BYTES)
+  return { bytes: head.length + at, chunks: chunksOf(head, tensors) }
+}
+
+function* chunksOf(head: Uint8Array, tensors: readonly NamedTensor[]): Generator<Uint8Array> {
+  yield head
   for (const tensor of tensors) yield bytesOf(tensor.read())
 }
 
@@ -109,7 +112,7 @@ export function writeSafetensors(
   metadata: Readonly<Record<string, string>> = {}
 ): void {
   withFile(file, 'w', handle => {
-    for (const chunk of encodeSafetensors(tensors, metadata)) {
+    for (const chunk of encodeSafetensors(tensors, metadata).chunks) {
       for (let written = 0; written < chunk.length; ) written += writeSync(handle, chunk, written)
     }
   })

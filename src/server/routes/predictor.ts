@@ -17,18 +17,18 @@ export async function predictorRoutes(app: FastifyInstance, { peer }: RouteOptio
     }
   }
   app.get('/predictor', { config: { roles: ['predict', 'learn'] }, schema }, async (request, reply) => {
-    const { file, chunks, etag: digest } = await peer.download()
+    const { file, bytes, chunks, etag: digest, cancel } = await peer.download()
     const etag = digest && `"${digest}"`
     if (etag) {
       reply.header('etag', etag)
-      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      if (matches(request.headers['if-none-match'], etag)) {
+        cancel()
+        return reply.code(304).send()
+      }
     }
     return reply
       .type(TYPE)
-      .header(
-        'content-length',
-        chunks.reduce((sum, { byteLength }) => sum + byteLength, 0)
-      )
+      .header('content-length', bytes)
       .header('content-disposition', `attachment; filename="${file}"`)
       .header('cache-control', 'no-cache')
       .send(Readable.from(chunks, { objectMode: false }))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
 import { agree, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
 /** Some 300,000 weights. */
@@ -84,6 +85,28 @@ describe('peers with --store disk', function () {
     assert.ok((await bytesInFiles(process, 'library')) > 5e6)
     await peer.stop()
     await until('the thread has ended', async () => (await bytesInFiles(process, 'library')) === 0, 10_000)
+  })
+
+  it('serve the predictor for download piece by piece, while they learn', async () => {
+    await writeFile(at('wide.yaml'), 'model: mlp\nhidden: [1100, 1100]\n')
+    const model = ['--data', 'digits', '--model', at('wide.yaml'), '--rate', '100', '--batch', '8']
+    const peer = await processes
+      .start(...model, '--dir', at('served'), '--store', 'disk', '--http', '127.0.0.1:0')
+      .ready()
+    const download = () => fetch(`${peer.latest.http}/predictor`)
+    let [slow, fast] = await Promise.all([download(), download()])
+    while (slow.headers.get('etag') !== fast.headers.get('etag')) {
+      await Promise.all([slow.body?.cancel(), fast.body?.cancel()])
+      ;[slow, fast] = await Promise.all([download(), download()])
+    }
+    const bytes = Buffer.from(await fast.arrayBuffer())
+    assert.equal(bytes.length, Number(fast.headers.get('content-length')))
+    const { updates } = peer.latest.predictor
+    await until('the predictor has been updated', () => peer.latest.predictor.updates > updates)
+    assert.ok(Buffer.from(await slow.arrayBuffer()).equals(bytes))
+    const file = at('served.safetensors')
+    await writeFile(file, bytes)
+    assert.deepEqual(readSafetensors(file).get('hidden1.kernel')?.shape, [1100, 1100])
   })
 
   it('say in one line that they need a directory', async () => {

@@ -123,6 +123,24 @@ describe('LearnerLoop', () => {
     assert.ok(progress.loss > 0)
   })
 
+  for (const predictWith of ['average', 'current', 'ahead'] as const) {
+    for (const dimension of [2, 5000]) {
+      it(`keeps a predictor for download while it learns (${predictWith}, dimension ${dimension})`, async () => {
+        const { loop, ...harness } = new Harness({ predictWith, spec: { ...spec, dimension } })
+        for (let i = 0; i < 3; i++) loop.answer(rows(10 * i, 10 * i + 9), true)
+        const kept = loop.lastingServing()
+        const copy = structuredClone(kept.blocks)
+        for (let i = 3; i < 9; i++) loop.answer(rows(10 * i, 10 * i + 9), true)
+        assert.deepEqual(kept.blocks, copy)
+        assert.notDeepEqual(loop.lastingServing().blocks, copy)
+        assert.deepEqual(
+          harness.messages.filter(({ kind }) => kind === 'warning'),
+          []
+        )
+      })
+    }
+  }
+
   it('limits the rate of inputs', async () => {
     const harness = new Harness({ rate: 100 })
     await harness.run(rows(0, 50))
