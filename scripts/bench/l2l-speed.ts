@@ -7,6 +7,7 @@ import * as tf from '#tfjs'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
 import { Executor } from '../../src/l2l/executor/executor.js'
 import { deviceMeter } from '../../src/l2l/executor/meter.js'
+import { SavedActivations } from '../../src/l2l/executor/saved-activations.js'
 import { createStash } from '../../src/l2l/executor/stash.js'
 import {
   GradientSum,
@@ -109,7 +110,10 @@ function trainWithCheckpoints(model: Model, store: BlockStore, batch: DenseRows)
     meter,
     score,
     saves: new Set(),
+    offloads: new Set(),
+    unstashed: new Set(),
     outputs: stash,
+    saved: new SavedActivations(stash),
     gradients: stash,
     shared: new Map()
   }

@@ -93,10 +93,17 @@ function* curve(backend: string): Generator<Row> {
   const deviceMemory = small.deviceBytes
   small.finish()
   for (const batch of BATCHES) {
+    const all = model.layers.map((_, l) => l)
+    const layerwise = { schedule: 'l2l-p', stash: 'host', deviceMemory } as const
     const variants = {
       baseline: trainer(batch, { schedule: 'baseline', deviceMemory }),
       'baseline-ag': trainer(batch, { schedule: 'baseline-ag', microbatch: Math.min(batch, SMALL), deviceMemory }),
-      'l2l-p': trainer(batch, { schedule: 'l2l-p', stash: 'host', microbatch: Math.min(batch, LARGE), deviceMemory })
+      'l2l-p': trainer(batch, { ...layerwise, microbatch: Math.min(batch, LARGE) }),
+      'l2l-p, activations on the host': trainer(batch, {
+        ...layerwise,
+        microbatch: Math.min(batch, SMALL),
+        offloads: all
+      })
     }
     // Interleaved, because the machine may be shared.
     const fitting = new Map(Object.entries(variants))

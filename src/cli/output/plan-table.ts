@@ -14,11 +14,10 @@ export function showPlan(
   batch: number,
   roofline?: Pick<RooflineProfile, 'layers'> & { readonly figures: DeviceFigures }
 ): void {
-  const isSaving = plan.schedule.startsWith('baseline')
   const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
   if (roofline !== undefined) head.push('FLOP a byte', 'bound by')
-  const isMixed = plan.deviceOutputs.length > 0
+  const isMixed = plan.deviceOutputs.length + plan.unstashed.length > 0
   if (isMixed) head.push('outputs are')
   if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [
@@ -28,8 +27,8 @@ export function showPlan(
     formatBytes(batch * layer.activationBytes),
     milliseconds(batch * layer.forwardMs),
     milliseconds(batch * layer.vjpMs),
-    isSaving || plan.keeps.includes(l) ? 'saved' : l === layers.length - 1 ? 'saved (last)' : 'recomputed',
-    isSaving || l === layers.length - 1 ? 'loaded once' : plan.resident.includes(l) ? 'resident' : 'loaded twice',
+    activationsOf(plan, l, layers.length),
+    weightsOf(plan, l, layers.length),
     ...(roofline === undefined ? [] : bounds(roofline, plan, l, batch)),
     ...(isMixed ? [outputsOf(plan, l, layers.length)] : []),
     ...(varies ? [takesPart(layer)] : [])
@@ -61,13 +60,13 @@ function milliseconds(ms: number): string {
 /** Arithmetic intensity of a layer, and what takes most of its time. */
 function bounds(
   { layers, figures }: NonNullable<Parameters<typeof showPlan>[3]>,
-  { schedule, keeps, parts }: Plan,
+  { schedule, keeps, offloads, parts }: Plan,
   l: number,
   batch: number
 ): string[] {
   const { flops, bytes } = layers[l].operations
   if (bytes === 0) return ['', '']
-  const isSaved = schedule.startsWith('baseline') || keeps.includes(l) || l === layers.length - 1
+  const isSaved = schedule.startsWith('baseline') || [...keeps, ...offloads, layers.length - 1].includes(l)
   return [(flops / bytes).toFixed(1), boundOf(layers[l], figures, { ms: parts[l].ms, batch, isSaved })]
 }
 
@@ -93,14 +92,31 @@ function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   return `${milliseconds(stepMs)} a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }
 
-function outputsOf({ deviceOutputs, stash }: Plan, l: number, layers: number): string {
-  return l === layers - 1 ? '' : `on the ${deviceOutputs.includes(l) ? 'device' : stash}`
+function activationsOf({ schedule, keeps, offloads }: Plan, l: number, layers: number): string {
+  if (schedule.startsWith('baseline') || keeps.includes(l)) return 'saved'
+  if (l === layers - 1) return 'saved (last)'
+  return offloads.includes(l) ? 'on the host' : 'recomputed'
+}
+
+function weightsOf({ schedule, resident, unstashed }: Plan, l: number, layers: number): string {
+  if (schedule.startsWith('baseline') || l === layers - 1) return 'loaded once'
+  if (resident.includes(l)) return 'resident'
+  return unstashed.includes(l) ? 'loaded 3 times' : 'loaded twice'
+}
+
+function outputsOf({ deviceOutputs, unstashed, stash }: Plan, l: number, layers: number): string {
+  if (l === layers - 1) return ''
+  if (unstashed.includes(l)) return 'recomputed'
+  return `on the ${deviceOutputs.includes(l) ? 'device' : stash}`
 }
 
 function stashOf({ stash, deviceOutputs: { length } }: Plan): string {
   return `stash on the ${stash}${length > 0 ? `, of ${length} layers on the device` : ''}`
 }
 
-function kept({ keeps, resident }: Plan): string {
-  return `${keeps.length} layers save their activations, ${resident.length} keep their weights`
+function kept({ keeps, offloads, unstashed, resident }: Plan): string {
+  const saved = `${keeps.length + offloads.length} layers save their activations`
+  const onHost = offloads.length > 0 ? ` (${offloads.length} on the host)` : ''
+  const again = unstashed.length > 0 ? `, ${unstashed.length} recompute their outputs` : ''
+  return `${saved}${onHost}${again}, ${resident.length} keep their weights`
 }

@@ -11,6 +11,7 @@ import { runBaseline } from './baseline.js'
 import { runForward, runLayerwise } from './layerwise.js'
 import { type DeviceMeter, deviceMeter } from './meter.js'
 import { encodeOutcomes } from './outcomes.js'
+import { SavedActivations } from './saved-activations.js'
 import { createStash } from './stash.js'
 import { addScore, type StepContext } from './step.js'
 import type { Batch, ExecutorOptions, ParameterStore, Precision, Schedule, Stash, StepScore } from './types.js'
@@ -35,6 +36,8 @@ export class Executor {
   readonly #precision: Precision
   readonly #outputs: Stash
   readonly #gradients: Stash
+  /** Those in host memory. */
+  readonly #activations = createStash('host', 'float32')
   #steps = 0
 
   /** @throws OptionError for conflicting options */
@@ -78,9 +81,12 @@ export class Executor {
       meter: this.meter,
       score,
       saves: new Set(this.options.keeps),
+      offloads: new Set(this.options.offloads),
+      unstashed: new Set(this.options.unstashed),
       resident: new Set(this.options.resident),
       deviceOutputs: new Set(this.options.deviceOutputs),
       outputs: this.#outputs,
+      saved: new SavedActivations(this.#activations),
       gradients: this.#gradients,
       shared: new Map()
     }
@@ -138,6 +144,7 @@ export class Executor {
   close(): void {
     this.#outputs.close()
     this.#gradients.close()
+    this.#activations.close()
   }
 
   #forwardContext(store: ParameterStore, batch: Batch, updates: number) {
@@ -171,10 +178,15 @@ export class Executor {
     } catch (error) {
       this.#outputs.clear()
       this.#gradients.clear()
+      this.#activations.clear()
       throw this.#isBackendFailure(error) ? this.#deviceError(error as Error) : error
     } finally {
       this.meter.limit = Number.POSITIVE_INFINITY
-      this.stashPeakBytes = Math.max(this.stashPeakBytes, this.#outputs.peakBytes + this.#gradients.peakBytes)
+      const stashes = [this.#outputs, this.#gradients, this.#activations]
+      this.stashPeakBytes = Math.max(
+        this.stashPeakBytes,
+        stashes.reduce((sum, { peakBytes }) => sum + peakBytes, 0)
+      )
     }
   }
 }

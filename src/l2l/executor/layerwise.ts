@@ -19,9 +19,6 @@ import {
   trainingPass
 } from './step.js'
 
-/** Saved activations by position and microbatch. */
-type SavedActivations = Map<string, readonly tf.Tensor[]>
-
 /**
  * The forward pass without training, for scores and predictions: the outputs of at most two layers are stashed.
  * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
@@ -29,7 +26,17 @@ type SavedActivations = Map<string, readonly tf.Tensor[]>
 export function runForward(
   context: Omit<
     StepContext,
-    'step' | 'firstMicrobatch' | 'score' | 'saves' | 'resident' | 'deviceOutputs' | 'gradients' | 'shared'
+    | 'step'
+    | 'firstMicrobatch'
+    | 'score'
+    | 'saves'
+    | 'offloads'
+    | 'unstashed'
+    | 'resident'
+    | 'deviceOutputs'
+    | 'saved'
+    | 'gradients'
+    | 'shared'
   >,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
@@ -56,27 +63,58 @@ export function runForward(
   }
 }
 
+/** A pass through the layer at a position. `recompute`: a forward pass whose output the backward pass needs again. */
+interface LayerPass {
+  readonly kind: 'forward' | 'recompute' | 'backward'
+  readonly position: number
+}
+
 /** One training step. The backward pass ends at the first layer that is trained; outputs of the layers below are not stashed. */
 export function runLayerwise(context: StepContext, prefetch: boolean): void {
   const { model, order } = context
   const last = order.length - 1
   const first = firstTrained(model, order)
   const loader = new LayerLoader(context, prefetch)
-  const saved: SavedActivations = new Map()
-  for (let position = 0; position < last; position++) {
-    const weights = loader.load(order[position], order[position + 1])
-    forward(context, position, first, weights, saved)
-    loader.release(order[position], weights, position >= first)
-  }
-  for (let position = last; position >= first; position--) {
-    const weights = loader.load(order[position], position > first ? order[position - 1] : undefined)
+  const passes = passesOf(context, first)
+  for (const [i, { kind, position }] of passes.entries()) {
+    const next = passes.at(i + 1)
+    // What is loaded ahead is the layer above in a forward pass, and the one below in a backward pass.
+    const isTurn = kind === 'backward' && next?.kind === 'recompute'
+    const weights = loader.load(order[position], isTurn || next === undefined ? undefined : order[next.position])
+    if (kind !== 'backward') {
+      forward(context, position, first, weights, kind)
+      loader.release(order[position], weights, position >= first)
+      continue
+    }
     const sum = new GradientSum()
     if (position === last) lossAndBackward(context, position, first, weights, sum)
-    else backward(context, position, first, weights, sum, saved)
+    else backward(context, position, first, weights, sum)
     tf.dispose(weights)
     sum.flush(context, order[position])
     if (position === last) skipOmittedLayers(context)
   }
+}
+
+/** The passes of a step in their order. */
+function passesOf({ order, unstashed }: StepContext, first: number): LayerPass[] {
+  const last = order.length - 1
+  const passes: LayerPass[] = []
+  for (let position = 0; position < last; position++) passes.push({ kind: 'forward', position })
+  let available = last
+  for (let position = last; position >= first; position--) {
+    if (position < available) {
+      available = position
+      while (isDropped(order, unstashed, available, first)) available--
+      for (let below = available; below < position; below++) passes.push({ kind: 'recompute', position: below })
+    }
+    passes.push({ kind: 'backward', position })
+  }
+  return passes
+}
+
+/** Whether the forward pass drops the input of the layer at a position. */
+function isDropped(order: readonly number[], unstashed: ReadonlySet<number>, position: number, first: number): boolean {
+  return position > first && unstashed.has(order[position - 1])
 }
 
 /** Loads layers in the order of execution. */
@@ -112,20 +150,23 @@ function forward(
   position: number,
   first: number,
   weights: tf.Tensor[],
-  saved: SavedActivations
+  kind: 'forward' | 'recompute'
 ): void {
-  const { order, saves, outputs, deviceOutputs } = context
+  const { order, saves, offloads, unstashed, saved, outputs, deviceOutputs } = context
   const layer = layerAt(context, position)
+  const l = order[position]
+  const isSaved = kind === 'forward' && position >= first && (saves.has(l) || offloads.has(l))
+  const isDone = position > 0 && (position < first || isDropped(order, unstashed, position, first))
   for (const [microbatch, rows] of microbatches(context).entries()) {
-    const pass = trainingPass(context, order[position], microbatch)
+    const pass = trainingPass(context, l, microbatch)
     const x = inputOf(context, position, microbatch, rows)
-    if (position >= first && saves.has(order[position])) {
+    if (isSaved) {
       const result = layer.forwardSaving(x, weights, pass)
-      saved.set(`${position}/${microbatch}`, result.saved)
-      outputs.put(position + 1, microbatch, result.y, deviceOutputs.has(order[position]))
-    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), deviceOutputs.has(order[position]))
+      saved.put(position, microbatch, result.saved, !saves.has(l))
+      outputs.put(position + 1, microbatch, result.y, deviceOutputs.has(l))
+    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), deviceOutputs.has(l))
     releaseInput(context, position, x)
-    if (position > 0 && position < first) outputs.drop(position, microbatch)
+    if (isDone && kind === 'forward') outputs.drop(position, microbatch)
   }
 }
 
@@ -151,19 +192,11 @@ function lossAndBackward(
   }
 }
 
-function backward(
-  context: StepContext,
-  position: number,
-  first: number,
-  weights: tf.Tensor[],
-  sum: GradientSum,
-  allSaved: SavedActivations
-): void {
-  const { order, gradients } = context
+function backward(context: StepContext, position: number, first: number, weights: tf.Tensor[], sum: GradientSum): void {
+  const { order, saved: allSaved, gradients } = context
   const layer = layerAt(context, position)
   for (const [microbatch, rows] of microbatches(context).entries()) {
-    const saved = allSaved.get(`${position}/${microbatch}`)
-    allSaved.delete(`${position}/${microbatch}`)
+    const saved = allSaved.take(position, microbatch)
     const x = inputOf(context, position, microbatch, rows)
     const dy = gradients.borrow(position, microbatch)
     const pass = trainingPass(context, order[position], microbatch)

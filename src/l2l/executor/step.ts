@@ -19,6 +19,7 @@ import {
 import { roundToBf16 } from '../bfloat16.js'
 import { addToBlock } from '../parameter-store.js'
 import type { DeviceMeter } from './meter.js'
+import type { SavedActivations } from './saved-activations.js'
 import type { Batch, FrozenWeights, ParameterStore, Precision, Stash } from './types.js'
 
 export interface StepContext {
@@ -39,12 +40,18 @@ export interface StepContext {
   readonly score: { loss: number; hits: number }
   /** Layers whose activations stay on the device from the forward to the backward pass. */
   readonly saves: ReadonlySet<number>
+  /** Layers whose activations are in host memory from the forward to the backward pass. */
+  readonly offloads: ReadonlySet<number>
+  /** Layers whose outputs are dropped in the forward pass and recomputed in the backward pass. */
+  readonly unstashed: ReadonlySet<number>
   /** Layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: ReadonlySet<number>
   /** Layers whose outputs and their gradients stay on the device. */
   readonly deviceOutputs: ReadonlySet<number>
   /** Layer outputs, by the position in the order of the layer that consumes them. */
   readonly outputs: Stash
+  /** Activations, of `saves` and `offloads`. */
+  readonly saved: SavedActivations
   /** Gradients with respect to layer outputs, by the position of the layer that produced the output. */
   readonly gradients: Stash
   /** Gradients of shared weights on the host, by layer and index of the weight, until the layer's own are complete. */

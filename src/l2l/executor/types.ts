@@ -39,6 +39,17 @@ export interface ExecutorOptions {
   /** Indices of the layers whose activations are saved instead of recomputed. For `l2l` and `l2l-p`. @default none */
   readonly keeps?: readonly number[]
   /**
+   * Indices of the layers whose activations are saved in host memory instead of recomputed. For `l2l` and `l2l-p`.
+   * @default none
+   */
+  readonly offloads?: readonly number[]
+  /**
+   * Indices of the layers whose outputs are not stashed: the backward pass recomputes them from the nearest stashed output below,
+   * those of adjacent layers together. For `l2l` and `l2l-p`.
+   * @default none
+   */
+  readonly unstashed?: readonly number[]
+  /**
    * Indices of the layers whose weights stay on the device from the forward to the backward pass. For `l2l` and
    * `l2l-p`.
    * @default none
@@ -63,7 +74,10 @@ export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
 export interface Execution
-  extends Omit<ExecutorOptions, 'schedule' | 'keeps' | 'deviceOutputs' | 'frozen' | 'classWeights'> {
+  extends Omit<
+    ExecutorOptions,
+    'schedule' | 'keeps' | 'offloads' | 'unstashed' | 'deviceOutputs' | 'frozen' | 'classWeights'
+  > {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */

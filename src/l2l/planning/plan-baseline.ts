@@ -58,6 +58,8 @@ export function planBaseline(
     microbatch,
     stash: 'device',
     keeps: [],
+    offloads: [],
+    unstashed: [],
     resident: [],
     deviceOutputs: [],
     deviceBytes,

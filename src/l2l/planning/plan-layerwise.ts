@@ -1,18 +1,22 @@
 /**
  * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers
  * save their activations instead of recomputing them, and which weights stay resident instead of being loaded again.
- * If the stash is on the host and the user has not asked for that, it also decides which outputs stay on the device.
+ * If the user has not asked for a stash, it also decides which activations move to the host, and, if the stash is there, which outputs
+ * stay on the device. With the stash on the device, it divides the layers into segments: only the output of the last layer of a segment
+ * is stashed, and those of the others are recomputed together in the backward pass.
  * Live while layer l is executed, in either direction: what the layers below have saved, their stashed outputs, and l's
  * own working memory.
  */
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Schedule, StashLocation } from '../executor/types.js'
 import { neighboursOf } from './neighbours.js'
-import { isKept, type LayerProfile } from './profile.js'
+import { isKept, type LayerProfile, type Work } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Saved bytes are quantized to this many buckets of the device's memory. */
 const BUCKETS = 256
+/** Most layers of a segment. */
+const MOST_LAYERS = 16
 
 /**
  * Bytes of one layer's backward pass of a microbatch, without its weights: input, output gradient, the VJP's working
@@ -29,6 +33,8 @@ interface State {
   readonly savedMs: number
   readonly savedBytes: number
   readonly keeps: readonly number[]
+  readonly offloads: readonly number[]
+  readonly unstashed: readonly number[]
   readonly resident: readonly number[]
   readonly deviceOutputs: readonly number[]
   readonly peak: number
@@ -38,6 +44,8 @@ const INITIAL_STATE: State = {
   savedMs: 0,
   savedBytes: 0,
   keeps: [],
+  offloads: [],
+  unstashed: [],
   resident: [],
   deviceOutputs: [],
   peak: 0
@@ -61,38 +69,59 @@ export function planLayerwise(
   const single = new Set(groups.flatMap(group => (group.length === 1 ? group : [])))
   const mayStay = (l: number) =>
     stash === 'host' && task.fixed.stash === undefined && single.has(l) && isKept(layers, l)
-  // The best state for each number of saved buckets: one row of the dynamic program.
-  let states = new Map<number, State>([[0, INITIAL_STATE]])
-  for (const { l, live } of liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)) {
-    const { weightBytes, activationBytes, outputBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
-    states = extend(states, l, deviceMemory, bucket, {
-      live,
-      activationBytes: batch * activationBytes,
-      // The last layer always saves its activations, one microbatch at a time, and keeps its weights until its backward
-      // pass.
-      activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
-      weightBytes,
-      weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0,
-      outputBytes: stashedBatch * outputBytes,
-      outputMs: l < last && mayStay(l) ? (share * stashCopies(layers[l], batch)) / bytesPerMs : 0
-    })
-    if (states.size === 0) return undefined
-  }
-  const { keeps, resident, deviceOutputs, peak } = [...states.values()].reduce((a, b) =>
-    b.savedMs > a.savedMs ? b : a
+  const offloadMs = task.fixed.stash === undefined ? offloadGains(task) : new Map<number, number>()
+  const steps = [...liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)].map(
+    ({ l, live, stashed, staying }): Step => {
+      const { weightBytes, activationBytes, outputBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
+      return {
+        live,
+        stashed,
+        staying,
+        activationBytes: batch * activationBytes,
+        // The last layer always saves its activations, one microbatch at a time, and keeps its weights until its backward
+        // pass.
+        activationMs: l < last ? share * batch * (vjpMs - savedVjpMs) : 0,
+        offloadMs: offloadMs.get(l) ?? 0,
+        weightBytes,
+        weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0,
+        outputBytes: stashedBatch * outputBytes,
+        outputMs: l < last && mayStay(l) ? (share * stashCopies(layers[l], batch)) / bytesPerMs : 0,
+        againMs: againMs(layers[l], batch, bytesPerMs)
+      }
+    }
   )
-  const isSaved = layers.map((_, l) => l === last || keeps.includes(l))
+  // Where layers may be absent or in another order, segments may become longer.
+  const isFixed = layers.every(({ share, from, shuffle }) => share === 1 && from === 0 && shuffle === undefined)
+  const longest = stash === 'device' && isFixed && Number.isFinite(deviceMemory) ? MOST_LAYERS : 1
+  // The best state before each layer for each number of saved buckets: the rows of the dynamic program.
+  const rows = Array.from({ length: layers.length + 1 }, () => new Map<number, State>())
+  rows[0].set(0, INITIAL_STATE)
+  for (let l = 0; l <= last; l++) {
+    extend(rows[l], rows[l + 1], l, deviceMemory, bucket, steps[l])
+    if (!layers[l].hasBackward) continue
+    for (let end = l + 1; end < Math.min(last, l + longest); end++)
+      extendBySegment(rows[l], rows[end + 1], [l, end], deviceMemory, bucket, steps)
+  }
+  if (rows[last + 1].size === 0) return undefined
+  const best = [...rows[last + 1].values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
+  const { keeps, offloads, unstashed, resident, deviceOutputs, peak } = best
+  const isSaved = layers.map((_, l) => l === last || keeps.includes(l) || offloads.includes(l))
   const isResident = layers.map((_, l) => l === last || resident.includes(l))
   const isStashed = layers.map((_, l) => l < last && stash !== 'device' && !deviceOutputs.includes(l))
   const times = layers.map((layer, l) => {
     const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
     const loads = isResident[l] || !hasBackward ? 1 : 2
     const stashed = isStashed[l] ? stashCopies(layer, batch) : 0
-    const copies = loads * weightBytes + gradientBytes + stashed
-    return { ms: share * (copies / bytesPerMs + batch * (forwardMs + (isSaved[l] ? savedVjpMs : vjpMs))), from }
+    const offloaded = offloads.includes(l) ? offloadCopies(layer, batch) : 0
+    const copies = loads * weightBytes + gradientBytes + stashed + offloaded
+    const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved[l] ? savedVjpMs : vjpMs)))
+    return { ms: ms + (unstashed.includes(l) ? againMs(layer, batch, bytesPerMs) : 0), from }
   })
   const stashBytes = layers.reduce(
-    (sum, { outputBytes }, l) => sum + (isStashed[l] && isKept(layers, l) ? stashedBatch * outputBytes : 0),
+    (sum, { outputBytes, activationBytes }, l) =>
+      sum +
+      (isStashed[l] && isKept(layers, l) ? stashedBatch * outputBytes : 0) +
+      (offloads.includes(l) ? batch * activationBytes : 0),
     0
   )
   return {
@@ -100,6 +129,8 @@ export function planLayerwise(
     microbatch,
     stash,
     keeps,
+    offloads,
+    unstashed,
     resident,
     deviceOutputs,
     deviceBytes: peak,
@@ -116,9 +147,38 @@ function stashCopies({ outputBytes, hasBackward }: LayerProfile, batch: number):
   return (hasBackward ? 5 : 2) * batch * outputBytes
 }
 
+/** Bytes between device and host for saved activations. */
+function offloadCopies({ activationBytes }: LayerProfile, batch: number): number {
+  return 2 * batch * activationBytes
+}
+
+/** Time of a further forward pass of a layer. */
+function againMs({ share, forwardMs, weightBytes }: LayerProfile, batch: number, bytesPerMs: number): number {
+  return share * (batch * forwardMs + weightBytes / bytesPerMs)
+}
+
+/** The layers whose activations may move to the host, with the time that this saves: those that save most for their bytes. */
+function offloadGains({ profile, batch, hostMemory }: PlanRequest): ReadonlyMap<number, number> {
+  const { layers, bytesPerMs } = profile
+  const gains = layers.slice(0, -1).map((layer, l) => {
+    const { share, vjpMs, savedVjpMs, activationBytes } = layer
+    const ms = share * (batch * (vjpMs - savedVjpMs) - offloadCopies(layer, batch) / bytesPerMs)
+    return { l, ms, bytes: batch * activationBytes }
+  })
+  const chosen = new Map<number, number>()
+  let left = hostMemory
+  for (const { l, ms, bytes } of gains.sort((a, b) => b.ms / b.bytes - a.ms / a.bytes)) {
+    if (ms <= 0 || bytes === 0 || bytes > left) continue
+    chosen.set(l, ms)
+    left -= bytes
+  }
+  return chosen
+}
+
 /**
  * Upper bound of the bytes on the device while a layer is executed, without saved activations and resident weights, for
- * any layers executed before and after it.
+ * any layers executed before and after it. `live` is without outputs that are stashed on the device; `stashed` are those while the
+ * layer is executed, without those of layers below, and `staying` those that remain while the layers above are executed.
  * @param stashed samples whose outputs are stashed on the device
  */
 function* liveBytes(
@@ -132,7 +192,6 @@ function* liveBytes(
   const { after, before, ends } = neighboursOf(layers)
   const largestWeights = (among: ReadonlySet<number>) =>
     schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].loadBytes)) : 0
-  let below = 0
   for (const group of shuffleGroups(layers, [...layers.keys()])) {
     // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device.
     // All layers of a group have outputs of the same size, and any of them may be executed last.
@@ -143,74 +202,137 @@ function* liveBytes(
     const each = group.map(l => {
       const layer = layers[l]
       const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
-      const forward = input + layer.forwardWork.fixed + microbatch * layer.forwardWork.sample + largestWeights(after[l])
+      const forwardOf = ({ fixed, sample }: Work) => input + fixed + microbatch * sample + largestWeights(after[l])
       const isSplit = microbatch < batch
       const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
       const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
       const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
-      const backward = Math.max(lastLayer, backwardBytes(layer, input, microbatch, isSplit))
+      const backwardOf = (work: Work) =>
+        Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
+      const loaded = { fixed: layer.savedWork.fixed, sample: layer.savedWork.sample + layer.activationBytes }
       // Includes the prefetched layer, unless the layer below is resident.
       const isCertain = before[l].size === 1
-      return (isBelowResident: boolean) => {
+      return (isBelowResident: boolean, isOffloaded = false) => {
         const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
-        return (
-          layer.weightBytes +
-          below +
-          stashedBytes +
-          Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
-        )
+        const forward = forwardOf(isOffloaded ? layer.savingWork : layer.forwardWork)
+        const backward = backwardOf(isOffloaded ? loaded : layer.work)
+        return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
       }
     })
     for (const [i, l] of group.entries()) {
       // The other layers of the group may already have saved their activations.
-      const worst = () => Math.max(...each.map(live => live(false)))
-      const bytes = group.length === 1 ? each[i] : worst
-      yield { l, live: bytes }
+      const worst = () => Math.max(...each.map(live => Math.max(live(false), live(false, true))))
+      const isLast = i === group.length - 1
+      yield {
+        l,
+        live: group.length === 1 ? each[i] : worst,
+        stashed: stashedBytes,
+        staying: isLast && isKept(layers, group[0]) ? outputBytes : 0
+      }
     }
-    if (isKept(layers, group[0])) below += outputBytes
   }
 }
 
 /** One layer of the dynamic program. */
 interface Step {
-  /** Bytes in use while it is executed, without saved activations and resident weights. */
-  live(isBelowResident: boolean): number
+  /** Bytes in use while it is executed, without saved activations, resident weights and stashed outputs. */
+  live(isBelowResident: boolean, isOffloaded?: boolean): number
+  /** Bytes of outputs on the device while it is executed, and of those that stay for the backward pass. */
+  readonly stashed: number
+  readonly staying: number
   /** Memory and time of saving its activations, and of keeping its weights resident. */
   readonly activationBytes: number
   readonly activationMs: number
+  /** Time of saving its activations on the host; none if they cannot move there. */
+  readonly offloadMs: number
   readonly weightBytes: number
   readonly weightMs: number
   /** Memory and time of keeping its outputs, and later their gradients, on the device; no time if they cannot stay. */
   readonly outputBytes: number
   readonly outputMs: number
+  /** Time of recomputing its outputs. */
+  readonly againMs: number
 }
 
-/** Extends all states by one layer: with and without saved activations, resident weights, and outputs on the device, as far as they fit. */
-function extend(states: ReadonlyMap<number, State>, layer: number, limit: number, bucket: number, step: Step) {
-  const next = new Map<number, State>()
+/** Keeps the state if it is the best one with so many saved buckets. */
+function keepBest(next: Map<number, State>, bucket: number, state: State, isResident: boolean): void {
+  const index = 2 * Math.ceil(state.savedBytes / bucket) + (isResident ? 1 : 0)
+  const other = next.get(index)
+  if (other === undefined || other.savedMs < state.savedMs) next.set(index, state)
+}
+
+/**
+ * Extends all states by one layer: with and without saved activations, on the device or on the host, resident weights, and outputs on
+ * the device, as far as they fit.
+ */
+function extend(
+  states: ReadonlyMap<number, State>,
+  next: Map<number, State>,
+  layer: number,
+  limit: number,
+  bucket: number,
+  step: Step
+): void {
+  const { activationBytes, activationMs, offloadMs, outputBytes, outputMs, weightBytes, weightMs } = step
+  const activations = [
+    { bytes: 0, ms: 0, saves: false, offloads: false },
+    ...(activationMs > 0 ? [{ bytes: activationBytes, ms: activationMs, saves: true, offloads: false }] : []),
+    ...(offloadMs > 0 ? [{ bytes: 0, ms: offloadMs, saves: false, offloads: true }] : [])
+  ]
   for (const before of states.values()) {
-    const live = step.live(before.resident.at(-1) === layer - 1)
-    for (const savesActivations of step.activationMs > 0 ? [false, true] : [false]) {
-      for (const keepsOutputs of step.outputMs > 0 ? [false, true] : [false]) {
-        const added = (savesActivations ? step.activationBytes : 0) + (keepsOutputs ? step.outputBytes : 0)
-        const during = before.savedBytes + added
+    for (const { bytes, ms, saves, offloads } of activations) {
+      const live = step.stashed + step.live(before.resident.at(-1) === layer - 1, offloads)
+      for (const keepsOutputs of outputMs > 0 ? [false, true] : [false]) {
+        const during = before.savedBytes + bytes + (keepsOutputs ? outputBytes : 0)
         if (during + live > limit) continue
-        const savedMs = (savesActivations ? step.activationMs : 0) + (keepsOutputs ? step.outputMs : 0)
-        for (const isResident of step.weightMs > 0 ? [false, true] : [false]) {
+        const savedMs = before.savedMs + ms + (keepsOutputs ? outputMs : 0)
+        for (const isResident of weightMs > 0 ? [false, true] : [false]) {
           const state: State = {
-            savedMs: before.savedMs + savedMs + (isResident ? step.weightMs : 0),
-            savedBytes: during + (isResident ? step.weightBytes : 0),
-            keeps: savesActivations ? [...before.keeps, layer] : before.keeps,
+            ...before,
+            savedMs: savedMs + (isResident ? weightMs : 0),
+            savedBytes: during + step.staying + (isResident ? weightBytes : 0),
+            keeps: saves ? [...before.keeps, layer] : before.keeps,
+            offloads: offloads ? [...before.offloads, layer] : before.offloads,
             resident: isResident ? [...before.resident, layer] : before.resident,
             deviceOutputs: keepsOutputs ? [...before.deviceOutputs, layer] : before.deviceOutputs,
             peak: Math.max(before.peak, during + live)
           }
-          const index = 2 * Math.ceil(state.savedBytes / bucket) + (isResident ? 1 : 0)
-          const other = next.get(index)
-          if (other === undefined || other.savedMs < state.savedMs) next.set(index, state)
+          keepBest(next, bucket, state, isResident)
         }
       }
     }
   }
-  return next
+}
+
+/**
+ * Extends all states by a segment of layers, which save nothing else. While they are executed, the outputs of all of them are on the
+ * device, and then only those of the last one.
+ */
+function extendBySegment(
+  states: ReadonlyMap<number, State>,
+  next: Map<number, State>,
+  [from, to]: readonly [number, number],
+  limit: number,
+  bucket: number,
+  steps: readonly Step[]
+): void {
+  const segment = steps.slice(from, to + 1)
+  const inner = segment.slice(0, -1)
+  const outputs = segment.reduce((sum, { staying }) => sum + staying, 0)
+  // Below the first layer that is trained, the outputs of two layers are on the device.
+  const input = steps[from].stashed - steps[from].staying
+  const lostMs = inner.reduce((sum, { againMs }) => sum + againMs, 0)
+  for (const before of states.values()) {
+    const most = Math.max(...segment.map(({ live }, k) => live(k === 0 && before.resident.at(-1) === from - 1)))
+    const during = before.savedBytes + input + outputs + most
+    if (during > limit) continue
+    const state: State = {
+      ...before,
+      savedMs: before.savedMs - lostMs,
+      savedBytes: before.savedBytes + steps[to].staying,
+      unstashed: [...before.unstashed, ...inner.map((_, k) => from + k)],
+      peak: Math.max(before.peak, during)
+    }
+    keepBest(next, bucket, state, false)
+  }
 }

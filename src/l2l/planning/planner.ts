@@ -11,6 +11,9 @@ import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
 import type { Plan, PlanRequest } from './types.js'
 
+/** Limit of the bytes of activations that move to the host, of all workers. */
+const HOST_MEMORY = 2 ** 30
+
 export interface ResolvedExecution {
   readonly executorOptions: ExecutorOptions
   /** Undefined unless the schedule is `auto`. */
@@ -50,6 +53,7 @@ export function planFor(model: Model, profile: DeviceProfile, execution: Executi
     inputBytes: inputBytes(model),
     batch: Math.ceil(batch / workers),
     deviceMemory,
+    hostMemory: HOST_MEMORY / workers,
     precision,
     fixed
   }
@@ -117,12 +121,14 @@ function enough(bytes: number): string {
 }
 
 function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): ExecutorOptions {
-  const { schedule, microbatch, stash, keeps, resident, deviceOutputs } = plan
+  const { schedule, microbatch, stash, keeps, offloads, unstashed, resident, deviceOutputs } = plan
   return {
     schedule,
     microbatch: schedule === 'baseline' ? undefined : microbatch,
     stash,
     keeps,
+    offloads,
+    unstashed,
     resident,
     deviceOutputs,
     deviceMemory

@@ -12,6 +12,8 @@ export interface PlanRequest {
   /** Limit of the bytes on the device. */
   readonly deviceMemory: number
   readonly precision: Precision
+  /** Limit of the bytes of saved activations on the host. */
+  readonly hostMemory: number
   /** Options that the user has set. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }
@@ -20,8 +22,11 @@ export interface Plan {
   readonly schedule: Schedule
   readonly microbatch: number
   readonly stash: StashLocation
-  /** Indices of the layers whose activations are saved. */
+  /** Indices of the layers whose activations are saved on the device, and on the host. */
   readonly keeps: readonly number[]
+  readonly offloads: readonly number[]
+  /** Indices of the layers whose outputs are recomputed in the backward pass instead of stashed. */
+  readonly unstashed: readonly number[]
   /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
   readonly resident: readonly number[]
   /** Indices of the layers whose outputs stay on the device although the stash is elsewhere. */

@@ -112,9 +112,9 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, deviceMemory, keeps, resident, deviceOutputs, ...rest } = this.#options
-    const { precision, frozen, classWeights } = rest
-    const kept = { keeps, resident, deviceOutputs }
+    const { schedule, microbatch, stash, deviceMemory, ...rest } = this.#options
+    const { keeps, offloads, unstashed, resident, deviceOutputs, precision, frozen, classWeights } = rest
+    const kept = { keeps, offloads, unstashed, resident, deviceOutputs }
     const options = { schedule, microbatch, stash, deviceMemory, ...kept, precision, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,

@@ -104,6 +104,8 @@ const runs = fc.record({
   microbatch: fc.integer({ min: 1, max: ROWS }),
   stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: numbers,
+  offloads: numbers,
+  unstashed: numbers,
   resident: numbers
 })
 
@@ -113,13 +115,13 @@ for (const device of ['cpu', 'wasm'] as const) {
 
     it('gives the same gradients under all schedules, and reports each layer to the store once', () => {
       fc.assert(
-        fc.property(runs, ({ blocks, step, updates, microbatch, stash, keeps, resident }) => {
+        fc.property(runs, ({ blocks, step, updates, microbatch, ...options }) => {
           const model = modelOf(varyingModel(blocks))
           const order = trainingOrder(model, step, updates).filter(l => model.layers[l].weights.length > 0)
           const plain = stepOf(model, { schedule: 'baseline-ag', microbatch }, step, updates)
           const whole = stepOf(model, { schedule: 'baseline' }, step, updates)
           const others = (['l2l', 'l2l-p'] as const).map(schedule =>
-            stepOf(model, { schedule, microbatch, stash, keeps, resident }, step, updates)
+            stepOf(model, { schedule, microbatch, ...options }, step, updates)
           )
           for (const way of others) deepEqual(way, plain)
           for (const { loaded, pushed, skipped } of [plain, whole]) {

@@ -1,5 +1,5 @@
 /** The planner compared with exhaustive search, and with the memory that runs actually use. */
-import { equal, ok, throws } from 'node:assert/strict'
+import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -27,6 +27,7 @@ import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { share } from '../../support/runs.js'
 
 const precision: Precision = 'float32'
+const hostMemory = 1e9
 /** A head without cost. */
 const head = { ms: 0, work: { fixed: 0, sample: 0 } }
 const bytes = fc.integer({ min: 0, max: 9 })
@@ -65,21 +66,34 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
 describe('the planner', () => {
   it('saves the activations and weights that save the most time, as exhaustive search does', () => {
     fc.assert(
-      fc.property(chains, memories, (chain, deviceMemory) =>
-        isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2, stash: 'host' }, [activations, weights])
-      ),
+      fc.property(chains, memories, (chain, deviceMemory) => {
+        isBest(chain, deviceMemory, { stash: 'host' }, product(ACTIVATIONS.slice(0, 2), WEIGHTS))
+      }),
       { numRuns: share(300) }
     )
   })
 
-  it('also chooses the outputs that stay on the device, as exhaustive search does', () => {
-    const short = fc.array(layer, { minLength: 1, maxLength: 5 })
+  it('also chooses the activations and outputs that move to the host, and segments, as exhaustive search does', () => {
+    const short = fc.array(layer, { minLength: 1, maxLength: 4 })
     fc.assert(
-      fc.property(short, memories, (chain, deviceMemory) =>
-        isBest(chain, deviceMemory, { schedule: 'l2l', microbatch: 2 }, [activations, outputs, weights])
-      ),
+      fc.property(short, memories, (chain, deviceMemory) => {
+        isBest(chain, deviceMemory, {}, product(ACTIVATIONS, OUTPUTS, WEIGHTS), product(ACTIVATIONS, SEGMENTS, WEIGHTS))
+      }),
       { numRuns: share(100) }
     )
+  })
+
+  it('divides the layers into segments if the stash is to be on the device, as exhaustive search does', () => {
+    let divided = 0
+    fc.assert(
+      fc.property(fc.array(layer, { minLength: 3, maxLength: 6 }), memories, (chain, deviceMemory) => {
+        const choices = product(ACTIVATIONS.slice(0, 2), SEGMENTS, WEIGHTS)
+        const plan = isBest(chain, deviceMemory, { stash: 'device' }, undefined, choices)
+        if (plan !== undefined && plan.unstashed.length > 0) divided++
+      }),
+      { numRuns: share(300) }
+    )
+    ok(divided > 0)
   })
 
   it('expects less time with more memory', () => {
@@ -91,7 +105,7 @@ describe('the planner', () => {
           const [less, more] = limits.sort((a, b) => a - b)
           const profile = { bytesPerMs: 1, layers: profiles(chain), head }
           const plan = (deviceMemory: number) =>
-            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, precision, fixed: {} })
+            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, hostMemory, precision, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
           if ('tooLarge' in tight) return
           // Saved bytes are quantized to buckets, so the last bucket may be unused.
@@ -111,67 +125,135 @@ function withEqualTimes({ layers, ...profile }: DeviceProfile): DeviceProfile {
   }
 }
 
-/** What can stay on the device between the passes over a layer, with what that saves in a step of four samples. */
-interface Keeping {
-  readonly bytes: number
-  readonly saves: number
-  /** Whether the bytes that are live while the layer runs include it. */
-  readonly isLive?: boolean
+/** A choice for a layer: what it adds to the bytes on the device from its execution on, and after it, and the time that it saves. */
+interface Choice {
+  readonly bytes?: number
+  readonly later?: number
+  readonly saves?: number
+  /** Whether the output is recomputed, with the layer above in one segment. */
+  readonly isUnstashed?: boolean
+  /** Whether something is saved that layers of a segment do not save. */
+  readonly isKeeping?: boolean
 }
 
-const activations = ({ activationBytes, vjpMs, savedVjpMs }: LayerProfile): Keeping => ({
-  bytes: 4 * activationBytes,
-  saves: 4 * (vjpMs - savedVjpMs)
-})
-const outputs = ({ outputBytes }: LayerProfile): Keeping => ({ bytes: 4 * outputBytes, saves: 5 * 4 * outputBytes })
-const weights = ({ weightBytes }: LayerProfile): Keeping => ({ bytes: weightBytes, saves: weightBytes, isLive: true })
+type Choices = (layer: LayerProfile) => readonly Choice[]
 
-/** What each subset keeps: bytes besides those that are live, and those of them. */
-function subsets(keepings: readonly Keeping[]): { bytes: number; liveBytes: number; saves: number }[] {
-  return Array.from({ length: 2 ** keepings.length }, (_, chosen) => {
-    const subset = { bytes: 0, liveBytes: 0, saves: 0 }
-    for (const [k, { bytes, saves, isLive }] of keepings.entries()) {
-      if (((chosen >> k) & 1) === 0) continue
-      subset[isLive ? 'liveBytes' : 'bytes'] += bytes
-      subset.saves += saves
-    }
-    return subset
+const NOTHING = () => ({})
+const ACTIVATIONS: readonly ((layer: LayerProfile) => Choice)[] = [
+  NOTHING,
+  ({ activationBytes, vjpMs, savedVjpMs }) => ({
+    isKeeping: true,
+    bytes: 4 * activationBytes,
+    saves: 4 * (vjpMs - savedVjpMs)
+  }),
+  // On the host, to which they are copied and back.
+  ({ activationBytes, vjpMs, savedVjpMs }) => ({
+    isKeeping: true,
+    saves: 4 * (vjpMs - savedVjpMs) - 2 * 4 * activationBytes
   })
+]
+const OUTPUTS: typeof ACTIVATIONS = [
+  NOTHING,
+  ({ outputBytes }) => ({ bytes: 4 * outputBytes, saves: 5 * 4 * outputBytes })
+]
+const WEIGHTS: typeof ACTIVATIONS = [
+  NOTHING,
+  ({ weightBytes }) => ({ isKeeping: true, later: weightBytes, saves: weightBytes })
+]
+const SEGMENTS: typeof ACTIVATIONS = [
+  ({ outputBytes }) => ({ later: 4 * outputBytes, saves: 5 * 4 * outputBytes }),
+  ({ outputBytes, weightBytes, forwardMs }) => ({
+    isUnstashed: true,
+    saves: 5 * 4 * outputBytes - 4 * forwardMs - weightBytes
+  })
+]
+
+/** All combinations of one choice of each kind. */
+function product(...kinds: readonly (typeof ACTIVATIONS)[]): Choices {
+  return layer =>
+    kinds.reduce<readonly Choice[]>(
+      (combined, kind) =>
+        combined.flatMap(one =>
+          kind.map(choose => {
+            const other: Choice = choose(layer)
+            return {
+              bytes: (one.bytes ?? 0) + (other.bytes ?? 0),
+              later: (one.later ?? 0) + (other.later ?? 0),
+              saves: (one.saves ?? 0) + (other.saves ?? 0),
+              isUnstashed: one.isUnstashed || other.isUnstashed,
+              isKeeping: one.isKeeping || other.isKeeping
+            }
+          })
+        ),
+      [{}]
+    )
 }
 
-/** Compares the plan with all combinations of `choices` for the layers below the last. */
+/**
+ * Compares the plan with all combinations of choices for the layers below the last, with the stash on the host or on the device.
+ * @returns the plan; undefined if none fits
+ */
 function isBest(
   chain: Parameters<typeof profiles>[0],
   deviceMemory: number,
-  fixed: Parameters<typeof makePlan>[0]['fixed'],
-  choices: readonly ((layer: LayerProfile) => Keeping)[]
-): void {
+  fixed: { readonly stash?: StashLocation },
+  onHost?: Choices,
+  onDevice?: Choices
+): Plan | undefined {
   const layers = profiles(chain)
   const profile = { bytesPerMs: 1, layers, head }
-  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, precision, fixed })
-  const live = layers.map((_, l) => liveAt(layers, l))
-  let best = Number.NEGATIVE_INFINITY
-  const options = layers.map(layer => subsets(choices.map(choice => choice(layer))))
-  const ways = 2 ** choices.length
-  for (let way = 0; way < ways ** (layers.length - 1); way++) {
-    let kept = 0
-    let saved = 0
-    let fits = true
-    for (const [l, ofLayer] of options.entries()) {
-      const { bytes, liveBytes, saves } = ofLayer[Math.floor(way / ways ** l) % ways]
-      fits &&= kept + bytes + live[l] <= deviceMemory
-      kept += bytes + liveBytes
-      saved += saves
-    }
-    if (fits) best = Math.max(best, saved)
-  }
+  const options = { schedule: 'l2l', microbatch: 2, ...fixed } as const
+  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, hostMemory, precision, fixed: options })
+  const most = Math.max(
+    onHost ? mostSaved(layers, onHost, deviceMemory, false) : Number.NEGATIVE_INFINITY,
+    onDevice ? mostSaved(layers, onDevice, deviceMemory, true) : Number.NEGATIVE_INFINITY
+  )
   if ('tooLarge' in found) {
-    equal(best, Number.NEGATIVE_INFINITY)
-    return
+    equal(most, Number.NEGATIVE_INFINITY)
+    return undefined
   }
-  const stepMs = plainMs(layers) - best
+  const stepMs = plainMs(layers) - most
   ok(Math.abs(found.stepMs - stepMs) < 1e-6, `${found.stepMs}, best is ${stepMs}`)
   ok(found.deviceBytes <= deviceMemory)
+  return found
+}
+
+/** Time that the best combination saves; −∞ if none fits. @param isStashed whether the stash is on the device */
+function mostSaved(
+  layers: readonly LayerProfile[],
+  choices: Choices,
+  deviceMemory: number,
+  isStashed: boolean
+): number {
+  let most = Number.NEGATIVE_INFINITY
+  const last = layers.length - 1
+  const outputs = ({ outputBytes }: LayerProfile) => (isStashed ? 4 * outputBytes : 0)
+  /** @param segment bytes on the device before the segment that layer l continues, without its outputs */
+  const choose = (l: number, kept: number, saved: number, segment?: { start: number; bytes: number }): void => {
+    if (l > last) {
+      most = Math.max(most, saved)
+      return
+    }
+    for (const choice of l === last ? [{}] : choices(layers[l])) {
+      const { bytes = 0, later = 0, saves = 0, isUnstashed = false, isKeeping = false }: Choice = choice
+      const isInSegment = segment !== undefined || isUnstashed
+      if (isInSegment && isKeeping) continue
+      const start = segment?.start ?? l
+      const below = segment?.bytes ?? kept
+      const inSegment = isInSegment ? layers.slice(start, l + 1).reduce((sum, layer) => sum + outputs(layer), 0) : 0
+      const during = isInSegment ? below + inSegment : kept + bytes + (l < last ? outputs(layers[l]) : 0)
+      // While a lower layer of the segment is executed, the outputs of all of them are on the device.
+      const live = Math.max(
+        ...layers.slice(isInSegment ? start : l, l + 1).map((_, i) => liveAt(layers, (isInSegment ? start : l) + i))
+      )
+      if (during + live > deviceMemory) continue
+      if (isUnstashed && l === last - 1) continue
+      if (isUnstashed) choose(l + 1, kept, saved + saves, { start, bytes: below })
+      else choose(l + 1, (segment?.bytes ?? kept) + bytes + later, saved + saves)
+    }
+  }
+  choose(0, 0, 0)
+  return most
 }
 
 /**
@@ -206,7 +288,8 @@ describe('layers that vary', () => {
   const schedules = fc.constantFrom(...SCHEDULES)
   const taskOf = (layers: readonly LayerProfile[], schedule: Schedule) => {
     const fixed = { schedule, microbatch: schedule === 'baseline' ? undefined : 2 }
-    return { profile: { bytesPerMs: 1, layers, head }, inputBytes: 4, batch: 4, deviceMemory: 1e6, precision, fixed }
+    const profile = { bytesPerMs: 1, layers, head }
+    return { profile, inputBytes: 4, batch: 4, deviceMemory: 1e6, hostMemory, precision, fixed }
   }
 
   it('take the time of the steps that execute them, and the memory of always being present', () => {
@@ -316,32 +399,38 @@ describe('expected device memory', () => {
     })
   }
 
-  it('suffices if some outputs stay on the device', () => {
-    const sample = { kind: 'tokens', shape: [9], vocabulary: 40 } as const
-    const layers = [1, 2, 3].map(i => ({ kind: 'mlp', inner: 8 * i }))
-    const spec = parseModel({ layers: [{ kind: 'embedding', width: 24 }, ...layers] }, 'test')
-    const model = createModel(spec, sample, { kind: 'next-token' })
-    const profile = profileModel(model)
-    const planOf = (stash?: StashLocation, deviceMemory?: number) =>
-      planFor(model, profile, { schedule: 'l2l-p', microbatch: 4, stash, deviceMemory }, 16)
-    const most = planOf('device').deviceBytes
-    let mixed = 0
-    for (let share = 0.5; share < 1; share += 0.02) {
-      const limit = share * most
-      let plan: Plan
-      try {
-        plan = planOf(undefined, limit)
-      } catch (error) {
-        ok(error instanceof OverBudgetError)
-        continue
+  for (const [what, stash, width, fields] of [
+    ['some outputs stay on the device', undefined, 24, ['deviceOutputs', 'offloads']],
+    ['layers are recomputed in segments', 'device', 48, ['unstashed']]
+  ] as const) {
+    it(`suffices if ${what}`, () => {
+      const sample = { kind: 'tokens', shape: [9], vocabulary: 40 } as const
+      const layers = [1, 2, 3, 1].map(i => ({ kind: 'mlp', inner: 8 * i }))
+      const spec = parseModel({ layers: [{ kind: 'embedding', width }, ...layers] }, 'test')
+      const model = createModel(spec, sample, { kind: 'next-token' })
+      // Slow transfers, which outputs on the device save.
+      const profile = { ...withEqualTimes(profileModel(model)), bytesPerMs: 1e4 }
+      const planOf = (stash?: StashLocation, deviceMemory?: number) =>
+        planFor(model, profile, { schedule: 'l2l-p', microbatch: 4, stash, deviceMemory }, 16)
+      const most = planOf('device').deviceBytes
+      const seen = new Set<string>()
+      for (let share = 0.5; share < 1; share += 0.02) {
+        const limit = share * most
+        let plan: Plan
+        try {
+          plan = planOf(stash, limit)
+        } catch (error) {
+          ok(error instanceof OverBudgetError)
+          continue
+        }
+        const { deviceBytes } = plan
+        const peak = devicePeak(model, plan, 'float32', limit)
+        ok(peak <= deviceBytes && deviceBytes <= 1.25 * peak, `${peak}, expected ${deviceBytes}`)
+        for (const field of fields) if (plan[field].length > 0) seen.add(field)
       }
-      const { deviceBytes, deviceOutputs } = plan
-      const peak = devicePeak(model, plan, 'float32', limit)
-      ok(peak <= deviceBytes && deviceBytes <= 1.25 * peak, `${peak}, expected ${deviceBytes}`)
-      if (deviceOutputs.length > 0) mixed++
-    }
-    ok(mixed > 0)
-  })
+      deepEqual([...seen].sort(), [...fields].sort())
+    })
+  }
 
   it('names the layer that is too large, and the memory that it needs', () => {
     const model = denseModel(20, [200, 10], 5)
@@ -369,12 +458,14 @@ function devicePeak(
   deviceMemory?: number,
   part: TrainStep = {}
 ): number {
-  const { schedule, microbatch, stash, keeps, resident, deviceOutputs } = plan
+  const { schedule, microbatch, stash, keeps, offloads, unstashed, resident, deviceOutputs } = plan
   const options = {
     schedule,
     microbatch: schedule === 'baseline' ? undefined : microbatch,
     stash,
     keeps,
+    offloads,
+    unstashed,
     resident,
     deviceOutputs,
     precision

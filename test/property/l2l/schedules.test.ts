@@ -48,6 +48,8 @@ const cases = fc.record({
   microbatch: fc.integer({ min: 1, max: 13 }),
   stash: fc.constantFrom(...STASH_LOCATIONS),
   keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  offloads: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  unstashed: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
   resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
   deviceOutputs: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
 })
@@ -81,7 +83,8 @@ for (const device of BACKENDS) {
         for (const schedule of ['l2l', 'l2l-p'] as const) {
           for (const options of [
             { stash: 'host' as const, deviceOutputs: [0, 2] },
-            { keeps: [1, 2], resident: [1, 3] }
+            { keeps: [1, 2], resident: [1, 3] },
+            { offloads: [1, 2], unstashed: [1, 2], resident: [2] }
           ]) {
             deepEqual(gradientsOf(model, { schedule, microbatch: 2, ...options }, 5), accumulated)
           }
@@ -94,9 +97,11 @@ for (const device of BACKENDS) {
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
       const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
       const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
-      for (const keeps of [[], [2], [1, 3]]) {
-        const stash = 'host'
-        deepEqual(gradientsOf(model, { schedule: 'l2l-p', microbatch: 2, stash, keeps }, 5), accumulated)
+      for (const layers of [[], [2], [1, 3], [0, 1, 2]]) {
+        for (const options of [{ keeps: layers }, { offloads: layers }, { unstashed: layers }]) {
+          const execution = { schedule: 'l2l-p', microbatch: 2, stash: 'host', ...options } as const
+          deepEqual(gradientsOf(model, execution, 5), accumulated)
+        }
       }
       const undropped = createModel(parseModel({ model: 'gpt', ...shape, dropout: 0 }, 'test'), sample, {
         kind: 'next-token'

@@ -45,6 +45,8 @@ const executions = fc.record({
   schedule: fc.constantFrom(...SCHEDULES.filter(name => name !== 'baseline')),
   microbatch: fc.integer({ min: 1, max: 5 }),
   keeps: fc.subarray([0, 1, 2, 3]),
+  offloads: fc.subarray([0, 1, 2, 3]),
+  unstashed: fc.subarray([0, 1, 2, 3]),
   resident: fc.subarray([0, 1, 2, 3])
 })
 
@@ -180,8 +182,9 @@ describe('partly trained networks', () => {
         for (const stash of schedule.startsWith('baseline') ? [undefined] : STASH_LOCATIONS.slice(0, 2)) {
           const microbatch = schedule === 'baseline' ? undefined : 2
           const plan = planFor(model, profile, { schedule, microbatch, stash }, 5)
-          const { keeps, resident } = plan
-          const executor = new Executor(model, { schedule, microbatch, stash, keeps, resident, frozen })
+          const { keeps, offloads, unstashed, resident } = plan
+          const options = { schedule, microbatch, stash, keeps, offloads, unstashed, resident, frozen }
+          const executor = new Executor(model, options)
           const batch = new DenseRows(model)
           const examples = randomRows(model, 5)
           for (let row = 0; row < 5; row++) batch.append(examples, row)
