@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { DeviceError } from '../../device/types.js'
+import { Inbox } from './inbox.js'
 import {
   gradientsCell,
   messagesCell,
@@ -16,12 +16,10 @@ import {
   type WorkerTask
 } from './messages.js'
 
-/** A worker without any activity for this time is considered dead. */
-const TIMEOUT_MS = 120_000
-
 export class WorkerHandle {
   /** Whether a task was submitted whose result has not been received. */
   isBusy = false
+  readonly #inbox: Inbox
 
   private constructor(
     readonly number: number,
@@ -30,7 +28,10 @@ export class WorkerHandle {
     private readonly cells: Int32Array,
     private readonly worker: Worker,
     private readonly port: MessagePort
-  ) {}
+  ) {
+    const take = () => receiveMessageOnPort(port)?.message as WorkerMessage | undefined
+    this.#inbox = new Inbox(cells, messagesCell(number), take)
+  }
 
   /** @throws DeviceError if its device cannot be opened */
   static async start(init: Omit<WorkerInit, 'gradients' | 'port'>): Promise<WorkerHandle> {
@@ -70,25 +71,12 @@ export class WorkerHandle {
 
   /** Blocks until more than `count` gradients have arrived. @returns the result of the task if it came first */
   waitFor(count: number): WorkerMessage | undefined {
-    return this.#waitUntil(() => this.arrived() > count)
+    return this.#inbox.waitUntil(() => this.arrived() > count)
   }
 
   /** Blocks until the task is done. */
   receive(): WorkerMessage {
-    return this.#waitUntil(() => false) as WorkerMessage
-  }
-
-  #waitUntil(condition: () => boolean): WorkerMessage | undefined {
-    const cell = messagesCell(this.number)
-    for (;;) {
-      const seen = Atomics.load(this.cells, cell)
-      if (condition()) return undefined
-      const received = receiveMessageOnPort(this.port)
-      if (received !== undefined) return received.message as WorkerMessage
-      if (Atomics.wait(this.cells, cell, seen, TIMEOUT_MS) === 'timed-out') {
-        return { kind: 'failed', code: DeviceError.code, reason: `no response for ${TIMEOUT_MS / 1000} s` }
-      }
-    }
+    return this.#inbox.receive()
   }
 
   #send(message: WorkerTask | 'stop'): void {
