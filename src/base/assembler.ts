@@ -168,6 +168,8 @@ export const integers = {
   loadAt: (address: Code, offset: number): Code => [address, 0xfd, 0x00, 0, unsigned(offset)],
   storeAt: (address: Code, offset: number, value: Code): Code => [address, value, 0xfd, 0x0b, 0, unsigned(offset)],
   constant: (value: number): Code => fourTimes([...new Uint8Array(Uint32Array.of(value).buffer)]),
+  /** One integer in all lanes. */
+  same: simd(0x11),
   add: simd(0xae),
   or: simd(0x50),
   xor: simd(0x51),
@@ -199,31 +201,62 @@ export const storeAsDouble = (address: Code, value: Code): Code => [address, val
 
 /** The WebAssembly API, which the types of Node.js lack. */
 export interface Runtime {
-  readonly Memory: new (limits: { readonly initial: number }) => { readonly buffer: ArrayBuffer }
+  readonly Memory: {
+    new (limits: { readonly initial: number }): { readonly buffer: ArrayBuffer }
+    new (limits: { readonly initial: number; readonly maximum: number; readonly shared: true }): SharedMemory
+  }
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: object }
 }
 
+/** A `WebAssembly.Memory` of a fixed size that threads share. It is passed to another thread as it is. */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer
+}
+
 declare const WebAssembly: Runtime
+
+const PAGE_BYTES = 2 ** 16
+/** Largest number of pages of one memory: its addresses have 32 bits. */
+const MAX_PAGES = 2 ** 16
 
 /** Compiles functions that use the given `WebAssembly.Memory`. @returns the functions by name */
 export function instantiate(
   { Module, Instance }: Runtime,
   functions: readonly WasmFunction[],
-  memory: object
+  memory: object,
+  isShared = false
 ): Readonly<Record<string, (...args: number[]) => void>> {
-  const { exports } = new Instance(new Module(assemble(functions)), { env: { memory } })
+  const { exports } = new Instance(new Module(assemble(functions, isShared)), { env: { memory } })
   return exports as ReturnType<typeof instantiate>
 }
 
 /** Functions with a memory of their own, of this many bytes. */
 export function withMemory(functions: readonly WasmFunction[], bytes: number) {
-  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / 2 ** 16) })
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE_BYTES) })
   return { kernels: instantiate(WebAssembly, functions, memory), buffer: memory.buffer }
 }
 
+/** Undefined if one memory cannot have so many bytes, or there is no room for them. */
+export function sharedMemory(bytes: number): SharedMemory | undefined {
+  const pages = Math.ceil(bytes / PAGE_BYTES)
+  if (pages > MAX_PAGES) return undefined
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+/** Functions for this thread that work in a memory that threads share. */
+export function withSharedMemory(functions: readonly WasmFunction[], memory: SharedMemory) {
+  return instantiate(WebAssembly, functions, memory, true)
+}
+
 /** The bytes of a module that imports `env.memory` and exports each function by its name. */
-function assemble(functions: readonly WasmFunction[]): Uint8Array {
+function assemble(functions: readonly WasmFunction[], isShared: boolean): Uint8Array {
+  const limits = isShared ? [0x03, unsigned(1), unsigned(MAX_PAGES)] : [0x00, unsigned(1)]
   const types = functions.map(({ parameters }): Code => [0x60, list(parameters.map(({ type }) => type)), list([])])
   const exported = functions.map(({ name }, i): Code => [text(name), 0x00, unsigned(i)])
   const code = functions.map(({ locals, body }) => sized([list(locals.map(({ type }): Code => [1, type])), body, 0x0b]))
@@ -231,7 +264,7 @@ function assemble(functions: readonly WasmFunction[]): Uint8Array {
     bytesOf([
       [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
       section(1, list(types)),
-      section(2, list([[text('env'), text('memory'), 0x02, 0x00, unsigned(1)]])),
+      section(2, list([[text('env'), text('memory'), 0x02, limits]])),
       section(3, list(functions.map((_, i) => unsigned(i)))),
       section(7, list(exported)),
       section(10, list(code))

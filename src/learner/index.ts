@@ -106,6 +106,7 @@ export {
   ruleType,
   undelayed
 } from './rules/index.js'
+export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels/memory.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'

@@ -2,8 +2,7 @@
  * Memory of the parameter server: each layer's parameters and optimizer state, and slots for gradients waiting to be
  * applied.
  */
-import { isFiniteBlock } from '../../base/floats.js'
-import { mixInto, type UpdateRule, type WeightedAveraging } from '../../learner/index.js'
+import { areFinite, mixInto, type UpdateRule, type WeightedAveraging } from '../../learner/index.js'
 
 /** The host's memory of one layer. */
 export interface BlockMemory {
@@ -93,7 +92,7 @@ export function stepBlock(
   updates: number,
   isDelayed = false
 ): boolean {
-  if (!isFiniteBlock(gradient)) return false
+  if (!areFinite(gradient)) return false
   const state = isDelayed ? all.slice(0, -1) : all
   const stepped = isDelayed ? all[all.length - 1] : parameters
   const current = { parameters: [stepped], state }
@@ -143,7 +142,7 @@ export class GradientSlots {
   }
 
   /** Bytes of the slots that the constructor would allocate. */
-  static bytes(lengths: readonly number[], threads: number, limit: number): number {
+  static bytes(lengths: readonly number[], threads: number, limit = SLOT_BYTES): number {
     const { longest, count } = slotsFor(lengths, threads, limit)
     return longest * count * Float32Array.BYTES_PER_ELEMENT
   }

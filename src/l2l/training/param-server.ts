@@ -5,6 +5,7 @@
  * pushes its gradient.
  */
 import { Worker } from 'node:worker_threads'
+import type { SharedMemory } from '../../base/assembler.js'
 import {
   type AveragingSpec,
   type Blocks,
@@ -27,6 +28,7 @@ import { FileLayout } from '../store/layer-file.js'
 import { storedBlocks } from '../store/stored-blocks.js'
 import type { SharedWeights } from '../workers/messages.js'
 import { advance, type BlockStorage, GradientSlots, MemoryBlocks, stepBlock } from './block-memory.js'
+import { enterServerMemory, leaveServerMemory, ServerMemory } from './server-memory.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -103,6 +105,8 @@ export class ParamServer implements ParameterStore {
   /** The storage, if it is a layer file. */
   readonly #cache: LayerCache | undefined
   readonly #slots: GradientSlots
+  /** That of the kernels. */
+  readonly #memory: SharedMemory | undefined
   readonly #signals: SharedSignals
   readonly #threads: readonly Worker[]
   #count = 0
@@ -127,13 +131,22 @@ export class ParamServer implements ParameterStore {
     }
     this.#statePositions = stateBlockIndices(whole, this.#layout)
     const lengths = this.#layout.blocks.map(({ length }) => length)
-    const allocate = (length: number) =>
-      isShared || threads > 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
-    // With a layer file, as few as possible.
-    this.#slots = new GradientSlots(lengths, threads, allocate, disk && 0)
-    this.#signals = new SharedSignals(Math.max(1, threads), lengths.length)
     const hasAverage = averaging.name !== 'none'
     const arrays = arraysOf(this.#layout, whole, averaging)
+    // With a layer file, which has memory of its own, as few slots as possible.
+    const slotBytes = disk === undefined ? undefined : 0
+    const inMemory = disk === undefined ? arrays.flat() : []
+    const memory = new ServerMemory({
+      bytes: GradientSlots.bytes(lengths, threads, slotBytes) + inMemory.reduce((sum, length) => sum + 4 * length, 0),
+      arrays: lengths.length + threads + inMemory.length,
+      threads: Math.max(1, threads),
+      isShared: isShared || threads > 0
+    })
+    const allocate = (length: number) => memory.allocate(length)
+    this.#memory = memory.shared
+    if (threads === 0) enterServerMemory(this.#memory, 0)
+    this.#slots = new GradientSlots(lengths, threads, allocate, slotBytes)
+    this.#signals = new SharedSignals(Math.max(1, threads), lengths.length)
     if (disk === undefined) {
       const blocks = arrays.map(([length, ...rest]) => {
         const parameters = allocate(length)
@@ -165,6 +178,7 @@ export class ParamServer implements ParameterStore {
         signals: this.#signals.shared,
         blocks: this.#cache?.places.data ?? (this.#storage as MemoryBlocks).blocks,
         gradients: this.#slots.memory,
+        memory: this.#memory,
         rule,
         layout: this.#layout,
         averaging
@@ -281,6 +295,7 @@ export class ParamServer implements ParameterStore {
     // The thread that writes waits for updates, which end with `stop`.
     if (!this.#signals.hasFailed) for (const block of this.#rules.keys()) this.#settle(block)
     this.#storage.close()
+    leaveServerMemory(this.#memory)
     if (this.#threads.length > 0) this.#signals.stop()
   }
 

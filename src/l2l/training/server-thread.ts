@@ -3,6 +3,7 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
+import type { SharedMemory } from '../../base/assembler.js'
 import {
   type AveragingSpec,
   createAveraging,
@@ -13,6 +14,7 @@ import {
 } from '../../learner/index.js'
 import { type PlacesData, SharedPlaces } from '../store/shared-places.js'
 import { type BlockMemory, stepBlock } from './block-memory.js'
+import { enterServerMemory } from './server-memory.js'
 import { SharedSignals } from './shared-signals.js'
 
 export interface ServerThreadData {
@@ -22,16 +24,20 @@ export interface ServerThreadData {
   /** In memory, or places in the memory of a layer file. */
   readonly blocks: readonly BlockMemory[] | PlacesData
   readonly gradients: readonly Float32Array[]
+  /** In which all of these arrays are; undefined if the kernels copy. */
+  readonly memory: SharedMemory | undefined
   readonly rule: RuleSpec
   /** Of the parameters. */
   readonly layout: Layout
   readonly averaging: AveragingSpec
 }
 
-const { thread, threads, signals, blocks, gradients, ...specs } = workerData as ServerThreadData
+const { thread, threads, signals, blocks, gradients: slots, memory, ...specs } = workerData as ServerThreadData
 const inner = undelayed(specs.rule)
 const rules = specs.layout.blocks.map(block => createRule(inner ?? specs.rule, { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
+enterServerMemory(memory, thread)
+const gradients = slots.map(inServerMemory)
 const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
 const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
 new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, count, updates }) => {
@@ -49,5 +55,12 @@ new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, 
 
 /** Restores the identity of `average` and `parameters`, which structured cloning loses. */
 function restoreAliasing({ parameters, average, state }: BlockMemory): BlockMemory {
-  return { parameters, average: average.buffer === parameters.buffer ? parameters : average, state }
+  const isSame = average.buffer === parameters.buffer && average.byteOffset === parameters.byteOffset
+  const there = inServerMemory(parameters)
+  return { parameters: there, average: isSame ? there : inServerMemory(average), state: state.map(inServerMemory) }
+}
+
+/** Structured cloning loses that the buffer is that of the memory. */
+function inServerMemory(array: Float32Array): Float32Array {
+  return memory === undefined ? array : new Float32Array(memory.buffer, array.byteOffset, array.length)
 }

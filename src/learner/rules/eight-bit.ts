@@ -51,18 +51,19 @@ export function pack(
     const section = values.subarray(from, from + SECTION)
     const count = section.length
     const address = addressOf(section, 0)
-    if (encoding === 'squares') kernels.roots(address, count)
+    const largest = encoding === 'squares' ? kernels.largestRoot : kernels.largest
     for (let group = 0; group < count; group += SHARED) {
       const grouped = Math.min(SHARED, count - group)
-      kernels.largest(address + 4 * group, grouped, packed.byteOffset + 4 * found)
+      largest(address + 4 * group, grouped, packed.byteOffset + 4 * found)
       const most = packed[found]
       into[cellsFor(length) + (start + from + group) / SHARED] = most
       kernels.encode(address + 4 * group, grouped, most, codes.byteOffset + group, table)
     }
     const cells = cellsFor(count)
     codes.fill(0, count, cells * CODES_PER_FLOAT)
-    kernels.join(codes.byteOffset, cells, packed.byteOffset)
-    into.set(packed.subarray(0, cells), (start + from) / CODES_PER_FLOAT)
+    const there = into.subarray((start + from) / CODES_PER_FLOAT).subarray(0, cells)
+    kernels.join(codes.byteOffset, cells, (isInMemory(there) ? there : packed).byteOffset)
+    if (!isInMemory(there)) there.set(packed.subarray(0, cells))
   }
 }
 
@@ -84,26 +85,28 @@ export function unpack(
     const section = into.subarray(from, from + SECTION)
     const count = section.length
     const address = (isInMemory(section) ? section : slots[0]).byteOffset
-    const cell = (start + from) / CODES_PER_FLOAT
+    const multiply = encoding === 'squares' ? kernels.multiplySquared : kernels.multiply
     const cells = cellsFor(count)
-    cellsInMemory.set(packed.subarray(cell, cell + cells))
-    kernels.decode(cellsInMemory.byteOffset, cells, address, table)
+    const there = packed.subarray((start + from) / CODES_PER_FLOAT).subarray(0, cells)
+    if (!isInMemory(there)) cellsInMemory.set(there)
+    kernels.decode((isInMemory(there) ? there : cellsInMemory).byteOffset, cells, address, table)
     for (let group = 0; group < count; group += SHARED) {
       const scale = packed[cellsFor(length) + (start + from + group) / SHARED]
-      kernels.multiply(address + 4 * group, Math.min(SHARED, count - group), scale)
+      multiply(address + 4 * group, Math.min(SHARED, count - group), scale)
     }
-    if (encoding === 'squares') kernels.squares(address, count)
     readBack(section, 0)
   }
 }
 
-/** Addresses in the kernels' memory. */
-const tables: Partial<Record<Encoding, number>> = {}
+/** Addresses in the memories of kernels. */
+const addresses = new WeakMap<KernelMemory, Partial<Record<Encoding, number>>>()
 
 /** The address of a table, which is created at first use. */
-function tableOf(encoding: Encoding, { tables: rooms }: KernelMemory): number {
-  tables[encoding] ??= createTable(numbers(encoding), rooms[encoding === 'signed' ? 0 : 1])
-  return tables[encoding]
+function tableOf(encoding: Encoding, memory: KernelMemory): number {
+  const known = addresses.get(memory) ?? {}
+  addresses.set(memory, known)
+  known[encoding] ??= createTable(numbers(encoding), memory.tables[encoding === 'signed' ? 0 : 1])
+  return known[encoding]
 }
 
 function createTable(values: Float32Array, { buffer, byteOffset, byteLength }: Uint8Array): number {
