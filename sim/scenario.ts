@@ -122,6 +122,12 @@ const schema = z.strictObject({
    * losses that their inputs had on arrival. For streams that are alike at all nodes.
    */
   gateAll: z.boolean().default(false),
+  /**
+   * Inputs that an ADMB node contributes in a virtual second at most: others do not use more gradients of it. It may save up those of 32
+   * periods.
+   * @default any number
+   */
+  maxRate: z.number().positive().optional(),
   /** Whether ADMB nodes sign the headers of their predictors, as peers do, and verify those of others. */
   signed: z.boolean().default(false),
   /** Number of nodes that must have signed a whole predictor that does not follow from the one that an ADMB node holds, or held. */

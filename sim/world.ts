@@ -27,6 +27,10 @@ export interface AlgorithmOptions {
   /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
   readonly gate: boolean
   readonly gateAll: boolean
+  /** Inputs that a node contributes in a virtual second at most; undefined for any number. */
+  readonly maxRate?: number
+  /** T in virtual milliseconds. */
+  readonly period: number
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
   /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */

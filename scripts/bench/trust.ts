@@ -1,6 +1,6 @@
 /**
  * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
- * influence, the loss gate, signed headers and thresholds for jumps, and without them. Losses are deterministic.
+ * influence, the loss gate, signed headers, thresholds for jumps and a limit of rates, and without them. Losses are deterministic.
  */
 import { targetOf, triggered } from '../../sim/adversaries/backdoor.js'
 import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
@@ -210,7 +210,9 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden 
       // Scoring inputs with a network for each sum takes too long.
       gateAll: bounded && judgesAll && hidden === undefined,
       signed: bounded,
-      jumpSigners: hasThresholds ? nodes + 1 : 0
+      jumpSigners: hasThresholds ? nodes + 1 : 0,
+      // Twice what an honest node contributes.
+      ...(bounded && { maxRate: 2000 / values.interval })
     }
     const correct: AdmbNode[] = []
     const node: NodeFactory = options => {

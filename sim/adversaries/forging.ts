@@ -68,9 +68,14 @@ export class ForgingNode extends AdmbNode {
   readonly options: AdmbOptions
   readonly random: Random
   readonly #isActive: () => boolean
+  /** Gradients that it may claim by the quota of others, and those that it has claimed at the current predictor. */
+  #allowance: number
+  #claimed = 0
+  #at: PredictorId | undefined
 
   constructor(options: AdmbOptions, forge: Forge, { random, isActive }: Setting) {
     super(options)
+    this.#allowance = options.quota?.burst ?? Number.POSITIVE_INFINITY
     this.options = options
     this.#forge = forge
     this.random = random
@@ -87,6 +92,24 @@ export class ForgingNode extends AdmbNode {
   get maxBatch(): number {
     const { batch } = this.options
     return typeof batch === 'number' ? batch : batch.max
+  }
+
+  /** As many gradients as a batch needs, or as others accept of a peer. */
+  claimable(): number {
+    this.#claimed = Math.floor(Math.min(this.maxBatch, this.#allowance))
+    return this.#claimed
+  }
+
+  override tick(elapsed = 1): void {
+    super.tick(elapsed)
+    const { quota } = this.options
+    const { id } = this.predictor
+    if (quota === undefined) return
+    this.#allowance += quota.perPeriod * elapsed
+    if (this.#at === id) return
+    this.#allowance = Math.max(0, Math.min(quota.burst, this.#allowance - this.#claimed))
+    this.#claimed = 0
+    this.#at = id
   }
 
   override frame(edge: number): Uint8Array | undefined {
@@ -176,9 +199,11 @@ const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]
 /** Without a certificate. */
 const NONE = new Uint8Array()
 
-/** A sum that is always the same, of as many gradients as a batch needs, all of which vote for a larger bound. */
-function atBound({ predictor, options, maxBatch: count }: ForgingNode, claims: Claims, certificate?: Uint8Array) {
+/** A sum that is always the same, of as many gradients as a batch needs or others accept, all of which vote for a larger bound. */
+function atBound(node: ForgingNode, claims: Claims, certificate?: Uint8Array) {
+  const { predictor, options } = node
   const { influence, rule } = options
+  const count = node.claimable()
   if (count < claims.length || rule.grid !== undefined) return undefined
   const scales = influence?.of(predictor.parameters)
   const most = Math.sqrt(claims.length * count)
@@ -305,7 +330,8 @@ export const forgers = table({
   }),
   'empty-batches': forging('claims batches of gradients that are zero', node => {
     const { id } = node.predictor
-    return { kind: 'sum', id, count: node.maxBatch, claims: node.claims(1) }
+    const count = node.claimable()
+    return count < 1 ? undefined : { kind: 'sum', id, count, claims: node.claims(1) }
   }),
   'invented-names': forging(
     'claims gradients of invented contributors, or of invented runs of itself and others: a sum that is always the same, as large as the bound allows them together',

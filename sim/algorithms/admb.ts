@@ -2,7 +2,14 @@
  * ADMB on the simulated network. It runs the AdmbNode of real peers and encodes and decodes every frame. `admb` decides
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
-import { formatId, isFragment, type Precedence, type Predictor, type PredictorId } from '../../src/admb/index.js'
+import {
+  formatId,
+  isFragment,
+  type Precedence,
+  type Predictor,
+  type PredictorId,
+  type Quota
+} from '../../src/admb/index.js'
 import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learner/index.js'
 import { SlabAllocator } from '../engine/allocation.js'
 import { simulatedSigner } from '../engine/signer.js'
@@ -100,6 +107,15 @@ class SharedPredictors {
   }
 }
 
+/** Periods whose gradients a node may save up. */
+const BURST_PERIODS = 32
+
+/** The quota of a node with so many inputs a virtual second. */
+export function quotaOf(maxRate: number, period: number): Quota {
+  const perPeriod = (maxRate * period) / 1000
+  return { perPeriod, burst: BURST_PERIODS * perPeriod }
+}
+
 /** The starting predictor, as an update of that node. */
 function distinctStart(start: Predictor, origin: string): Predictor {
   return { ...start, id: { ...start.id, updates: 1, origin, incarnation: 1 } }
@@ -110,6 +126,7 @@ function create(world: World, precedence: Precedence): Algorithm {
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const { jumpSigners, wholeSigners } = scenario
+  const quota = scenario.maxRate === undefined ? undefined : quotaOf(scenario.maxRate, scenario.period)
   const judges = scenario.gate || scenario.gateAll
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
@@ -142,6 +159,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       allocate: length => slab.allocate(length),
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
       isContributor: scenario.signed && influence !== undefined ? peer => known.has(peer) : undefined,
+      quota,
       jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
       ascent: scenario.gateAll ? (before, after) => gate.ascent(before, after) : undefined,
       gate: judges ? (candidate, current) => gate.accepts(candidate, current) : undefined

@@ -1,4 +1,5 @@
 /** The properties of ADMB, as invariants to check during a run. */
+import { quotaOf } from '../algorithms/admb.js'
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { Ascents } from './ascent.js'
@@ -14,6 +15,7 @@ import { Jumps } from './jumps.js'
 import { Progress } from './progress.js'
 import { Prompt } from './prompt.js'
 import { Quiescence } from './quiescence.js'
+import { Quotas } from './quota.js'
 import { Rounded } from './rounded.js'
 import { Waiting } from './waiting.js'
 import { Withholding } from './withholding.js'
@@ -53,7 +55,8 @@ export const invariants: Invariants = run => {
       : []),
     ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)]),
-    ...(scenario.gateAll ? [new Ascents(recipe)] : [])
+    ...(scenario.gateAll ? [new Ascents(recipe)] : []),
+    ...(scenario.maxRate === undefined ? [] : [new Quotas(quotaOf(scenario.maxRate, scenario.period))])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
   const always = [...own, new Identity(), ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])]

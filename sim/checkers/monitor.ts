@@ -247,7 +247,8 @@ class MonitoredNode implements LearningNode, CheckedNode {
         for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
         continue
       }
-      if (effect.kind === 'quarantined' || effect.kind === 'unlisted' || effect.kind === 'ascending') continue
+      if (effect.kind === 'quarantined' || effect.kind === 'unlisted') continue
+      if (effect.kind === 'ascending' || effect.kind === 'excessive') continue
       const { predictor } = effect
       const { kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })

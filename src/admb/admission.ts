@@ -12,6 +12,7 @@ import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
 import type { AdmbOptions, Effect } from './options.js'
 import type { Header, Predictor } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
+import type { Quotas } from './quotas.js'
 import { type OutgoingVoucher, Vouchers } from './vouchers.js'
 
 export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 'gate' | 'ascent' | 'jumps'> {
@@ -20,6 +21,7 @@ export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 
   readonly edges: ReadonlyMap<number, Edge>
   readonly authenticity: Authenticity
   readonly ownAscents: OwnAscents
+  readonly quotas: Quotas | undefined
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
 }
@@ -70,11 +72,12 @@ export class Admission {
    * @param from the neighbour, or the peer from which it was fetched
    */
   accepts(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
-    const { authenticity, current, report } = this.#options
+    const { authenticity, current, quotas, report } = this.#options
     const { predictor, base, steps, attestation } = received
     const isListed = ({ coverage }: Header) => authenticity.unlisted(coverage) === undefined
+    const batches = headers.slice(0, steps.length)
     if (authenticity.isExcluded(predictor.id.origin) || authenticity.isExcluded(attestation?.signer ?? '')) return false
-    const follows = base !== undefined && headers.slice(0, steps.length).every(isListed)
+    const follows = base !== undefined && batches.every(isListed) && (quotas?.allows(batches) ?? true)
     const isAccepted = follows ? this.#isDescent(base, predictor) : this.#gate.accepts(predictor, current.predictor)
     if (!isAccepted) {
       this.#gate.refuse(predictor.id)

@@ -109,6 +109,8 @@ export class Edge {
   /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
+  /** Whether it has sent a sum with more gradients than its contributors may contribute. */
+  isExcessive = false
   /** The last contributor for which its sum was not used. */
   unlisted: string | undefined
   /** Whether it was reported that its sums increase the loss. */

@@ -19,6 +19,7 @@ import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { Header, Predictor } from './predictor.js'
 import { sameId } from './predictor-id.js'
+import type { Quotas } from './quotas.js'
 import type { Updater } from './updater.js'
 import type { BufferPool, Shapes } from './vectors.js'
 
@@ -36,6 +37,7 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly outgoingSums: OutgoingSums
   readonly updater: Updater
   readonly ownAscents: OwnAscents
+  readonly quotas: Quotas | undefined
   readonly announcements: Announcements | undefined
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
@@ -145,12 +147,26 @@ export class FrameReceiver {
     const current = edge.decoder.reorder(coverage)
     edge.decoder.recordReceived(sequence, current, base)
     const neighbourSum = { sequence, count, coverage: current, sum }
+    if (unlisted === undefined && this.#isExcessive(edge, neighbourSum)) {
+      // The last sum that was not excessive stays in use.
+      buffers.give(sum)
+      return
+    }
     if (this.#isUsable(edge, neighbourSum, unlisted)) sums.store(edge, neighbourSum)
     else {
       buffers.give(sum)
       sums.drop(edge)
     }
     outgoingSums.markChanged()
+  }
+
+  /** Whether the sum states more gradients than its contributors may contribute. Reports that once for each session. */
+  #isExcessive(edge: Edge, neighbourSum: NeighbourSum): boolean {
+    const { quotas, report } = this.#options
+    if (quotas === undefined || quotas.allows([neighbourSum])) return false
+    if (!edge.isExcessive) report({ kind: 'excessive', from: edge.peer })
+    edge.isExcessive = true
+    return true
   }
 
   /** Whether the sum may be used. Reports once for each neighbour and reason that it may not; an increase of the loss, if it lasts. */
@@ -161,7 +177,10 @@ export class FrameReceiver {
       edge.unlisted = unlisted
       return false
     }
-    if (this.#isDescent(edge.peer, neighbourSum)) return true
+    if (this.#isDescent(edge.peer, neighbourSum)) {
+      this.#options.quotas?.received(edge, neighbourSum)
+      return true
+    }
     if (!this.#ascents.isLasting(edge.peer)) return false
     if (!edge.isAscending) report({ kind: 'ascending', from: edge.peer })
     edge.isAscending = true

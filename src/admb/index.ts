@@ -25,6 +25,7 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
+export type { Quota } from './quotas.js'
 export {
   decodeSaved,
   encodeSaved,

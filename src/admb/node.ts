@@ -34,6 +34,7 @@ import { OutgoingSums } from './outgoing-sums.js'
 import { Pace } from './pace.js'
 import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
 import { compareIds, type PredictorId } from './predictor-id.js'
+import { Quotas } from './quotas.js'
 import type { Saved } from './saved.js'
 import { maximumChainBytes } from './step.js'
 import { Streaming } from './streaming.js'
@@ -88,6 +89,7 @@ export class AdmbNode {
   readonly #authenticity: Authenticity
   readonly #admission: Admission
   readonly #ownAscents = new OwnAscents()
+  readonly #quotas: Quotas | undefined
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
@@ -122,6 +124,8 @@ export class AdmbNode {
     this.#buffers = new BufferPool(layout)
     this.#authenticity = new Authenticity(options.signer, self, this.#table, options.isContributor)
     this.#authenticity.certify(this.#selfIndex)
+    const { quota } = options
+    this.#quotas = quota && new Quotas(quota, number => this.#table.contributor(number).origin)
     const report = (effect: Effect) => this.#effects.push(effect)
     this.#admission = new Admission({
       ...options,
@@ -129,6 +133,7 @@ export class AdmbNode {
       edges: this.#edges,
       authenticity: this.#authenticity,
       ownAscents: this.#ownAscents,
+      quotas: this.#quotas,
       report
     })
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
@@ -172,6 +177,7 @@ export class AdmbNode {
       ascent,
       updater: this.#updater,
       ownAscents: this.#ownAscents,
+      quotas: this.#quotas,
       maxBatch: most,
       report,
       admission: this.#admission,
@@ -379,9 +385,13 @@ export class AdmbNode {
     return this.#updater.lookAhead()
   }
 
-  /** Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated. */
-  tick(): void {
+  /**
+   * Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated.
+   * @param elapsed number of periods since the last tick; more than 1 if the node was busy. Only `quota` depends on it. @default 1
+   */
+  tick(elapsed = 1): void {
     this.#period++
+    this.#quotas?.elapse(elapsed)
     if ((this.#period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.#sums.compact()
     this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
@@ -675,6 +685,7 @@ export class AdmbNode {
     const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
     this.#current.switchPredictor(chain, received)
     const { predictor } = received
+    this.#quotas?.switchPredictor(chain.slice(0, received.steps.length))
     const grid = gridOf(predictor, this.#options.rule)
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
     this.#influence?.switchPredictor(predictor.parameters)

@@ -5,6 +5,7 @@ import type { PredictorLookup } from './current-predictor.js'
 import type { JumpRule, QuarantinedPredictor } from './jumps.js'
 import type { Batch, Header, Predictor, Recipe } from './predictor.js'
 import type { Precedence } from './predictor-id.js'
+import type { Quota } from './quotas.js'
 import type { Signer } from './signatures.js'
 
 /** Options of an `AdmbNode`. */
@@ -87,6 +88,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly ascent?: (before: Blocks, after: Blocks) => number
   /**
+   * How many gradients a peer contributes at most, by this node's ticks. A neighbour's sum that states more is neither used nor passed on,
+   * and reported as `excessive`. A predictor that follows by steps with more is subject to the gate and to `jumps`, like a whole one.
+   * @default any number
+   */
+  readonly quota?: Quota
+  /**
    * How many peers must answer for a whole predictor that does not follow from one that this node holds or held. It waits until then.
    * Requires a signer.
    * @default no thresholds
@@ -153,5 +160,7 @@ export type Effect =
    * session.
    */
   | { readonly kind: 'ascending'; readonly from: string }
+  /** A neighbour's sum is not used, because it states more gradients than its contributors may contribute. Reported once a session. */
+  | { readonly kind: 'excessive'; readonly from: string }
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

@@ -70,6 +70,7 @@ export class LearnerLoop {
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
   #lastStatus = 0
+  #lastTick: number
   readonly #budget: PrivacyBudget | undefined
   /** Announcements that wait until the journal is posted, with differential privacy. */
   readonly #announcements: FromLearner[] = []
@@ -84,6 +85,7 @@ export class LearnerLoop {
     this.#init = init
     this.#post = post
     this.#now = now
+    this.#lastTick = now()
     this.#parts = parts
     const { learner, recipe } = parts
     const { self, incarnation } = init
@@ -214,10 +216,12 @@ export class LearnerLoop {
 
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
-    this.#node.tick()
+    const now = this.#now()
+    // A learner that is busy ticks less often.
+    this.#node.tick((now - this.#lastTick) / this.#init.period)
+    this.#lastTick = now
     this.#protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
-    const now = this.#now()
     const { id } = this.#node.predictor
     const announced = this.#gossip.takeDue(
       now,
@@ -462,6 +466,11 @@ export class LearnerLoop {
         break
       case 'ascending':
         this.#warnings.warn(`gradients that ${effect.from} sends are not used: they increase the loss on recent inputs`)
+        break
+      case 'excessive':
+        this.#warnings.warn(
+          `gradients that ${effect.from} sends are not used: their contributors claim more than --max-rate allows`
+        )
         break
       case 'excluded':
         this.#post({ kind: 'excluded', maker: effect.maker })

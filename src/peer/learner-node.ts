@@ -1,5 +1,5 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
-import { AdmbNode, type Predictor, startingPredictor } from '../admb/index.js'
+import { AdmbNode, type Predictor, type Quota, startingPredictor } from '../admb/index.js'
 import { addNoise, type Blocks, extendsTable, LossGate, OptionError } from '../learner/index.js'
 import { createHeaderSigner } from '../network/header-signer.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
@@ -10,6 +10,13 @@ import type { LearnerInit } from './thread-messages.js'
 
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
+
+/** Seconds whose gradients a peer may save up. */
+const BURST_SECONDS = 10
+
+function quotaOf(maxRate: number, period: number): Quota {
+  return { perPeriod: (maxRate * period) / 1000, burst: BURST_SECONDS * maxRate }
+}
 
 /** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
 const MOST_MACS = 2 ** 20
@@ -47,6 +54,7 @@ export function createNode(
     adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),
     isContributor: contributors && (peer => contributors.has(peer)),
+    quota: init.maxRate === undefined ? undefined : quotaOf(init.maxRate, init.period),
     jumps: init.jumps && jumpRule(init.jumps, self),
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,

@@ -35,6 +35,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   acceptInvitations: flag,
   invitation: text,
   gate: choice('wholes', 'all'),
+  maxRate: number,
   auditors: types.set,
   jumpSigners: number,
   wholeSigners: number,

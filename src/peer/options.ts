@@ -97,6 +97,12 @@ export interface PeerOptions {
    */
   readonly gate?: PeerGate
   /**
+   * Inputs a second that each peer contributes at most, above 0: further gradients of another peer are not used. It may save up those of ten
+   * seconds (docs/security.md).
+   * @default any number
+   */
+  readonly maxRate?: number
+  /**
    * Ids of the peers that may have the inputs of this one, to compute its gradient sums again (docs/security.md). Requires `dir`, and
    * excludes `dp`, `spec.localSteps` and added classes.
    * @default none

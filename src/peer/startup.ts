@@ -104,6 +104,7 @@ export async function learnerInit(
     self,
     signing,
     gate: options.gate,
+    maxRate: checkedRate(options),
     jumps: jumpThresholds(options, self),
     contributors: contributors(options),
     incarnation: run?.incarnation ?? 1,
@@ -128,6 +129,16 @@ export async function learnerInit(
 }
 
 /** @throws OptionError if the sums of a peer cannot be computed again from its inputs */
+function checkedRate({ maxRate, rate = 0 }: PeerOptions): number | undefined {
+  if (maxRate === undefined) return undefined
+  if (!(maxRate > 0)) throw new OptionError(`maxRate (--max-rate) must be a number of inputs above 0, not ${maxRate}`)
+  if (rate > maxRate)
+    throw new OptionError(
+      `this peer learns up to ${rate} inputs a second (--rate), of which others use ${maxRate} (--max-rate): raise --max-rate on all peers`
+    )
+  return maxRate
+}
+
 function checkAuditors({ auditors, dir, dp, spec }: PeerOptions): void {
   if (auditors === undefined) return
   const refused: readonly (readonly [is: boolean, reason: string])[] = [

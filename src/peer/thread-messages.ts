@@ -111,6 +111,8 @@ export interface LearnerInit {
   readonly signing?: HeaderKey
   /** What own inputs judge. @default 'wholes' */
   readonly gate?: PeerGate
+  /** Inputs a second that each peer contributes at most. @default any number */
+  readonly maxRate?: number
   /** Undefined for no thresholds. */
   readonly jumps?: JumpThresholds
   /** Peers whose gradients are used, beside this one; undefined for all. */

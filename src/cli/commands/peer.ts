@@ -44,7 +44,7 @@ const PEER_FLAGS = [
     'networkId',
     'acceptInvitations'
   ] as const),
-  ...(['gate', 'jumpSigners', 'wholeSigners'] as const)
+  ...(['gate', 'maxRate', 'jumpSigners', 'wholeSigners'] as const)
 ]
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
@@ -72,6 +72,7 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkKey?: string
   readonly networkId?: string
   readonly allow?: string
+  readonly maxRate?: number
   readonly auditors?: string
   readonly acceptInvitations?: boolean
   readonly invitation?: string
@@ -141,6 +142,11 @@ export function peerCommand(program: Command): Command {
       '--gate <what>',
       'what own inputs judge: wholes, or all (docs/security.md) (default: wholes)',
       choice(['wholes', 'all'] as const)
+    )
+    .option(
+      '--max-rate <n>',
+      'inputs a second that a peer contributes at most (docs/security.md) (default: any)',
+      amount(true)
     )
     .option('--auditors <file>', 'peers that may have the inputs of this one (docs/security.md), one id per line')
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))

@@ -20,6 +20,9 @@ const ASCENT = {
   adversaries: hostile('drift')
 } as const
 
+/** Each node has one input a millisecond. */
+const QUOTA = { interval: 1, maxRate: 2000, adversaries: hostile('empty-batches') } as const
+
 /** Batches have room for all names that it invents. */
 const INVENTED = { signed: true, sums: 'exact', batch: 64, adversaries: hostile('invented-names') } as const
 
@@ -83,6 +86,18 @@ describeMutants('defences', [
     changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'increase <= SINGLE' }],
     breaks: ['ascent'],
     scenario: ASCENT
+  },
+  {
+    without: 'a limit of what contributors claim',
+    changes: [{ file: 'src/admb/quotas.js', from: 'return count <= this.#availableOf(origins)', to: 'return true' }],
+    breaks: ['quota'],
+    scenario: QUOTA
+  },
+  {
+    without: 'a charge for the gradients that are used',
+    changes: [{ file: 'src/admb/quotas.js', from: '- (charges.get(origin) ?? 0)', to: '' }],
+    breaks: ['quota'],
+    scenario: QUOTA
   },
   {
     without: 'a gate that is obeyed',
