@@ -18,6 +18,9 @@ import type { ThreadPort } from './thread-port.js'
 /** Limit of requests that wait for the learner. Further requests are rejected. */
 const MAX_PENDING = 256
 
+/** Limit of downloads in progress, each of which keeps a predictor. */
+const MAX_DOWNLOADS = 16
+
 /** A learner that is busy answers all of them in one pause. */
 const PIECES_AHEAD = 4
 
@@ -35,6 +38,8 @@ export class LearnerHandle {
   #onFailure: ((error: Error) => void) | undefined
   #failure: Error | undefined
   #nextRequest = 0
+  /** Number of downloads in progress. */
+  #downloads = 0
   #ended = false
   #isListening = false
 
@@ -111,13 +116,29 @@ export class LearnerHandle {
     return this.#send(id => ({ kind: 'get-serving', id }))
   }
 
-  /** The predictor that serves predictions, as a safetensors file. */
+  /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if too many downloads are in progress */
   async download(): Promise<Download> {
-    const { download, file, bytes, etag } = await this.#send<StartedDownload>(id => ({ kind: 'start-download', id }))
-    return { file, bytes, etag, chunks: this.#pieces(download), cancel: () => this.#endDownload(download) }
+    if (this.#downloads >= MAX_DOWNLOADS)
+      throw new UnavailableError(`${MAX_DOWNLOADS} downloads are in progress: try again later`)
+    this.#downloads++
+    let isOpen = true
+    const end = (download?: number) => {
+      if (!isOpen) return
+      isOpen = false
+      this.#downloads--
+      if (download !== undefined) this.post({ kind: 'end-download', download })
+    }
+    try {
+      const started = await this.#send<StartedDownload>(id => ({ kind: 'start-download', id }))
+      const { download, file, bytes, etag } = started
+      return { file, bytes, etag, chunks: this.#pieces(download, () => end(download)), cancel: () => end(download) }
+    } catch (error) {
+      end()
+      throw error
+    }
   }
 
-  async *#pieces(download: number): AsyncGenerator<Uint8Array> {
+  async *#pieces(download: number, end: () => void): AsyncGenerator<Uint8Array> {
     const next = () => {
       const piece = this.#send<Uint8Array | undefined>(id => ({ kind: 'get-piece', id, download }))
       // It is thrown when the piece is awaited.
@@ -131,12 +152,8 @@ export class LearnerHandle {
         yield piece
       }
     } finally {
-      this.#endDownload(download)
+      end()
     }
-  }
-
-  #endDownload(download: number): void {
-    this.post({ kind: 'end-download', download })
   }
 
   /** Takes the newest sum of an edge, to audit it; undefined if none has arrived since the last one was taken. Ends with `endAudit`. */

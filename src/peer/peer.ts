@@ -379,7 +379,7 @@ export class Peer extends EventEmitter {
     return saved
   }
 
-  /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if the peer is stopping */
+  /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if the peer is stopping, or 16 downloads are in progress */
   download(): Promise<Download> {
     return this.#learner.download()
   }

@@ -145,6 +145,16 @@ describe("a peer's HTTP routes", function () {
     assert.notEqual(next.headers.get('etag'), etag)
   })
 
+  it('limits the number of downloads in progress', async () => {
+    const downloads = []
+    for (let i = 0; i < 16; i++) downloads.push(await served.peer.download())
+    const [refused, failure] = await get('/predictor')
+    assert.equal(refused.status, 503)
+    assert.match((failure as { error: string }).error, /16 downloads are in progress: try again later/)
+    for (const { cancel } of downloads) cancel()
+    assert.equal((await get('/predictor'))[0].status, 200)
+  })
+
   it('names the layers of a network', async () => {
     const network = {
       layers: parseModel({ model: 'mlp', hidden: [3] }, 'the test'),
