@@ -29,10 +29,21 @@ export const RARER: ReadonlySet<string> = new Set([
 
 /** Configures the program. Commands that are added afterwards inherit it. */
 export function arrangeHelp(program: Command, showsAll: boolean): void {
-  const { visibleOptions } = Help.prototype
+  const { visibleOptions, formatHelp } = Help.prototype
+  // An unknown option is compared with all of them.
+  let isShown = false
   program.configureHelp({
     visibleOptions(command) {
-      return visibleOptions.call(this, command).filter(({ long }) => showsAll || long === undefined || !RARER.has(long))
+      const options = visibleOptions.call(this, command)
+      return isShown && !showsAll ? options.filter(({ long = '' }) => !RARER.has(long)) : options
+    },
+    formatHelp(command, helper) {
+      isShown = true
+      try {
+        return formatHelp.call(this, command, helper)
+      } finally {
+        isShown = false
+      }
     }
   })
   program.addHelpText('afterAll', ({ command }) => {

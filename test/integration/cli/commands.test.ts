@@ -415,6 +415,15 @@ describe('a command', function () {
     assert.match(stdout, /demo .*\n.*peer /)
   })
 
+  it('suggests the nearest option, also one that only --help-all shows', async () => {
+    for (const [given, nearest] of [
+      ['--dat', '--data'],
+      ['--max-rat', '--max-rate'],
+      ['--gat', '--gate']
+    ])
+      await refuses(['peer', given, 'x'], 2, new RegExp(`unknown option '${given}' \\(Did you mean .*${nearest}\\b`))
+  })
+
   it('shows all options with --help-all', async () => {
     const { stdout: short } = await admb(['peer', '--help'])
     const { code, stdout: long } = await admb(['peer', '--help-all'])
