@@ -20,9 +20,11 @@ function quotaOf(maxRate: number, period: number): Quota {
 
 /** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
 const MOST_MACS = 2 ** 20
+/** The same for sums and updates, of which there are many: it scores 512 inputs for each. */
+const MOST_MACS_OF_SUMS = 2 ** 17
 
 const NO_GATE =
-  "gate 'all' requires a linear model without classesMax and dp: leave gate (--gate) out, or use another model"
+  "gate 'all' requires a linear model or a small network, without classesMax and dp: leave gate (--gate) out, or use another model"
 
 /** @throws RangeError, OptionError if options do not go together */
 export function createNode(
@@ -33,11 +35,11 @@ export function createNode(
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
   const grows = growingNames(spec) !== undefined
   // Added classes change the numbers of labels, and the decisions of the gate would tell of private inputs.
-  const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= MOST_MACS)
-  const hasGate = isCheap && !grows && budget === undefined
-  // Scoring inputs with a network for each sum takes too long.
-  if (init.gate === 'all' && (spec.network || !hasGate)) throw new OptionError(NO_GATE)
   const areAlike = init.gate === 'all'
+  const most = areAlike ? MOST_MACS_OF_SUMS : MOST_MACS
+  const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= most)
+  const hasGate = isCheap && !grows && budget === undefined
+  if (areAlike && !hasGate) throw new OptionError(NO_GATE)
   const gate = hasGate ? new LossGate(learner, { averaging: recipe.averaging, areAlike }) : undefined
   const normal = gaussian()
   const contributors = init.contributors && new Set(init.contributors)

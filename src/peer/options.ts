@@ -92,7 +92,7 @@ export interface PeerOptions {
   readonly invitation?: string
   /**
    * What the losses of own recent inputs judge: whole predictors of others, or their gradient sums and updates as well. `all` requires
-   * inputs that are alike at all peers and change slowly, and a linear model.
+   * inputs that are alike at all peers and change slowly, and a linear model or a small network (docs/security.md).
    * @default 'wholes'
    */
   readonly gate?: PeerGate

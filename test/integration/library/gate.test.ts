@@ -36,7 +36,9 @@ describe("createPeer with gate 'all'", function () {
     )
   })
 
-  it('needs a linear model', async () => {
-    await assert.rejects(create({ gate: 'all', model: 'mlp' }), /gate 'all' requires a linear model/)
+  it('needs a linear model or a small network', async () => {
+    const model = { model: 'mlp', hidden: [1000, 1000] } as const
+    await assert.rejects(create({ gate: 'all', model }), /gate 'all' requires a linear model or a small network/)
+    await create({ gate: 'all', model: 'mlp' })
   })
 })

@@ -74,12 +74,14 @@ describe('the loss gate of a network', function () {
   })
 
   it('is there for small networks only', async () => {
-    const node = async (hidden: number[]) => {
+    const node = async (hidden: number[], gate: 'wholes' | 'all' = 'wholes') => {
       const spec = await specOf(hidden)
-      const init = learnerInit({ spec, stream: undefined, gate: 'wholes' })
+      const init = learnerInit({ spec, stream: undefined, gate })
       return createNode(init, await learningParts(spec, { backend: 'cpu' }), undefined)
     }
     assert.ok((await node([8])).gate)
     assert.equal((await node([1024, 1024])).gate, undefined)
+    assert.ok((await node([256, 256], 'all')).gate)
+    await assert.rejects(node([512, 512], 'all'), /gate 'all' requires a linear model or a small network/)
   })
 })
