@@ -68,7 +68,7 @@ export class ForgingNode extends AdmbNode {
   readonly options: AdmbOptions
   readonly random: Random
   readonly #isActive: () => boolean
-  /** Gradients that it may claim by the quota of others, and those that it has claimed at the current predictor. */
+  /** Gradients of a contributor that it may claim by the quota of others, and those that it has claimed at the current predictor. */
   #allowance: number
   #claimed = 0
   #at: PredictorId | undefined
@@ -94,10 +94,11 @@ export class ForgingNode extends AdmbNode {
     return typeof batch === 'number' ? batch : batch.max
   }
 
-  /** As many gradients as a batch needs, or as others accept of a peer. */
-  claimable(): number {
-    this.#claimed = Math.floor(Math.min(this.maxBatch, this.#allowance))
-    return this.#claimed
+  /** As many gradients as a batch needs, or as others accept of so many contributors. */
+  claimable(contributors: number): number {
+    const count = Math.floor(Math.min(this.maxBatch, contributors * this.#allowance))
+    this.#claimed = count / contributors
+    return count
   }
 
   override tick(elapsed = 1): void {
@@ -203,7 +204,7 @@ const NONE = new Uint8Array()
 function atBound(node: ForgingNode, claims: Claims, certificate?: Uint8Array) {
   const { predictor, options } = node
   const { influence, rule } = options
-  const count = node.claimable()
+  const count = node.claimable(claims.length)
   if (count < claims.length || rule.grid !== undefined) return undefined
   const scales = influence?.of(predictor.parameters)
   const most = Math.sqrt(claims.length * count)
@@ -330,7 +331,7 @@ export const forgers = table({
   }),
   'empty-batches': forging('claims batches of gradients that are zero', node => {
     const { id } = node.predictor
-    const count = node.claimable()
+    const count = node.claimable(1)
     return count < 1 ? undefined : { kind: 'sum', id, count, claims: node.claims(1) }
   }),
   'invented-names': forging(

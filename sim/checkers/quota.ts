@@ -9,7 +9,7 @@ import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 /** Gradients by the only contributor of a sum. */
 type Uses = ReadonlyMap<string, number>
 
-interface Record {
+interface Tally {
   /** By edge, the contributors to the sum that is held, and its gradients. */
   readonly held: Map<number, { readonly origins: readonly string[]; readonly count: number }>
   readonly used: Map<string, number>
@@ -20,36 +20,36 @@ interface Record {
 
 export class Quotas implements Invariant {
   readonly #quota: Quota
-  readonly #records = new WeakMap<CheckedNode, Record>()
+  readonly #tallies = new WeakMap<CheckedNode, Tally>()
 
   constructor(quota: Quota) {
     this.#quota = quota
   }
 
   started(checked: CheckedNode): void {
-    this.#records.set(checked, { held: new Map(), used: new Map(), last: undefined, switchedAt: checked.period })
+    this.#tallies.set(checked, { held: new Map(), used: new Map(), last: undefined, switchedAt: checked.period })
   }
 
   predictorChanged(checked: CheckedNode, { cause, parent }: PredictorChange): void {
-    const record = this.#record(checked)
+    const tally = this.#tallyOf(checked)
     if (cause === 'updated') {
-      const uses = usesOf(record, checked.origin)
-      record.last = { parent: parent.id, uses }
-      for (const [origin, count] of uses) record.used.set(origin, (record.used.get(origin) ?? 0) + count)
+      const uses = usesOf(tally, checked.origin)
+      tally.last = { parent: parent.id, uses }
+      for (const [origin, count] of uses) tally.used.set(origin, (tally.used.get(origin) ?? 0) + count)
     } else {
       const before = checked.node.lineage[0]?.parent
       // Another node's batch has replaced that of the own update.
-      if (record.last && before && sameId(record.last.parent, before))
-        for (const [origin, count] of record.last.uses) record.used.set(origin, (record.used.get(origin) ?? 0) - count)
-      record.last = undefined
+      if (tally.last && before && sameId(tally.last.parent, before))
+        for (const [origin, count] of tally.last.uses) tally.used.set(origin, (tally.used.get(origin) ?? 0) - count)
+      tally.last = undefined
     }
-    record.held.clear()
-    record.switchedAt = checked.period
-    for (const [origin, count] of record.used) this.#check(checked, origin, count, checked.period, 'has used')
+    tally.held.clear()
+    tally.switchedAt = checked.period
+    for (const [origin, count] of tally.used) this.#check(checked, origin, count, checked.period, 'has used')
   }
 
   frameReceived(checked: CheckedNode, edge: number): void {
-    const { held, switchedAt } = this.#record(checked)
+    const { held, switchedAt } = this.#tallyOf(checked)
     const sum = checked.neighbourSum(edge)
     if (sum === undefined) {
       held.delete(edge)
@@ -61,7 +61,7 @@ export class Quotas implements Invariant {
   }
 
   disconnected(checked: CheckedNode, edge: number): void {
-    this.#record(checked).held.delete(edge)
+    this.#tallyOf(checked).held.delete(edge)
   }
 
   #check({ origin: self }: CheckedNode, origin: string, count: number, periods: number, verb: string): void {
@@ -74,14 +74,14 @@ export class Quotas implements Invariant {
       )
   }
 
-  #record(checked: CheckedNode): Record {
-    if (!this.#records.has(checked)) this.started(checked)
-    return this.#records.get(checked) as Record
+  #tallyOf(checked: CheckedNode): Tally {
+    if (!this.#tallies.has(checked)) this.started(checked)
+    return this.#tallies.get(checked) as Tally
   }
 }
 
 /** What an update uses of sums with one contributor, if it uses all sums, as they have no contributor in common. */
-function usesOf({ held }: Record, self: string): Uses {
+function usesOf({ held }: Tally, self: string): Uses {
   const origins = [...held.values()].flatMap(sum => sum.origins)
   if (new Set([...origins, self]).size <= origins.length) return new Map()
   return new Map([...held.values()].flatMap(sum => (sum.origins.length === 1 ? [[sum.origins[0], sum.count]] : [])))

@@ -131,29 +131,41 @@ export class LearnerHandle {
     try {
       const started = await this.#send<StartedDownload>(id => ({ kind: 'start-download', id }))
       const { download, file, bytes, etag } = started
-      return { file, bytes, etag, chunks: this.#pieces(download, () => end(download)), cancel: () => end(download) }
+      const cancel = () => end(download)
+      return { file, bytes, etag, chunks: this.#piecesOf(download, cancel), cancel }
     } catch (error) {
       end()
       throw error
     }
   }
 
-  async *#pieces(download: number, end: () => void): AsyncGenerator<Uint8Array> {
-    const next = () => {
+  /** @param ended called when no more of them will be read. A generator would not notice that before its first piece. */
+  #piecesOf(download: number, ended: () => void): AsyncIterable<Uint8Array> {
+    const ahead: Promise<Uint8Array | undefined>[] = []
+    const request = () => {
       const piece = this.#send<Uint8Array | undefined>(id => ({ kind: 'get-piece', id, download }))
       // It is thrown when the piece is awaited.
       piece.catch(() => undefined)
       return piece
     }
-    try {
-      const ahead = Array.from({ length: PIECES_AHEAD }, next)
-      for (let piece = await ahead.shift(); piece !== undefined; piece = await ahead.shift()) {
-        ahead.push(next())
-        yield piece
-      }
-    } finally {
-      end()
+    const done = () => {
+      ended()
+      return { done: true, value: undefined } as const
     }
+    const iterator: AsyncIterator<Uint8Array> = {
+      next: async () => {
+        while (ahead.length < PIECES_AHEAD) ahead.push(request())
+        try {
+          const value = await ahead.shift()
+          return value === undefined ? done() : { value }
+        } catch (error) {
+          ended()
+          throw error
+        }
+      },
+      return: async () => done()
+    }
+    return { [Symbol.asyncIterator]: () => iterator }
   }
 
   /** Takes the newest sum of an edge, to audit it; undefined if none has arrived since the last one was taken. Ends with `endAudit`. */

@@ -128,7 +128,7 @@ export async function learnerInit(
   }
 }
 
-/** @throws OptionError if the sums of a peer cannot be computed again from its inputs */
+/** @throws OptionError if it is not above 0, or the peer itself learns more */
 function checkedRate({ maxRate, rate = 0 }: PeerOptions): number | undefined {
   if (maxRate === undefined) return undefined
   if (!(maxRate > 0)) throw new OptionError(`maxRate (--max-rate) must be a number of inputs above 0, not ${maxRate}`)
@@ -139,6 +139,7 @@ function checkedRate({ maxRate, rate = 0 }: PeerOptions): number | undefined {
   return maxRate
 }
 
+/** @throws OptionError if the sums of a peer cannot be computed again from its inputs */
 function checkAuditors({ auditors, dir, dp, spec }: PeerOptions): void {
   if (auditors === undefined) return
   const refused: readonly (readonly [is: boolean, reason: string])[] = [

@@ -24,19 +24,9 @@ import {
  * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
  */
 export function runForward(
-  context: Omit<
+  context: Pick<
     StepContext,
-    | 'step'
-    | 'firstMicrobatch'
-    | 'score'
-    | 'saves'
-    | 'offloads'
-    | 'unstashed'
-    | 'resident'
-    | 'deviceOutputs'
-    | 'saved'
-    | 'gradients'
-    | 'shared'
+    'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision' | 'frozen'
   >,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {

@@ -155,6 +155,22 @@ describe("a peer's HTTP routes", function () {
     assert.equal((await get('/predictor'))[0].status, 200)
   })
 
+  it('ends the downloads of clients that disconnect, ask for the head only, or have the file', async () => {
+    const etag = (await get('/predictor'))[0].headers.get('etag') as string
+    for (let i = 0; i < 40; i++) {
+      const signal = AbortSignal.timeout(i % 4)
+      await fetch(`${served.url}/predictor`, { signal }).catch(() => undefined)
+      await fetch(`${served.url}/predictor`, { method: 'HEAD' })
+      await get('/predictor', { 'if-none-match': etag })
+    }
+    const unread = await served.peer.download()
+    await unread.chunks[Symbol.asyncIterator]().return?.()
+    await until('another download is possible', async () => (await get('/predictor'))[0].status === 200)
+    // None of them holds one of the sixteen places.
+    const downloads = await Promise.all(Array.from({ length: 16 }, () => served.peer.download()))
+    for (const { cancel } of downloads) cancel()
+  })
+
   it('names the layers of a network', async () => {
     const network = {
       layers: parseModel({ model: 'mlp', hidden: [3] }, 'the test'),

@@ -1,12 +1,11 @@
 /** Gradients of others that increase the loss of own inputs are not used. */
 import assert from 'node:assert/strict'
 import { AscentTest, OwnAscents } from '../../../src/admb/ascent.js'
-import { AdmbNode, type Effect } from '../../../src/admb/index.js'
 import type { Blocks } from '../../../src/learner/index.js'
-import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
+import { toyStart } from '../../support/toy.js'
+import { ToyPath } from '../../support/toy-path.js'
 
 const idAt = (updates: number) => ({ ...initial.id, updates })
-const layout = toyLayout(16)
 const initial = toyStart(16)
 
 describe('the test of ascents', () => {
@@ -81,37 +80,26 @@ describe('the increases by own sums', () => {
   })
 })
 
-/** Three nodes in a path; the middle one finds each step of the other two, and of its own sum, so many standard errors worse. */
-class Path {
+/** The middle node finds each step of the other two, and of its own sum, so many standard errors worse. */
+class Path extends ToyPath {
   increase = 0
   ownIncrease = -1
-  readonly #own = new Set<number>()
-  readonly effects: Effect[] = []
-  readonly nodes: readonly AdmbNode[]
+  readonly #own: Set<number>
 
   constructor(batch: number) {
-    const ascent = ([before]: Blocks, [after]: Blocks) => {
-      const isOwn = after.every((value, i) => value === before[i] || this.#own.has(i))
-      return isOwn ? this.ownIncrease : this.increase
-    }
-    this.nodes = ['a', 'b', 'c'].map(
-      self => new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch, ...(self === 'b' && { ascent }) })
-    )
-    for (const [number, one, other] of [
-      [1, 0, 1],
-      [2, 1, 2]
-    ]) {
-      this.nodes[one].connect(number, number, 'abc'[other])
-      this.nodes[other].connect(number, number, 'abc'[one])
-    }
-    this.exchange()
+    const own = new Set<number>()
+    super(16, batch, {
+      ascent: ([before]: Blocks, [after]: Blocks) => {
+        const isOwn = after.every((value, i) => value === before[i] || own.has(i))
+        return isOwn ? this.ownIncrease : this.increase
+      }
+    })
+    this.#own = own
   }
 
-  learn(node: number, input: number): void {
+  override learn(node: number, input: number): void {
     if (node === 1) this.#own.add(input)
-    addToyGradient(this.nodes[node].accumulator, input)
-    this.nodes[node].added(1)
-    this.exchange()
+    super.learn(node, input)
   }
 
   /** Updates by the middle node, of three inputs each. The first node learns an input at each predictor as well. */
@@ -120,25 +108,6 @@ class Path {
       this.learn(0, 2 * update)
       for (let input = 0; input < 3; input++) this.learn(1, 2 * update + 1)
     }
-  }
-
-  exchange(): void {
-    const [a, b, c] = this.nodes
-    for (let period = 0; period < 8; period++) {
-      for (const node of this.nodes) node.tick()
-      for (const [from, to, edge] of [
-        [a, b, 1],
-        [b, a, 1],
-        [b, c, 2],
-        [c, b, 2]
-      ] as const)
-        for (let frame = from.frame(edge); frame; frame = from.frame(edge)) to.receive(edge, frame)
-      this.effects.push(...b.takeEffects())
-    }
-  }
-
-  get kinds(): string[] {
-    return this.effects.map(({ kind }) => kind)
   }
 }
 

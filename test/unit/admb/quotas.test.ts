@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { simulate } from '../../../sim/index.js'
 import { parseScenario } from '../../../sim/scenario.js'
-import { AdmbNode, type Effect, type Header } from '../../../src/admb/index.js'
+import type { Header } from '../../../src/admb/index.js'
 import { Quotas } from '../../../src/admb/quotas.js'
-import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
+import { toyStart } from '../../support/toy.js'
+import { ToyPath } from '../../support/toy-path.js'
 
 const quota = { perPeriod: 2, burst: 10 }
 const initial = toyStart(64)
@@ -80,48 +81,8 @@ describe('quotas', () => {
 })
 
 describe('a node with a quota', () => {
-  /** A path of three nodes, whose middle one has it. */
-  class Path {
-    readonly nodes: readonly AdmbNode[]
-    readonly effects: Effect[] = []
-
-    constructor(batch: number) {
-      const options = { ...toy, incarnation: 1, layout: toyLayout(64), initial, batch }
-      this.nodes = ['a', 'b', 'c'].map(self => new AdmbNode({ ...options, self, ...(self === 'b' && { quota }) }))
-      for (const [edge, one, other] of [
-        [1, 0, 1],
-        [2, 1, 2]
-      ]) {
-        this.nodes[one].connect(edge, edge, NAMES[other])
-        this.nodes[other].connect(edge, edge, NAMES[one])
-      }
-      this.exchange(0)
-    }
-
-    learn(node: number, from: number, count: number, elapsed = 0): void {
-      for (let input = from; input < from + count; input++) addToyGradient(this.nodes[node].accumulator, input)
-      this.nodes[node].added(count)
-      this.exchange(elapsed)
-    }
-
-    exchange(elapsed: number): void {
-      const [a, b, c] = this.nodes
-      for (let period = 0; period < 8; period++) {
-        for (const node of this.nodes) node.tick(node === b ? elapsed / 8 : 1)
-        for (const [from, to, edge] of [
-          [a, b, 1],
-          [b, a, 1],
-          [b, c, 2],
-          [c, b, 2]
-        ] as const)
-          for (let frame = from.frame(edge); frame; frame = from.frame(edge)) to.receive(edge, frame)
-        this.effects.push(...b.takeEffects())
-      }
-    }
-  }
-
   it('neither uses nor passes on more gradients, reports that once, and uses them when they are allowed', () => {
-    const path = new Path(60)
+    const path = new ToyPath(64, 60, { quota })
     const [, b, c] = path.nodes
     path.learn(0, 0, 8)
     assert.deepEqual([b.gradients, c.gradients], [8, 8])
@@ -134,7 +95,7 @@ describe('a node with a quota', () => {
   })
 
   it('adopts a predictor that follows by more gradients if the gate accepts it', () => {
-    const path = new Path(16)
+    const path = new ToyPath(64, 16, { quota })
     const [a, b] = path.nodes
     path.learn(0, 0, 16)
     assert.equal(a.predictor.id.updates, 1)
@@ -146,7 +107,7 @@ describe('simulated nodes with a quota', () => {
   const scenario = {
     ...{
       nodes: 16,
-      inputs: 16_000,
+      inputs: 5000,
       batch: 64,
       interval: 1,
       period: 2,

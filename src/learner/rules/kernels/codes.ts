@@ -121,17 +121,4 @@ const multiplySquared = define('multiplySquared', ['i32', 'i32', 'f32'], (locals
   return [setScale, quads(locals, count, [values], [multiplied, squared])]
 })
 
-/** (values, count, into): stores a number that is 0 if all values are finite. */
-const excess = define('excess', ['i32', 'i32', 'i32'], (locals, [values, count, into]) => {
-  // x·0 is 0 or −0 for a finite x and NaN otherwise.
-  const sum = locals.vector()
-  const zero = vector.constant(0)
-  const lane = (number: number) => vector.lane(get(sum), number)
-  return [
-    set(sum, zero),
-    quads(locals, count, [values], set(sum, vector.add(get(sum), vector.mul(vector.load(get(values)), zero)))),
-    f32.store(get(into), f32.add(f32.add(lane(0), lane(1)), f32.add(lane(2), lane(3))))
-  ]
-})
-
-export const codeKernels = [largest, largestRoot, encode, join, decode, multiply, multiplySquared, excess]
+export const codeKernels = [largest, largestRoot, encode, join, decode, multiply, multiplySquared]

@@ -7,6 +7,7 @@ import { type SharedMemory, withMemory, withSharedMemory } from '../../../base/a
 import { isFiniteBlock } from '../../../base/floats.js'
 import { adamStep } from './adam.js'
 import { codeKernels, TABLE_BYTES } from './codes.js'
+import { excess } from './excess.js'
 
 /** Count of numbers of a section. */
 export const SECTION = 6144
@@ -26,7 +27,7 @@ export interface KernelMemory {
   readonly tables: readonly Uint8Array[]
 }
 
-const KERNELS = [adamStep, ...codeKernels]
+const KERNELS = [adamStep, excess, ...codeKernels]
 
 /** A vector of floats that kernels use in place starts and ends at a multiple of so many bytes. */
 export const VECTOR_BYTES = 16
