@@ -119,6 +119,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.#cachedSum
   }
 
+  get receipts(): LearningNode['receipts'] {
+    return this.node.receipts
+  }
+
   get relearnable(): LearningNode['relearnable'] {
     return this.node.relearnable
   }

@@ -12,6 +12,11 @@ export interface Contributor {
   readonly nonce: number
 }
 
+/** Whether two contributors are the same peer in the same run. */
+export function isSameRun(a: Contributor, b: Contributor): boolean {
+  return a.origin === b.origin && a.incarnation === b.incarnation && a.nonce === b.nonce
+}
+
 /** A contributor in a sum, with the number of its segments there: the first ones of its list. */
 export interface CoveredContributor extends Contributor {
   readonly segments: number

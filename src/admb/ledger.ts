@@ -24,6 +24,7 @@ import { isExpired, PastEpochs } from './past-epochs.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
+import type { Receipts } from './receipts.js'
 import { Rounding } from './rounding.js'
 import { isAmong, isUsed, lostWith, type Segment } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
@@ -54,6 +55,8 @@ export interface LedgerOptions {
   readonly influence?: OwnInfluence
   /** See `AdmbOptions.noise`. */
   readonly noise?: (sum: Blocks) => void
+  /** Records what is sent. */
+  readonly receipts?: Receipts
 }
 
 /** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
@@ -96,11 +99,14 @@ export class Ledger {
   #discarded = 0
   readonly #influence: OwnInfluence | undefined
   readonly #noise: ((sum: Blocks) => void) | undefined
+  readonly #receipts: Receipts | undefined
   #period = 0
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
-  constructor({ buffers, carry, contributor, id, grid, run, influence, noise, marksElements = false }: LedgerOptions) {
+  constructor(options: LedgerOptions) {
+    const { buffers, carry, contributor, id, grid, run, influence, noise, receipts, marksElements = false } = options
+    this.#receipts = receipts
     this.#influence = influence
     this.#noise = noise
     this.#marksElements = marksElements
@@ -278,6 +284,7 @@ export class Ledger {
       this.#openOf = undefined
     }
     const sum = this.#influence ? this.#sum.map((block, b) => this.#bounded(block, b, this.#count)) : this.#sum
+    this.#receipts?.record(this.#id, this.#list.length, this.#count, sum)
     return { sum, count: this.#count, coverage: this.#coverage }
   }
 

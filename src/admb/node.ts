@@ -35,6 +35,7 @@ import { Pace } from './pace.js'
 import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
 import { compareIds, type PredictorId } from './predictor-id.js'
 import { Quotas } from './quotas.js'
+import { Receipts } from './receipts.js'
 import type { Saved } from './saved.js'
 import { maximumChainBytes } from './step.js'
 import { Streaming } from './streaming.js'
@@ -86,6 +87,8 @@ export class AdmbNode {
   readonly #streaming: Streaming
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage
+  /** Answers for the own gradients in sums; undefined without a signer. */
+  readonly receipts: Receipts | undefined
   readonly #authenticity: Authenticity
   readonly #admission: Admission
   readonly #ownAscents = new OwnAscents()
@@ -136,6 +139,7 @@ export class AdmbNode {
       quotas: this.#quotas,
       report
     })
+    this.receipts = options.signer && new Receipts(options.signer, contributor, isLattice)
     this.#influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
     this.#ledger = new Ledger({
       buffers: this.#buffers,
@@ -146,7 +150,8 @@ export class AdmbNode {
       marksElements: options.marksElements,
       run: journal ? contributor : undefined,
       influence: this.#influence,
-      noise: options.noise
+      noise: options.noise,
+      receipts: this.receipts
     })
     this.#sums = new NeighbourSums(self, this.#table, this.#edges, this.#buffers)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
