@@ -4,6 +4,7 @@ import { ContributorTable } from '../../src/admb/contributors.js'
 import { type Equivocation, encodeProof } from '../../src/admb/equivocation.js'
 import { AdmbNode, type AdmbOptions, type Header, isFragment } from '../../src/admb/index.js'
 import { nameOf, statementOf } from '../../src/admb/signatures.js'
+import { clear } from '../../src/admb/vectors.js'
 import type { Random } from '../engine/random.js'
 import { type Setting, table } from './adversary.js'
 import { type Head, headOf, PREFIX } from './forging.js'
@@ -79,6 +80,10 @@ export const manglers = table({
   withholding: {
     help: 'ignores all frames, so that it forwards nothing',
     create: (options, setting) => new DeafNode(options, setting)
+  },
+  erasure: {
+    help: 'replaces the gradients of others in the sums that it forwards by zeros',
+    create: (options, setting) => new ErasingNode(options, setting)
   }
 })
 
@@ -102,5 +107,19 @@ class DeafNode extends AdmbNode {
 
   override receive(edge: number, frame: Uint8Array): void {
     if (!this.#isActive()) super.receive(edge, frame)
+  }
+}
+
+class ErasingNode extends AdmbNode {
+  readonly #isActive: () => boolean
+
+  constructor(options: AdmbOptions, { isActive }: Setting) {
+    super(options)
+    this.#isActive = isActive
+  }
+
+  override receive(edge: number, frame: Uint8Array): void {
+    super.receive(edge, frame)
+    if (this.#isActive()) clear((this.neighbourSum(edge)?.sum ?? []) as Float32Array[])
   }
 }

@@ -2,7 +2,9 @@
  * Receipts: what correct nodes confirm of a sum is what it contains. Each sum that arrives is compared with the receipts of its
  * contributors, if these still run and know their parts.
  */
-import { compareReceipts, projectionOf, type Recipe, SEEDS } from '../../src/admb/index.js'
+import type { Recipe } from '../../src/admb/index.js'
+import { projectionOf, SEEDS } from '../../src/admb/projection.js'
+import { compareReceipts } from '../../src/admb/receipts.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant } from './invariant.js'
 

@@ -25,16 +25,8 @@ export {
   type PredictorId,
   sameId
 } from './predictor-id.js'
-export { projectionOf, SEEDS } from './projection.js'
 export type { Quota } from './quotas.js'
-export {
-  type AskedPart,
-  type Comparison,
-  type CoveredSum,
-  compareReceipts,
-  type Receipt,
-  Receipts
-} from './receipts.js'
+export type { AskedPart, Receipt, Receipts } from './receipts.js'
 export {
   decodeSaved,
   encodeSaved,

@@ -96,6 +96,7 @@ export class AdmbNode {
   readonly #traffic: Traffic
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
+  #watched: { readonly edge: number; readonly visit: () => void } | undefined
   #effects: Effect[] = []
   #period = 0
   /** Period of the last change of predictor. */
@@ -330,6 +331,15 @@ export class AdmbNode {
     return { sum, count, contributors }
   }
 
+  /** Calls `visit` after each frame of one edge that changes the sum or the predictor, before an update uses the sum. For audits. */
+  watchSum(edge: number, visit: () => void): void {
+    this.#watched = { edge, visit }
+  }
+
+  unwatchSum(): void {
+    this.#watched = undefined
+  }
+
   /** Predictor that the neighbour holds, according to its last frame. */
   neighbourPredictor(edge: number): PredictorId | undefined {
     return this.#edges.get(edge)?.peerPredictor
@@ -470,7 +480,10 @@ export class AdmbNode {
       else if (isVoucher(bytes)) this.#admission.receiveVoucher(edgeNumber, bytes)
       else if (isAnnouncement(bytes)) {
         if (this.#announcements?.receive(edge, bytes)) this.#announce()
-      } else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
+      } else if (this.#receiver.receive(edge, bytes, this.#period)) {
+        if (edgeNumber === this.#watched?.edge) this.#watched.visit()
+        this.#updateIfFull()
+      }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })

@@ -12,9 +12,9 @@ import { receiptedBytes, type Signer } from './signatures.js'
 
 /** Own parts that are kept, and the bytes of their integers. */
 const KEPT = 1024
-const KEPT_BYTES = 2 ** 24
+const KEPT_BYTES = 2 ** 22
 /** Parts with more elements are kept without their integers, unless these are sparse. */
-const MOST_ELEMENTS = 2 ** 20
+const MOST_ELEMENTS = 2 ** 18
 /** Projections of a part that are given away: as many as it has elements would reveal it. */
 const PROJECTIONS = 4
 
@@ -67,6 +67,7 @@ interface Part {
   projections: number
 }
 
+/** Keeps what the node has sent of its own gradients, signs receipts for it, and verifies those of others. */
 export class Receipts {
   readonly #signer: Signer
   readonly #run: Contributor

@@ -1,14 +1,16 @@
 /**
- * Audits of neighbours' sums: a peer asks the contributors of a sum for the inputs that it contains, and computes their gradients
- * again. A contributor answers the peers that it has listed as auditors; see docs/security.md.
+ * Audits of neighbours' sums: a peer asks the contributors of a sum for receipts of their parts and for the inputs that it contains, and
+ * computes their gradients again. A contributor gives receipts to all peers, and its inputs to those that it has listed as auditors; see
+ * docs/security.md.
  */
 import * as z from 'zod'
 import { sleep } from '#platform'
+import { SEEDS } from '../admb/projection.js'
 import { FetchError, type Log, type Network } from '../network/index.js'
 import { RequestError, UnavailableError } from './errors.js'
-import type { AskedInputs, InputGroup, KeptAnswer } from './kept-inputs.js'
+import { type InputGroup, NOT_LISTED } from './kept-inputs.js'
 import type { LearnerHandle } from './learner-handle.js'
-import type { SumAudit, TakenSum } from './sum-audit.js'
+import type { AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 
 const REQUEST = 'audit '
 /** Time for which a sum is looked for whose gradients can be computed again, in ms, and the pause before the next one. */
@@ -37,6 +39,12 @@ const askedSchema = z.object({
   nonce: z.int().min(0),
   segments: z.int().min(1),
   known: z.array(z.string().max(64)).max(64),
+  seed: z
+    .int()
+    .min(0)
+    .max(SEEDS - 1)
+    .default(0),
+  wantsInputs: z.boolean().default(true),
   wanted: z.array(z.string().max(128)).max(MOST_WANTED)
 })
 
@@ -44,24 +52,33 @@ const rowsSchema = z.record(z.string(), z.object({ type: z.enum(['float', 'int']
 
 const contactsSchema = z.array(z.object({ id: z.string().max(128), addresses: z.array(z.string().max(1000)).max(16) }))
 
+const receiptSchema = z.object({
+  segments: z.int().min(0),
+  count: z.int().min(0),
+  projection: z.int().min(0).optional(),
+  signature: z
+    .base64()
+    .max(100)
+    .transform((text): Uint8Array => Buffer.from(text, 'base64'))
+})
+
+const commonSchema = z.object({ contacts: contactsSchema, receipt: receiptSchema.optional() })
+
 const answerSchema = z.union([
-  z.object({
-    contacts: contactsSchema,
+  commonSchema.extend({
     groups: z.array(
       z
         .object({ predictor: idSchema, size: z.int().min(1), rows: rowsSchema, encoded: z.base64().optional() })
         .refine(isConsistent, 'rows are inconsistent')
     )
   }),
-  z.object({ contacts: contactsSchema, reason: z.string().max(200) })
+  commonSchema.extend({ reason: z.string().max(200), isPrivate: z.boolean().default(false) })
 ])
 
 interface Contact {
   readonly id: string
   readonly addresses: readonly string[]
 }
-
-type Answer = KeptAnswer & { readonly contacts: readonly Contact[] }
 
 interface AuditsOptions {
   readonly network: Network
@@ -85,20 +102,21 @@ export class Audits {
   /**
    * Audits the newest sum of a tree neighbour, or a later one, if its gradients cannot be computed again, because inputs are no longer
    * kept, or are so few that rounding explains most of it.
+   * @param inputs whether the inputs are asked for, besides the receipts
    * @throws RequestError if the peer is not a neighbour, or sends no sum; UnavailableError during another audit
    */
-  async audit(peer: string): Promise<SumAudit> {
+  async audit(peer: string, inputs: boolean): Promise<SumAudit> {
     if (this.#isAuditing) throw new UnavailableError('another audit is in progress: try again in a moment')
     this.#isAuditing = true
     try {
-      return await this.#search(peer)
+      return await this.#search(peer, inputs)
     } finally {
       this.#isAuditing = false
       this.#options.learner.endAudit()
     }
   }
 
-  async #search(peer: string): Promise<SumAudit> {
+  async #search(peer: string, wantsInputs: boolean): Promise<SumAudit> {
     const { learner } = this.#options
     const start = performance.now()
     let best: SumAudit | undefined
@@ -106,9 +124,11 @@ export class Audits {
       const edge = await this.#edgeTo(peer)
       const taken = await learner.takeSum(edge)
       if (taken !== undefined) {
-        const { answers, isComplete } = await this.#askAll(taken)
+        const { answers, isComplete } = await this.#askAll(taken, wantsInputs)
         const found = await learner.compareSum(answers)
-        if (found.agrees === false || !isComplete) return found
+        if (found.agrees === false || found.signed === false || !isComplete) return found
+        // Later sums are no better.
+        if (found.signed && answers.some(({ inputs }) => 'reason' in inputs && inputs.isPrivate)) return found
         if (best === undefined || explained(found) < explained(best)) best = found
         if (explained(best) < 1 / 2) return best
       }
@@ -138,19 +158,20 @@ export class Audits {
     this.#stop.signal.throwIfAborted()
   }
 
-  /** Answers a request of another peer; undefined if it is not for an audit, or the peer is not an auditor. */
+  /** Answers a request of another peer; undefined if it is not for an audit. */
   async answer(request: Uint8Array, from: string): Promise<Uint8Array | undefined> {
     const { learner, network, auditors, log } = this.#options
     const text = new TextDecoder().decode(request)
-    if (!text.startsWith(REQUEST) || !auditors.has(from)) return undefined
-    const { wanted, ...asked } = askedSchema.parse(JSON.parse(text.slice(REQUEST.length)))
-    const answer = await learner.keptInputs(asked)
+    if (!text.startsWith(REQUEST)) return undefined
+    const { wanted, wantsInputs, ...asked } = askedSchema.parse(JSON.parse(text.slice(REQUEST.length)))
+    const { inputs, receipt } = await learner.answerAudit(asked, wantsInputs && auditors.has(from))
     const contacts = network.peers.filter(({ id }) => wanted.includes(id))
-    if ('groups' in answer) {
-      const inputs = answer.groups.reduce((sum, { size }) => sum + size, 0)
-      log('info', `the auditor ${from} receives ${inputs} inputs of this peer`, { peer: from, inputs })
+    if ('groups' in inputs) {
+      const sent = inputs.groups.reduce((sum, { size }) => sum + size, 0)
+      log('info', `the auditor ${from} receives ${sent} inputs of this peer`, { peer: from, inputs: sent })
     }
-    return new TextEncoder().encode(JSON.stringify({ ...answer, contacts }))
+    const signed = receipt && { ...receipt, signature: Buffer.from(receipt.signature).toString('base64') }
+    return new TextEncoder().encode(JSON.stringify({ ...inputs, receipt: signed, contacts }))
   }
 
   stop(): void {
@@ -158,12 +179,17 @@ export class Audits {
   }
 
   /** Asks the contributors of a sum. The addresses of those that are not connected come from those that are, and so on along the tree. */
-  async #askAll(taken: TakenSum): Promise<{ readonly answers: readonly KeptAnswer[]; readonly isComplete: boolean }> {
+  async #askAll(
+    taken: TakenSum,
+    wantsInputs: boolean
+  ): Promise<{ readonly answers: readonly AuditAnswer[]; readonly isComplete: boolean }> {
     const { network } = this.#options
     const answers = taken.contributors.map(
-      (): KeptAnswer => ({ reason: 'no peer that has answered knows its address' })
+      (): AuditAnswer => ({ inputs: { reason: 'no peer that has answered knows its address' } })
     )
-    const known = new Map(network.peers.map(peer => [peer.id, peer]))
+    const known = new Map<string, Contact>(network.peers.map(peer => [peer.id, peer]))
+    // A hostile peer may claim gradients of this one.
+    known.set(network.id, { id: network.id, addresses: [] })
     let waiting = [...taken.contributors.keys()]
     let answered = 0
     for (;;) {
@@ -176,13 +202,13 @@ export class Audits {
           const contributor = taken.contributors[i]
           try {
             const target = known.get(contributor.origin) as Contact
-            const { contacts, ...answer } = await this.#ask(target, contributor, taken, wanted)
+            const { contacts, ...answer } = await this.#ask(target, contributor, taken, { wanted, wantsInputs })
             answers[i] = answer
             answered++
             for (const contact of contacts) if (!known.has(contact.id)) known.set(contact.id, contact)
           } catch (error) {
             this.#stop.signal.throwIfAborted()
-            answers[i] = { reason: reasonOf(error as Error) }
+            answers[i] = { inputs: { reason: reasonOf(error as Error) } }
           }
         })
       )
@@ -192,14 +218,17 @@ export class Audits {
   async #ask(
     target: Contact,
     { incarnation, nonce, segments }: TakenSum['contributors'][number],
-    { predictor, known }: TakenSum,
-    wanted: readonly string[]
-  ): Promise<Answer> {
-    const asked: AskedInputs = { predictor, incarnation, nonce, segments, known }
+    { predictor, known, seed }: TakenSum,
+    wishes: { readonly wanted: readonly string[]; readonly wantsInputs: boolean }
+  ): Promise<AuditAnswer & { readonly contacts: readonly Contact[] }> {
+    const asked = { predictor, incarnation, nonce, segments, known, seed, ...wishes }
+    if (target.id === this.#options.network.id)
+      return { ...(await this.#options.learner.answerAudit(asked, wishes.wantsInputs)), contacts: [] }
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ANSWER_MS)])
-    const request = new TextEncoder().encode(REQUEST + JSON.stringify({ ...asked, wanted }))
+    const request = new TextEncoder().encode(REQUEST + JSON.stringify(asked))
     const bytes = await this.#options.network.fetch(target, request, signal)
-    return answerSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
+    const { contacts, receipt, ...inputs } = answerSchema.parse(JSON.parse(new TextDecoder().decode(bytes)))
+    return { contacts, inputs, receipt }
   }
 }
 
@@ -210,7 +239,7 @@ function explained({ norms }: SumAudit): number {
 
 function reasonOf(error: Error): string {
   if (error instanceof SyntaxError || error instanceof z.ZodError) return 'its answer is malformed'
-  if (error instanceof FetchError && error.isUnanswered) return 'this peer is not among its auditors'
+  if (error instanceof FetchError && error.isUnanswered) return NOT_LISTED
   return `it does not answer: ${error.message}`
 }
 

@@ -28,6 +28,9 @@ export interface AskedInputs {
   readonly known: readonly string[]
 }
 
+/** Why a peer has no inputs for another one, which reads it. */
+export const NOT_LISTED = 'this peer is not among its auditors'
+
 /** Inputs whose gradients were computed at the same predictor. */
 export interface InputGroup {
   readonly predictor: PredictorId
@@ -38,7 +41,10 @@ export interface InputGroup {
 }
 
 /** What an audited peer answers: the inputs, or why it has none. */
-export type KeptAnswer = { readonly groups: readonly InputGroup[] } | { readonly reason: string }
+export type KeptAnswer =
+  | { readonly groups: readonly InputGroup[] }
+  /** @param isPrivate whether the asking peer cannot have any @default false */
+  | { readonly reason: string; readonly isPrivate?: boolean }
 
 interface Epoch {
   readonly number: number

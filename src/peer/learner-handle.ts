@@ -2,8 +2,7 @@
 import { startLearner } from '#runtime'
 import type { Download, StartedDownload } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
-import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
-import type { SumAudit, TakenSum } from './sum-audit.js'
+import type { AskedSum, AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 import type {
   FromLearner,
   InputAnswer,
@@ -174,7 +173,7 @@ export class LearnerHandle {
   }
 
   /** Compares the sum that was taken last with the answers of its contributors, in their order. */
-  compareSum(answers: readonly KeptAnswer[]): Promise<SumAudit> {
+  compareSum(answers: readonly AuditAnswer[]): Promise<SumAudit> {
     return this.#send(id => ({ kind: 'compare-sum', id, answers }))
   }
 
@@ -187,9 +186,9 @@ export class LearnerHandle {
     this.post({ kind: 'end-audit' })
   }
 
-  /** The inputs of this peer that are in a sum. */
-  keptInputs(asked: AskedInputs): Promise<KeptAnswer> {
-    return this.#send(id => ({ kind: 'get-inputs', id, asked }))
+  /** What a sum contains of this peer. @param permits whether the asking peer may have the inputs */
+  answerAudit(asked: AskedSum, permits: boolean): Promise<AuditAnswer> {
+    return this.#send(id => ({ kind: 'answer-audit', id, asked, permits }))
   }
 
   /** Stops the thread after a last checkpoint has been stored, if messages are listened to. */
@@ -233,6 +232,7 @@ type Answer = Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-requ
 function contentOf(message: Answer): unknown {
   switch (message.kind) {
     case 'answer':
+    case 'audit-answer':
       return message.answer
     case 'saved':
     case 'block':
@@ -245,8 +245,6 @@ function contentOf(message: Answer): unknown {
       return message.sum
     case 'compared':
       return message.audit
-    case 'inputs':
-      return message.inputs
     default:
       return message satisfies never
   }

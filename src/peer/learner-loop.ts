@@ -14,7 +14,7 @@ import { EdgeWriters } from './edge-writers.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { InputLog, restored } from './input-log.js'
 import { describeQuarantined } from './jumps.js'
-import { KeptInputs } from './kept-inputs.js'
+import { KeptInputs, NOT_LISTED } from './kept-inputs.js'
 import { LateLabels } from './late-labels.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
@@ -23,7 +23,7 @@ import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
-import { SumAuditor } from './sum-audit.js'
+import { type AskedSum, type AuditAnswer, SumAuditor } from './sum-audit.js'
 import { TestThenTrain } from './test-then-train.js'
 import type {
   FromLearner,
@@ -290,14 +290,12 @@ export class LearnerLoop {
         this.#post({ kind: 'compared', id: message.id, audit: this.#auditor?.compare(message.answers) })
         break
       case 'end-audit':
+        this.#auditor?.stop()
         this.#auditor = undefined
         break
-      case 'get-inputs': {
-        this.#writeJournal()
-        const inputs = this.#kept?.answer(message.asked) ?? { reason: 'it keeps no inputs' }
-        this.#post({ kind: 'inputs', id: message.id, inputs })
+      case 'answer-audit':
+        this.#post({ kind: 'audit-answer', id: message.id, answer: this.#answerAudit(message.asked, message.permits) })
         break
-      }
       case 'stored':
         this.#checkpoints?.stored()
         break
@@ -492,6 +490,13 @@ export class LearnerLoop {
 
   #keepPredictor(): void {
     this.#kept?.hold(this.#node.predictor.id, () => this.#node.storage.save())
+  }
+
+  #answerAudit(asked: AskedSum, permits: boolean): AuditAnswer {
+    const receipt = this.#node.receipts?.answer({ ...asked, origin: this.#init.self })
+    if (!permits) return { inputs: { reason: NOT_LISTED, isPrivate: true }, receipt }
+    this.#writeJournal()
+    return { inputs: this.#kept?.answer(asked) ?? { reason: 'it keeps no inputs', isPrivate: true }, receipt }
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */

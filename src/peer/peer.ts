@@ -399,12 +399,14 @@ export class Peer extends EventEmitter {
   }
 
   /**
-   * Asks the contributors of a neighbour's gradient sum for their inputs, and computes the sum again (docs/security.md). It takes a
-   * second, or up to 40 if later sums must be tried. Contributors answer if this peer is among their `auditors`.
+   * Asks the contributors of a neighbour's gradient sum to sign what it contains of them, and for their inputs, from which the sum is
+   * computed again (docs/security.md). It takes a second, or up to 40 if later sums must be tried. Contributors send their inputs if this
+   * peer is among their `auditors`.
+   * @param inputs false for signatures only
    * @throws RequestError if the peer is not a tree neighbour, or sends no sum; UnavailableError during another audit
    */
-  audit(peer: string): Promise<SumAudit> {
-    return this.#audits.audit(peer)
+  audit(peer: string, inputs = true): Promise<SumAudit> {
+    return this.#audits.audit(peer, inputs)
   }
 
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
@@ -532,7 +534,7 @@ export class Peer extends EventEmitter {
       case 'piece':
       case 'sum':
       case 'compared':
-      case 'inputs':
+      case 'audit-answer':
       case 'answer':
       case 'failed-request':
       case 'interrupted':

@@ -1,6 +1,7 @@
 /**
- * Compares a gradient sum of a neighbour with the gradients of the inputs that its contributors say it contains. The sum is the newest
- * one that has arrived; the gradients are computed again, each at the predictor at which its contributor learned the input.
+ * Compares a gradient sum of a neighbour with the receipts of its contributors, and with the gradients of the inputs that they say it
+ * contains. The sum is the newest one that has arrived; the gradients are computed again, each at the predictor at which its contributor
+ * learned the input.
  *
  * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one, and segments that are carried over
  * are rounded again. Each of these is uniform within half a step, and independent in each element, so the square of the norm is known well
@@ -13,13 +14,16 @@ import {
   FrameError,
   formatId,
   type PredictorId,
+  type Receipt,
   sameId
 } from '../admb/index.js'
 import { normOf } from '../admb/influence.js'
+import { projectionOf } from '../admb/projection.js'
+import { compareReceipts } from '../admb/receipts.js'
 import { stepOf, valuesOf } from '../base/lattice.js'
 import { type Blocks, driftBlock, ExampleError, INFLUENCE_BLOCK, learnerAfter, zeros } from '../learner/index.js'
 import type { LearningParts } from '../task/learning-spec.js'
-import type { KeptAnswer } from './kept-inputs.js'
+import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import { restoredRows } from './saved-rows.js'
 
 /** Predictors whose parameters are remembered during an audit, and bytes that they take, if more than two do. */
@@ -42,6 +46,18 @@ export interface TakenSum {
   readonly contributors: readonly CoveredContributor[]
   /** Digests of the predictors at which this peer can compute gradients. */
   readonly known: readonly string[]
+  /** Of the projections in receipts. */
+  readonly seed: number
+}
+
+/** What a contributor is asked. */
+export type AskedSum = AskedInputs & Pick<TakenSum, 'seed'>
+
+/** What a contributor answers. */
+export interface AuditAnswer {
+  readonly inputs: KeptAnswer
+  /** Undefined if it no longer knows its part of the sum. */
+  readonly receipt?: Receipt
 }
 
 /** What a contributor's inputs are. */
@@ -49,6 +65,8 @@ export interface ContributorAudit {
   readonly id: string
   /** Segments of its list that the sum contains. */
   readonly segments: number
+  /** Number of gradients that it has signed, in at most as many segments; undefined without a valid receipt. */
+  readonly signed?: number
   /** Number of its inputs; undefined if it has sent none. */
   readonly inputs?: number
   /** Their mean loss with the predictor at which they were learned. */
@@ -65,11 +83,15 @@ export interface SumAudit {
   /** Number of gradients in the sum. */
   readonly count: number
   readonly contributors: readonly ContributorAudit[]
+  /** Whether the contributors have signed what it contains of them; null if some receipts are missing. */
+  readonly signed: boolean | null
+  /** What they have signed: only the numbers of gradients and segments, or the gradients as well. Undefined unless `signed`. */
+  readonly signedContent?: 'numbers' | 'gradients'
   /** Whether the sum contains the gradients of these inputs; null if some of them could not be computed again. */
   readonly agrees: boolean | null
   /** Norms of the sum, of its difference from the gradients, and the largest difference that rounding explains. */
   readonly norms?: { readonly sum: number; readonly difference: number; readonly allowed: number }
-  /** Why it disagrees. */
+  /** Why it disagrees, or is not signed. */
   readonly reason?: string
 }
 
@@ -77,6 +99,8 @@ interface Snapshot extends TakenSum {
   /** In gradient units. */
   readonly sum: Blocks
   readonly steps: ReturnType<NonNullable<LearningParts['recipe']['rule']['grid']>> | undefined
+  /** Of its integers. */
+  readonly projection: number | undefined
 }
 
 export class SumAuditor {
@@ -84,6 +108,8 @@ export class SumAuditor {
   readonly #parts: LearningParts
   /** Parameters by predictor, oldest first. */
   readonly #remembered: { readonly predictor: PredictorId; readonly parameters: Blocks }[] = []
+  #edge: number | undefined
+  #newest: Snapshot | undefined
   #taken: Snapshot | undefined
 
   constructor(node: AdmbNode, parts: LearningParts) {
@@ -102,36 +128,70 @@ export class SumAuditor {
     if (this.#remembered.length > most) this.#remembered.shift()
   }
 
-  /** Takes the newest sum of an edge; undefined if there is none at the current predictor, or it was taken before. */
+  /** Takes the newest sum of an edge, which an update may have used since; undefined if it was taken before, or there is none. */
   take(edge: number): TakenSum | undefined {
+    if (edge !== this.#edge) {
+      this.#edge = edge
+      this.#newest = undefined
+      this.#node.watchSum(edge, () => this.#keep(edge))
+      this.#keep(edge)
+    }
+    if (this.#newest === undefined) return undefined
+    this.#taken = this.#newest
+    this.#newest = undefined
+    const { predictor, count, contributors, known, seed } = this.#taken
+    return { predictor, count, contributors, known, seed }
+  }
+
+  /** The peer has no further questions. */
+  stop(): void {
+    this.#node.unwatchSum()
+  }
+
+  #keep(edge: number): void {
     const held = this.#node.neighbourSum(edge)
-    if (held === undefined || held.count === 0) return undefined
+    if (held === undefined || held.count === 0) return
     const { predictor } = this.#node
     const { sum, count, contributors } = held
-    const before = this.#taken
-    if (before && sameId(before.predictor, predictor.id) && before.count === count) return undefined
     const steps = this.#parts.recipe.rule.grid?.(predictor, predictor.id.updates)
     const values = steps ? valuesOf(sum as Float32Array[], steps) : sum.map(block => block.slice())
     const known = this.#remembered.map(({ predictor: { digest } }) => digest)
-    const taken = { predictor: predictor.id, count, contributors, known }
-    this.#taken = { ...taken, sum: values, steps }
-    return taken
+    // Nobody else knows it before the sum has arrived.
+    const [seed] = crypto.getRandomValues(new Uint32Array(1))
+    const projection = steps && projectionOf(sum as readonly Float32Array[], seed)
+    this.#newest = { predictor: predictor.id, count, contributors, known, seed, sum: values, steps, projection }
   }
 
   /** Compares the sum that was taken last. @param answers of its contributors, in their order */
-  compare(answers: readonly KeptAnswer[]): SumAudit {
+  compare(answers: readonly AuditAnswer[]): SumAudit {
     const taken = this.#taken as Snapshot
+    const receipts = taken.contributors.map((contributor, i) => this.#valid(taken, contributor, answers[i]))
+    const { isSigned, covers, reason } = compareReceipts(taken, receipts)
     const total = zeros(this.#parts.learner.layout)
-    const contributors = taken.contributors.map((contributor, i) => this.#add(contributor, answers[i], total))
+    const contributors = taken.contributors.map((contributor, i) => ({
+      ...this.#add(contributor, answers[i].inputs, total),
+      ...(receipts[i] && { signed: receipts[i].count })
+    }))
     const { predictor, count } = taken
-    const report = { predictor, count, contributors }
-    if (contributors.some(({ reason }) => reason !== undefined)) return { ...report, agrees: null }
+    const signed = { signed: isSigned, ...(covers && { signedContent: covers }) }
+    const report = { predictor, count, contributors, ...signed, ...(reason && { reason }) }
+    if (contributors.some(one => one.reason !== undefined)) return { ...report, agrees: null }
     const inputs = contributors.reduce((sum, one) => sum + (one.inputs ?? 0), 0)
     if (inputs !== count) return { ...report, agrees: false, reason: `${count} gradients of ${inputs} inputs` }
-    const groups = answers.reduce((sum, answer) => sum + ('groups' in answer ? answer.groups.length : 0), 0)
+    const groups = answers.reduce((sum, one) => sum + ('groups' in one.inputs ? one.inputs.groups.length : 0), 0)
     const norms = this.#difference(taken, total, groups)
     const agrees = norms.difference <= norms.allowed
     return { ...report, norms, agrees, ...(!agrees && { reason: 'the gradients of the inputs have another sum' }) }
+  }
+
+  /** The receipt of a contributor; undefined if there is none, or it has not signed it. */
+  #valid(
+    { predictor, seed }: Snapshot,
+    contributor: CoveredContributor,
+    { receipt }: AuditAnswer
+  ): Receipt | undefined {
+    const isValid = receipt && this.#node.receipts?.isValid({ ...contributor, predictor, seed }, receipt)
+    return isValid ? receipt : undefined
   }
 
   /** Adds the gradients of a contributor, as it sends them. */

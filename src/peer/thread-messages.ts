@@ -12,9 +12,8 @@ import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { StartedDownload } from './downloads.js'
 import type { JumpThresholds } from './jumps.js'
-import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
-import type { SumAudit, TakenSum } from './sum-audit.js'
+import type { AskedSum, AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -247,11 +246,11 @@ export type ToLearner =
   /** For the newest sum of a neighbour, to audit it. */
   | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
   /** For a comparison of that sum with the answers of its contributors, in their order. */
-  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly KeptAnswer[] }
+  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly AuditAnswer[] }
   /** The audit that began with 'take-sum' has ended. */
   | { readonly kind: 'end-audit' }
-  /** An auditor asks for the inputs of this peer. */
-  | { readonly kind: 'get-inputs'; readonly id: number; readonly asked: AskedInputs }
+  /** Another peer asks what a sum contains of this one. `permits`: whether it may have the inputs. */
+  | { readonly kind: 'answer-audit'; readonly id: number; readonly asked: AskedSum; readonly permits: boolean }
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
   /** Answer to `get-stored-block`. */
   | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
@@ -280,7 +279,7 @@ export type FromLearner =
   /** `sum` is undefined if none has arrived since the last one was taken. */
   | { readonly kind: 'sum'; readonly id: number; readonly sum: TakenSum | undefined }
   | { readonly kind: 'compared'; readonly id: number; readonly audit: SumAudit | undefined }
-  | { readonly kind: 'inputs'; readonly id: number; readonly inputs: KeptAnswer }
+  | { readonly kind: 'audit-answer'; readonly id: number; readonly answer: AuditAnswer }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */

@@ -1,6 +1,6 @@
 /**
- * `admb audit`: compares the journals of stopped peers with the lineage of their best predictor, or lets a running peer compute a sum of
- * a neighbour again.
+ * `admb audit`: compares the journals of stopped peers with the lineage of their best predictor, or lets a running peer compare a sum of
+ * a neighbour with the signatures and the inputs of its contributors.
  */
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
@@ -14,12 +14,12 @@ import { collect } from '../options/values.js'
 import { formatNumber, print, printJson, warn } from '../output/output.js'
 import { askPeer, type ClientFlags, withHttpClient } from '../peer/http-client.js'
 
-/** An input was used twice, or not at all. */
+/** An input was used twice, or not at all, or a sum is not that of its contributors. */
 export class AuditFailedError extends CodedError {
   static override readonly code = 'ERR_AUDIT'
 }
 
-/** The inputs of a sum are not all known, so it cannot be computed again. */
+/** The inputs or the signatures of a sum are not all known. */
 export class AuditIncompleteError extends CodedError {
   static override readonly code = 'ERR_AUDIT_INCOMPLETE'
 }
@@ -30,7 +30,8 @@ export function auditCommand(program: Command): Command {
       .command('audit')
       .option('--dir <dir>', 'state directory of a stopped peer; repeatable', collect)
       .option('--complete', 'also fail if an input is lost')
-      .option('--peer <id>', 'a tree neighbour of the running peer at --http, whose sum is computed again')
+      .option('--peer <id>', 'a tree neighbour of the running peer at --http, whose sum is checked')
+      .option('--no-inputs', 'with --peer: compare the sum only with what its contributors sign')
   ).addHelpText(
     'after',
     `
@@ -38,8 +39,11 @@ Examples:
   admb audit --dir alice --dir bob
   admb audit --dir alice --dir bob --complete --json
   admb audit --peer 12D3KooW… --http 127.0.0.1:7281
+  admb audit --peer 12D3KooW… --no-inputs
 
-With --peer, the contributors must list the asking peer (admb peer --auditors).
+With --peer, the contributors sign what the sum contains of them. Those that
+list the asking peer (admb peer --auditors) also send it their inputs, from
+which the sum is computed again.
 Without admb peer --keep-journal, a peer deletes records after --carry periods,
 and only the others are audited.`
   )
@@ -49,6 +53,7 @@ and only the others are audited.`
 interface Flags extends ClientFlags {
   readonly dir?: readonly string[]
   readonly peer?: string
+  readonly inputs: boolean
   readonly complete?: boolean
   readonly json?: boolean
 }
@@ -80,27 +85,31 @@ async function run(flags: Flags): Promise<void> {
 const NEIGHBOUR_TIMEOUT_MS = 90_000
 
 async function auditNeighbour(peer: string, flags: Flags): Promise<void> {
-  const audited = (await askPeer(`audit?peer=${encodeURIComponent(peer)}`, flags, NEIGHBOUR_TIMEOUT_MS)) as SumAudit
+  const path = `audit?peer=${encodeURIComponent(peer)}${flags.inputs ? '' : '&inputs=false'}`
+  const audited = (await askPeer(path, flags, NEIGHBOUR_TIMEOUT_MS)) as SumAudit
   if (flags.json) printJson({ command: 'audit', ...audited })
   else showSum(peer, audited)
-  const { agrees, reason, contributors } = audited
+  const { signed, agrees, reason, contributors } = audited
   if (agrees === false) throw new AuditFailedError(`the sum of ${peer} is not that of its inputs: ${reason}`)
-  const missing = contributors.find(one => one.reason !== undefined)
-  if (missing)
-    throw new AuditIncompleteError(`the sum of ${peer} cannot be computed again: ${missing.id}: ${missing.reason}`)
+  if (signed === false) throw new AuditFailedError(`the contributors have not signed the sum of ${peer}: ${reason}`)
+  const missing = contributors.find(one => (flags.inputs ? one.reason !== undefined : one.signed === undefined))
+  if (missing === undefined) return
+  throw new AuditIncompleteError(
+    flags.inputs
+      ? `the sum of ${peer} cannot be computed again: ${missing.id}: ${missing.reason}`
+      : `the signature of ${missing.id} is missing: ask again, and see whether it runs and has this version`
+  )
 }
 
-function showSum(peer: string, { predictor, count, contributors, norms, agrees }: SumAudit): void {
+function showSum(peer: string, audited: SumAudit): void {
+  const { predictor, count, contributors, norms, agrees, signed, signedContent } = audited
   print(`sum of      ${peer}`)
   print(`at          update ${formatNumber(predictor.updates)}, origin ${predictor.origin || 'none'}`)
   print(`gradients   ${formatNumber(count)}`)
-  for (const { id, segments, inputs, loss, labels } of contributors) {
-    const parts = segments === 1 ? '1 segment' : `${formatNumber(segments)} segments`
-    if (inputs === undefined || loss === undefined) print(`  ${id}  ${parts}, inputs not known`)
-    else {
-      const classes = labels ? `, by class ${labels.map(formatNumber).join(' ')}` : ''
-      print(`  ${id}  ${formatNumber(inputs)} inputs in ${parts}, mean loss ${loss.toFixed(4)}${classes}`)
-    }
+  for (const one of contributors) print(`  ${one.id}  ${partOf(one)}`)
+  if (signed) {
+    const what = signedContent === 'gradients' ? 'the gradients that it contains' : 'how many gradients it contains'
+    print(`signed      by its contributors: ${what}`)
   }
   if (norms === undefined) return
   const [sum, difference, allowed] = [norms.sum, norms.difference, norms.allowed].map(norm => norm.toPrecision(3))
@@ -111,6 +120,17 @@ function showSum(peer: string, { predictor, count, contributors, norms, agrees }
     warn(
       'rounding explains more than half of the sum, so smaller differences are not found: ask again when there are more inputs'
     )
+}
+
+function partOf({ segments, signed, inputs, loss, labels }: SumAudit['contributors'][number]): string {
+  const parts = segments === 1 ? '1 segment' : `${formatNumber(segments)} segments`
+  if (inputs !== undefined && loss !== undefined) {
+    const classes = labels ? `, by class ${labels.map(formatNumber).join(' ')}` : ''
+    return `${formatNumber(inputs)} inputs in ${parts}, mean loss ${loss.toFixed(4)}${classes}`
+  }
+  return signed === undefined
+    ? `${parts}, inputs not known`
+    : `${formatNumber(signed)} gradients in ${parts}, inputs not known`
 }
 
 async function reportOf(dirs: readonly string[]): Promise<AuditReport | undefined> {

@@ -1,13 +1,17 @@
 /** `admb audit --peer` lets a running peer compute a sum of its neighbour again. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import type { AdversaryName } from '../../../sim/adversaries/index.js'
+import type { LearningPeer } from '../../../src/library/create-peer.js'
 import { admb } from '../../support/admb-command.js'
 import { libraryPeers } from '../../support/library-peers.js'
 import { until } from '../../support/peer-processes.js'
@@ -15,15 +19,22 @@ import { until } from '../../support/peer-processes.js'
 const MODULES = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 const HOSTILE = new URL('../../nemesis/hostile/preload.js', import.meta.url)
 
+/** At this rate, no batch is full before the audits have ended. */
+const DIGITS = { data: { data: 'digits' }, rate: 50, features: undefined, classNames: undefined }
+
 describe('admb audit --peer', function () {
   this.timeout(90_000)
   let directory = ''
   let server: Server | undefined
+  let hostile: ChildProcess | undefined
   const start = libraryPeers({ batch: 1000 })
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'admb-audit-'))
   })
   afterEach(async () => {
+    hostile?.kill()
+    if (hostile) await once(hostile, 'close')
+    hostile = undefined
     server?.close()
     server = undefined
     await rm(directory, { recursive: true })
@@ -61,6 +72,13 @@ describe('admb audit --peer', function () {
     assert.match(stderr, /^admb: the sum of .*: this peer is not among its auditors \(ERR_AUDIT_INCOMPLETE\)\n$/)
   })
 
+  it('confirms by signatures alone the sum of a peer that shows no inputs', async () => {
+    const { code, stdout, stderr } = await admb([...(await audited(false)), '--no-inputs'])
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /\n {2}12D3KooW\w+ {2}2 gradients in 1 segment, inputs not known\n/)
+    assert.match(stdout, /\nsigned {6}by its contributors: the gradients that it contains\n$/)
+  })
+
   it('fails if the sum is another one', async () => {
     const contributors = [{ id: 'x', segments: 1, inputs: 8, loss: 0.5 }]
     const norms = { sum: 9, difference: 7, allowed: 0.1 }
@@ -76,30 +94,49 @@ describe('admb audit --peer', function () {
     assert.equal(stderr, `admb: the sum of x is not that of its inputs: ${reason} (ERR_AUDIT)\n`)
   })
 
+  /** A peer process that does something hostile, and ends with the test. @returns its addresses */
+  async function startHostile(kind: AdversaryName, contact: string, options: string[] = []): Promise<string[]> {
+    const learning = ['--data', 'digits', '--rate', '50', '--batch', '1000', ...options]
+    const places = ['--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0', '--peer', contact]
+    const env = { ...process.env, NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: kind }
+    // The IPC channel ends the process if the test process ends.
+    const stdio = ['ignore', 'pipe', 'ignore', 'ipc'] as const
+    const command = [MODULES, 'peer', '--json', ...learning, ...places]
+    hostile = spawn(process.execPath, command, { env, stdio: [...stdio] })
+    for await (const line of createInterface({ input: hostile.stdout as Readable })) return JSON.parse(line).addresses
+    assert.fail('the hostile peer has ended')
+  }
+
+  /** Audits the only neighbour of a peer until the audit says this. */
+  async function auditSays(auditor: LearningPeer, reason: RegExp, ...options: string[]): Promise<void> {
+    await until('an audit', async () => {
+      // The tree may change while a peer joins.
+      const [peer] = auditor.status().neighbours
+      if (peer === undefined) return false
+      const { stderr } = await admb(['audit', '--peer', peer, '--http', auditor.url as string, ...options])
+      return reason.test(stderr)
+    })
+  }
+
   it('finds that a real peer sends other gradients than those of its inputs', async () => {
-    const data = { data: { data: 'digits' }, rate: 200, features: undefined, classNames: undefined }
-    const auditor = await start({ ...data, batch: 128, sums: 'exact', http: { port: 0 } })
+    const auditor = await start({ ...DIGITS, sums: 'exact', http: { port: 0 } })
     const file = join(directory, 'auditors')
     await writeFile(file, auditor.id)
-    const options = ['--data', 'digits', '--rate', '200', '--batch', '128', '--sums', 'exact', '--auditors', file]
-    const places = ['--dir', join(directory, 'state'), '--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0']
-    const command = [MODULES, 'peer', ...options, ...places, '--peer', auditor.addresses[0]]
-    const env = { ...process.env, NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: 'sign-flip' }
-    // The IPC channel ends the process if the test process ends.
-    const hostile = spawn(process.execPath, command, { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-    try {
-      await until('an audit', async () => {
-        // The tree may change while a peer joins.
-        const [peer] = auditor.status().neighbours
-        if (peer === undefined) return false
-        const { code, stderr } = await admb(['audit', '--peer', peer, '--http', auditor.url as string])
-        assert.notEqual(code, 0, stderr)
-        return /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/.test(stderr)
-      })
-    } finally {
-      hostile.kill()
-      await once(hostile, 'close')
-    }
+    const options = ['--sums', 'exact', '--auditors', file, '--dir', join(directory, 'state')]
+    await startHostile('sign-flip', auditor.addresses[0], options)
+    await auditSays(auditor, /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/)
+  })
+
+  it('finds that a real peer forwards zeros in place of the gradients of another one', async () => {
+    const auditor = await start({ ...DIGITS, http: { port: 0 } })
+    const addresses = await startHostile('erasure', auditor.addresses[0])
+    await until('it is linked', () => auditor.status().neighbours.length === 1)
+    const [between] = auditor.status().neighbours
+    const victim = await start({ ...DIGITS, degree: 2, peers: addresses })
+    await until('it is between both', () => victim.status().neighbours.includes(between))
+    const reason =
+      /^admb: the contributors have not signed the sum of \S+: its contributors have made other gradients \(ERR_AUDIT\)\n$/
+    await auditSays(auditor, reason, '--no-inputs')
   })
 
   it('refuses what is no neighbour, and two kinds of audits at once', async () => {

@@ -61,10 +61,19 @@ describe('createPeer with auditors', function () {
     assert.deepEqual([answer.status, agrees, count], [200, true, 10])
   })
 
-  it('says which contributor does not permit it', async () => {
+  it('says which contributor does not permit it, and that all have signed the sum', async () => {
     const peers = await row('private', (index, auditor) => (index === 1 ? [auditor] : []))
     const search = audited(peers)
     assert.deepEqual(await search, [null, 4, 'this peer is not among its auditors'])
+    for (const inputs of [true, false]) {
+      const { signed, signedContent, agrees, contributors } = await peers[0].audit(peers[1].id, { inputs })
+      assert.deepEqual([signed, signedContent, agrees], [true, 'gradients', null])
+      assert.deepEqual(contributors.map(one => one.signed).sort(), [4, 6])
+      assert.equal(
+        contributors.some(one => one.inputs !== undefined),
+        inputs
+      )
+    }
   })
 
   it('requires a state directory, and sums that can be computed again', async () => {

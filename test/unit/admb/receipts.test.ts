@@ -1,15 +1,9 @@
 /** Receipts of the contributors to a sum: which sums they confirm, and which they contradict. */
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
-import {
-  AdmbNode,
-  type AskedPart,
-  type CoveredSum,
-  compareReceipts,
-  projectionOf,
-  type Receipt,
-  Receipts
-} from '../../../src/admb/index.js'
+import { AdmbNode, type AskedPart, type Receipt } from '../../../src/admb/index.js'
+import { projectionOf } from '../../../src/admb/projection.js'
+import { type CoveredSum, compareReceipts, Receipts } from '../../../src/admb/receipts.js'
 import { addToyGradient, latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 16

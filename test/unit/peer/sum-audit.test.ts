@@ -104,15 +104,16 @@ class Pair {
     return this.a.ask({ kind: 'take-sum', id: 0, edge: 1 }, 'sum').sum
   }
 
-  inputs({ predictor, known, contributors: [{ incarnation, nonce, segments }] }: TakenSum): KeptAnswer {
-    const asked = { predictor, incarnation, nonce, segments, known }
-    const { inputs } = this.b.ask({ kind: 'get-inputs', id: 1, asked }, 'inputs')
+  inputs({ predictor, known, seed, contributors: [{ incarnation, nonce, segments }] }: TakenSum): KeptAnswer {
+    const asked = { predictor, incarnation, nonce, segments, known, seed }
+    const { inputs } = this.b.ask({ kind: 'answer-audit', id: 1, asked, permits: true }, 'audit-answer').answer
     // As it crosses the network.
     return JSON.parse(JSON.stringify(inputs)) as KeptAnswer
   }
 
   compare(answers: readonly KeptAnswer[]): SumAudit {
-    return this.a.ask({ kind: 'compare-sum', id: 2, answers }, 'compared').audit as SumAudit
+    const message = { kind: 'compare-sum', id: 2, answers: answers.map(inputs => ({ inputs })) } as const
+    return this.a.ask(message, 'compared').audit as SumAudit
   }
 
   /** Audits the sums of the next periods. */
@@ -227,9 +228,10 @@ describe('audits of sums', function () {
     pair.run(10)
     const [first] = pair.audits(8, () => ({ reason: 'this peer is not among its auditors' }))
     assert.deepEqual([first.agrees, first.contributors[0].reason], [null, 'this peer is not among its auditors'])
-    const asked = { predictor: first.predictor, incarnation: 1, nonce: 0, segments: 1, known: [] }
+    const asked = { predictor: first.predictor, incarnation: 1, nonce: 0, segments: 1, known: [], seed: 0 }
     const answer = (given: Partial<typeof asked>) =>
-      pair.b.ask({ kind: 'get-inputs', id: 1, asked: { ...asked, ...given } }, 'inputs').inputs
+      pair.b.ask({ kind: 'answer-audit', id: 1, asked: { ...asked, ...given }, permits: true }, 'audit-answer').answer
+        .inputs
     assert.deepEqual(answer({ nonce: 1 }), { reason: 'it no longer keeps the inputs of this sum' })
     const many = answer({ segments: 1000 })
     assert.match('reason' in many ? many.reason : '', /^it has made only \d+ of the 1000 segments$/)
