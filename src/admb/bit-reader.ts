@@ -79,13 +79,13 @@ export class BitReader {
   /** Reads several short codes at once, as long as there are enough elements and bytes. @returns index after the last one */
   #several(into: Float32Array, from: number, to: number, { values, width, counts }: Codes): number {
     const view = this.#view
-    const lastByte = this.#end - 4
+    const start = this.#at
+    const lastBit = 8 * (this.#end - 4 - start) + 7
     const last = to - width
-    let at = this.#at
-    let offset = this.#offset
+    let bit = this.#offset
     let i = from
-    while (i <= last && at <= lastByte) {
-      const window = (view.getInt32(at) << offset) >>> (32 - WINDOW)
+    while (i <= last && bit <= lastBit) {
+      const window = (view.getInt32(start + (bit >>> 3)) << (bit & 7)) >>> (32 - WINDOW)
       const entry = counts[window]
       const count = entry & 15
       if (count === 0) break
@@ -101,35 +101,38 @@ export class BitReader {
         into[i + 7] = values[first + 7]
       }
       i += count
-      offset += entry >> 4
-      at += offset >> 3
-      offset &= 7
+      bit += entry >> 4
     }
-    this.#at = at
-    this.#offset = offset
+    this.#at = start + (bit >>> 3)
+    this.#offset = bit & 7
     return i
   }
 
-  /** Reads codes of up to 25 bits, one by one. @param k not 0 @returns index after the last one */
+  /** Reads codes of up to 25 bits, two at once if both have as many together. @param k above `MAX_TABLE_K` @returns index after the last one */
   #long(into: Float32Array, from: number, to: number, k: number): number {
     const view = this.#view
-    const lastByte = this.#end - 4
-    let at = this.#at
-    let offset = this.#offset
+    const start = this.#at
+    const last = 8 * (this.#end - 4 - start) + 7
+    const shift = 32 - k
+    let bit = this.#offset
     let i = from
-    for (; i < to && at <= lastByte; i++) {
-      const word = view.getInt32(at) << offset
-      const quotient = Math.clz32(~word)
+    while (i < to && bit <= last) {
+      const first = view.getInt32(start + (bit >>> 3)) << (bit & 7)
+      const quotient = Math.clz32(~first)
       const length = quotient + 1 + k
       if (length > 25 || quotient >= ESCAPE) break
-      const code = (quotient << k) | ((word << (quotient + 1)) >>> (32 - k))
-      into[i] = (code >>> 1) ^ -(code & 1)
-      offset += length
-      at += offset >> 3
-      offset &= 7
+      const code = (quotient << k) | ((first << (quotient + 1)) >>> shift)
+      into[i++] = (code >>> 1) ^ -(code & 1)
+      bit += length
+      const second = first << length
+      const next = Math.clz32(~second)
+      if (length + next + 1 + k > 25 || i === to) continue
+      const other = (next << k) | ((second << (next + 1)) >>> shift)
+      into[i++] = (other >>> 1) ^ -(other & 1)
+      bit += next + 1 + k
     }
-    this.#at = at
-    this.#offset = offset
+    this.#at = start + (bit >>> 3)
+    this.#offset = bit & 7
     return i
   }
 
