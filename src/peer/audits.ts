@@ -8,7 +8,7 @@ import { sleep } from '#platform'
 import { SEEDS } from '../admb/projection.js'
 import { FetchError, type Log, type Network } from '../network/index.js'
 import { RequestError, UnavailableError } from './errors.js'
-import { type InputGroup, NOT_LISTED } from './kept-inputs.js'
+import { type InputGroup, type KeptAnswer, NOT_LISTED } from './kept-inputs.js'
 import type { LearnerHandle } from './learner-handle.js'
 import type { AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 
@@ -124,9 +124,9 @@ export class Audits {
       const edge = await this.#edgeTo(peer)
       const taken = await learner.takeSum(edge)
       if (taken !== undefined) {
-        const { answers, isComplete } = await this.#askAll(taken, wantsInputs)
+        const answers = await this.#askAll(peer, taken, wantsInputs)
         const found = await learner.compareSum(answers)
-        if (found.agrees === false || found.signed === false || !isComplete) return found
+        if (found.agrees === false || found.signed === false) return found
         // Later sums are no better.
         if (found.signed && answers.some(({ inputs }) => 'reason' in inputs && inputs.isPrivate)) return found
         if (best === undefined || explained(found) < explained(best)) best = found
@@ -178,11 +178,11 @@ export class Audits {
     this.#stop.abort(new Error('this peer stops'))
   }
 
-  /** Asks the contributors of a sum. The addresses of those that are not connected come from those that are, and so on along the tree. */
-  async #askAll(
-    taken: TakenSum,
-    wantsInputs: boolean
-  ): Promise<{ readonly answers: readonly AuditAnswer[]; readonly isComplete: boolean }> {
+  /**
+   * Asks the contributors of a sum. The addresses of those that are not connected come from the neighbour that has sent it, and from
+   * contributors that have answered.
+   */
+  async #askAll(neighbour: string, taken: TakenSum, wantsInputs: boolean): Promise<readonly AuditAnswer[]> {
     const { network } = this.#options
     const answers = taken.contributors.map(
       (): AuditAnswer => ({ inputs: { reason: 'no peer that has answered knows its address' } })
@@ -191,12 +191,19 @@ export class Audits {
     // A hostile peer may claim gradients of this one.
     known.set(network.id, { id: network.id, addresses: [] })
     let waiting = [...taken.contributors.keys()]
-    let answered = 0
+    const wantedOf = (indices: readonly number[]) =>
+      indices.map(i => taken.contributors[i].origin).slice(0, MOST_WANTED)
+    const add = (contacts: readonly Contact[]) => {
+      for (const contact of contacts) if (!known.has(contact.id)) known.set(contact.id, contact)
+    }
+    const unknown = waiting.filter(i => !known.has(taken.contributors[i].origin))
+    const sender = known.get(neighbour)
+    if (unknown.length > 0 && sender) add(await this.#contactsOf(sender, taken, wantedOf(unknown)))
     for (;;) {
       const asked = waiting.filter(i => known.has(taken.contributors[i].origin))
-      if (asked.length === 0) return { answers, isComplete: answered === answers.length }
+      if (asked.length === 0) return answers
       waiting = waiting.filter(i => !asked.includes(i))
-      const wanted = waiting.map(i => taken.contributors[i].origin).slice(0, MOST_WANTED)
+      const wanted = wantedOf(waiting)
       await Promise.all(
         asked.map(async i => {
           const contributor = taken.contributors[i]
@@ -204,14 +211,24 @@ export class Audits {
             const target = known.get(contributor.origin) as Contact
             const { contacts, ...answer } = await this.#ask(target, contributor, taken, { wanted, wantsInputs })
             answers[i] = answer
-            answered++
-            for (const contact of contacts) if (!known.has(contact.id)) known.set(contact.id, contact)
+            add(contacts)
           } catch (error) {
             this.#stop.signal.throwIfAborted()
-            answers[i] = { inputs: { reason: reasonOf(error as Error) } }
+            answers[i] = { inputs: failureOf(error as Error) }
           }
         })
       )
+    }
+  }
+
+  /** Addresses that a peer knows, whether or not it has contributed. */
+  async #contactsOf(target: Contact, taken: TakenSum, wanted: readonly string[]): Promise<readonly Contact[]> {
+    const noRun = { origin: target.id, incarnation: 0, nonce: 0, segments: 1 }
+    try {
+      return (await this.#ask(target, noRun, taken, { wanted, wantsInputs: false })).contacts
+    } catch {
+      this.#stop.signal.throwIfAborted()
+      return []
     }
   }
 
@@ -237,10 +254,11 @@ function explained({ norms }: SumAudit): number {
   return norms === undefined ? Number.POSITIVE_INFINITY : norms.allowed / norms.sum
 }
 
-function reasonOf(error: Error): string {
-  if (error instanceof SyntaxError || error instanceof z.ZodError) return 'its answer is malformed'
-  if (error instanceof FetchError && error.isUnanswered) return NOT_LISTED
-  return `it does not answer: ${error.message}`
+function failureOf(error: Error): KeptAnswer {
+  if (error instanceof SyntaxError || error instanceof z.ZodError) return { reason: 'its answer is malformed' }
+  // By an earlier version.
+  if (error instanceof FetchError && error.isUnanswered) return { reason: NOT_LISTED, isPrivate: true }
+  return { reason: `it does not answer: ${error.message}` }
 }
 
 /** Whether the arrays of rows have the lengths that the learner expects, and weights are none that reverse a gradient. */
