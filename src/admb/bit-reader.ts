@@ -126,6 +126,7 @@ export class BitReader {
       bit += length
       const second = first << length
       const next = Math.clz32(~second)
+      // An escape is longer than that.
       if (length + next + 1 + k > 25 || i === to) continue
       const other = (next << k) | ((second << (next + 1)) >>> shift)
       into[i++] = (other >>> 1) ^ -(other & 1)

@@ -13,9 +13,9 @@ export function zigzag(value: number): number {
   return (value << 1) ^ (value >> 31)
 }
 
-/** Bits that are looked up at once, and the largest k for which they contain several codes. */
+/** Bits that are looked up at once, and the largest k for which that is faster than reading two codes at a time. */
 export const WINDOW = 12
-export const MAX_TABLE_K = 4
+export const MAX_TABLE_K = 3
 
 /** The complete codes at the beginning of a window. */
 export interface Codes {
