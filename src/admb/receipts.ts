@@ -103,23 +103,22 @@ export class Receipts {
     if (!isSameRun(asked, this.#run)) return undefined
     const parts = this.#parts.filter(({ id }) => sameId(id, asked.predictor))
     const part = parts.find(({ segments }) => segments === asked.segments)
-    if (part !== undefined) return this.#signed(asked, part)
+    if (part !== undefined) return this.#signed(asked, part, this.#projectionOf(part, asked.seed))
     const { segments = 0, count = 0 } = parts.at(-1) ?? {}
     const [oldest] = this.#parts
     const isKnown = parts.length > 0 || this.#areAllKept || compareIds(asked.predictor, oldest.id) > 0
     return isKnown && segments < asked.segments ? this.#signed(asked, { segments, count }) : undefined
   }
 
-  #signed(asked: AskedPart, part: Part | Pick<Part, 'segments' | 'count'>): Receipt {
-    const { segments, count } = part
-    const receipt = { segments, count, ...this.#projected(part, asked.seed) }
+  #signed(asked: AskedPart, { segments, count }: Pick<Part, 'segments' | 'count'>, projection?: number): Receipt {
+    const receipt = { segments, count, ...(projection !== undefined && { projection }) }
     return { ...receipt, signature: this.#signer.sign(bytesOf(asked, receipt)) }
   }
 
-  #projected(part: Part | Pick<Part, 'segments' | 'count'>, seed: number): Pick<Receipt, 'projection'> | undefined {
-    if (!('integers' in part) || part.integers === undefined || part.projections >= PROJECTIONS) return undefined
+  #projectionOf(part: Part, seed: number): number | undefined {
+    if (part.integers === undefined || part.projections >= PROJECTIONS) return undefined
     part.projections++
-    return { projection: projectionOf(part.integers, seed) }
+    return projectionOf(part.integers, seed)
   }
 
   /** Whether the contributor that was asked has signed the receipt. */

@@ -6,6 +6,7 @@
 import * as z from 'zod'
 import { sleep } from '#platform'
 import { SEEDS } from '../admb/projection.js'
+import { SIGNATURE_BYTES } from '../admb/signatures.js'
 import { FetchError, type Log, type Network } from '../network/index.js'
 import { RequestError, UnavailableError } from './errors.js'
 import { type InputGroup, type KeptAnswer, NOT_LISTED } from './kept-inputs.js'
@@ -60,6 +61,7 @@ const receiptSchema = z.object({
     .base64()
     .max(100)
     .transform((text): Uint8Array => Buffer.from(text, 'base64'))
+    .refine(({ length }) => length === SIGNATURE_BYTES)
 })
 
 const commonSchema = z.object({ contacts: contactsSchema, receipt: receiptSchema.optional() })

@@ -99,7 +99,9 @@ interface Snapshot extends TakenSum {
   /** In gradient units. */
   readonly sum: Blocks
   readonly steps: ReturnType<NonNullable<LearningParts['recipe']['rule']['grid']>> | undefined
-  /** Of its integers. */
+  /** Of the bound of influence, by block; empty without one. */
+  readonly scales: Float32Array
+  /** Of its integers; undefined for float32 sums. */
   readonly projection: number | undefined
 }
 
@@ -159,7 +161,10 @@ export class SumAuditor {
     // Nobody else knows it before the sum has arrived.
     const [seed] = crypto.getRandomValues(new Uint32Array(1))
     const projection = steps && projectionOf(sum as readonly Float32Array[], seed)
-    this.#newest = { predictor: predictor.id, count, contributors, known, seed, sum: values, steps, projection }
+    const { influence } = this.#parts
+    const scales = influence?.of(predictor.parameters).slice(0, influence.bounded) ?? new Float32Array()
+    const taken = { predictor: predictor.id, count, contributors, known, seed }
+    this.#newest = { ...taken, sum: values, steps, scales, projection }
   }
 
   /** Compares the sum that was taken last. @param answers of its contributors, in their order */
@@ -235,12 +240,10 @@ export class SumAuditor {
 
   /** Scales a contributor's sum down to the bound of influence, if there is one. */
   #bound(own: readonly Float32Array[], count: number): void {
-    const { influence } = this.#parts
-    if (influence === undefined) return
-    const scales = influence.of(this.#parametersOf((this.#taken as Snapshot).predictor) as Blocks)
-    for (let b = 0; b < influence.bounded; b++) {
-      const factor = (scales[b] * Math.sqrt(count)) / normOf(own[b])
-      if (scales[b] > 0 && factor < 1) for (let i = 0; i < own[b].length; i++) own[b][i] *= factor
+    const { scales } = this.#taken as Snapshot
+    for (const [b, scale] of scales.entries()) {
+      const factor = (scale * Math.sqrt(count)) / normOf(own[b])
+      if (scale > 0 && factor < 1) for (let i = 0; i < own[b].length; i++) own[b][i] *= factor
     }
   }
 

@@ -59,12 +59,13 @@ interface Flags extends ClientFlags {
 }
 
 async function run(flags: Flags): Promise<void> {
-  const { dir: dirs = [], peer, complete = false, json = false } = flags
+  const { dir: dirs = [], peer, inputs, complete = false, json = false } = flags
   if (peer !== undefined) {
     if (dirs.length > 0) throw new UsageError('--dir audits stopped peers, and --peer a running one: give one of them')
     await auditNeighbour(peer, flags)
     return
   }
+  if (!inputs) throw new UsageError('--no-inputs is for the sum of a neighbour: give its --peer ID')
   if (dirs.length === 0) {
     throw new UsageError(
       'nothing to audit: give the --dir of each stopped peer, or --peer with a neighbour of a running one'

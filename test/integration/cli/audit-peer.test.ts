@@ -147,6 +147,8 @@ describe('admb audit --peer', function () {
     assert.match(stranger.stderr, /is not a tree neighbour of this peer: its status lists them \(ERR_USAGE\)\n$/)
     const both = await admb([...command, '--dir', directory])
     assert.match(both.stderr, /give one of them/)
+    const alone = await admb(['audit', '--dir', directory, '--no-inputs'])
+    assert.match(alone.stderr, /^admb: --no-inputs is for the sum of a neighbour: give its --peer ID \(ERR_USAGE\)\n$/)
   })
 
   it('reads the auditors of a peer from a file', async () => {

@@ -100,6 +100,11 @@ class Pair {
     }
   }
 
+  /** Of the predictor that the auditing peer holds. */
+  get updates(): number {
+    return this.a.loop.status().predictor.updates
+  }
+
   take(): TakenSum | undefined {
     return this.a.ask({ kind: 'take-sum', id: 0, edge: 1 }, 'sum').sum
   }
@@ -221,6 +226,20 @@ describe('audits of sums', function () {
       assert.equal(agrees, false)
       assert.equal(reason, `${count} gradients of ${count - 1} inputs`)
     }
+  })
+
+  it('cover sums that an update has used at once', () => {
+    const pair = new Pair({ spec: { ...SPEC, batch: 30 } })
+    pair.take()
+    let used = 0
+    for (let i = 0; i < 40; i++) {
+      pair.run(1)
+      const taken = pair.take()
+      if (taken === undefined || taken.predictor.updates === pair.updates) continue
+      used++
+      assert.equal(pair.compare([pair.inputs(taken)]).agrees, true)
+    }
+    assert.ok(used > 0)
   })
 
   it('give no verdict without all inputs, and say why', () => {
