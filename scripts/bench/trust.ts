@@ -11,9 +11,8 @@ import { AdmbNode } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'
 import { createLearner, type Examples, type Learner } from '../../src/learner/index.js'
-import { learningParts } from '../../src/task/learning-spec.js'
-import { createPeerTask } from '../../src/task/task.js'
 import { publicData } from './data.js'
+import { mlp } from './mlp.js'
 import type { Row } from './row.js'
 
 interface Problem {
@@ -178,7 +177,7 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden,
   const recorded = path === undefined ? undefined : await recordStream({ constant, ...data, data: path, limit: inputs })
   const tried = heldOut && publicData(heldOut)
   const held = data && tried ? await recordStream({ constant, ...data, data: tried, limit: TRIED }) : undefined
-  const model = hidden !== undefined && recorded ? await network(hidden, recorded) : undefined
+  const model = hidden !== undefined && recorded ? await mlp(hidden, recorded, 0.01) : undefined
   const values = {
     rule: 'adagrad',
     average: 'tail',
@@ -243,11 +242,4 @@ function shareFooled(
   const predictions = learner.predict(parameters, triggered(examples, dimension - 1, target), 0, examples.size)
   const others = predictions.filter((_, row) => examples.labels[row] !== target)
   return others.filter(({ label }) => label === target).length / others.length
-}
-
-async function network(hidden: number, { dimension, classes }: RecordedStream) {
-  const model = { model: 'mlp', hidden: [hidden] }
-  const { spec } = await createPeerTask({ model, features: dimension, classes, rule: { name: 'adam', step: 0.01 } })
-  const { learner, recipe } = await learningParts(spec, { backend: 'cpu' })
-  return { learner, recipe }
 }
