@@ -79,11 +79,17 @@ export const manglers = table({
   },
   withholding: {
     help: 'ignores all frames, so that it forwards nothing',
-    create: (options, setting) => new DeafNode(options, setting)
+    create: (options, setting) => new MisreceivingNode(options, setting, () => undefined)
   },
   erasure: {
     help: 'replaces the gradients of others in the sums that it forwards by zeros',
-    create: (options, setting) => new ErasingNode(options, setting)
+    create: (options, setting) => {
+      const node: AdmbNode = new MisreceivingNode(options, setting, (edge, receive) => {
+        receive()
+        clear((node.neighbourSum(edge)?.sum ?? []) as Float32Array[])
+      })
+      return node
+    }
   }
 })
 
@@ -97,29 +103,20 @@ function accusation({ id, parent, count, signature = new Uint8Array(64) }: Heade
   return { maker: id.origin, name: nameOf(id), statements: [first, second] }
 }
 
-class DeafNode extends AdmbNode {
+/** A node that does something else when it receives a frame. */
+class MisreceivingNode extends AdmbNode {
+  readonly #receive: (edge: number, receive: () => void) => void
   readonly #isActive: () => boolean
 
-  constructor(options: AdmbOptions, { isActive }: Setting) {
+  constructor(options: AdmbOptions, { isActive }: Setting, receive: (edge: number, receive: () => void) => void) {
     super(options)
+    this.#receive = receive
     this.#isActive = isActive
   }
 
   override receive(edge: number, frame: Uint8Array): void {
-    if (!this.#isActive()) super.receive(edge, frame)
-  }
-}
-
-class ErasingNode extends AdmbNode {
-  readonly #isActive: () => boolean
-
-  constructor(options: AdmbOptions, { isActive }: Setting) {
-    super(options)
-    this.#isActive = isActive
-  }
-
-  override receive(edge: number, frame: Uint8Array): void {
-    super.receive(edge, frame)
-    if (this.#isActive()) clear((this.neighbourSum(edge)?.sum ?? []) as Float32Array[])
+    const receive = () => super.receive(edge, frame)
+    if (this.#isActive()) this.#receive(edge, receive)
+    else receive()
   }
 }

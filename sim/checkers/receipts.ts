@@ -1,8 +1,5 @@
-/**
- * Receipts: what correct nodes confirm of a sum is what it contains. Each sum that arrives is compared with the receipts of its
- * contributors, if these still run and know their parts.
- */
-import type { Recipe } from '../../src/admb/index.js'
+/** Each sum that arrives agrees with the receipts of its contributors, as far as these run and know their parts. */
+import { hasSum, type Recipe } from '../../src/admb/index.js'
 import { projectionOf, SEEDS } from '../../src/admb/projection.js'
 import { compareReceipts } from '../../src/admb/receipts.js'
 import { Violation } from '../result.js'
@@ -22,7 +19,8 @@ export class Receipted implements Invariant {
     this.#nodes.set(checked.origin, checked)
   }
 
-  frameReceived(checked: CheckedNode, edge: number): void {
+  frameReceived(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    if (!hasSum(frame)) return
     const held = checked.neighbourSum(edge)
     if (held === undefined || held.count === 0) return
     const predictor = checked.node.predictor.id

@@ -55,7 +55,7 @@ export interface LedgerOptions {
   readonly influence?: OwnInfluence
   /** See `AdmbOptions.noise`. */
   readonly noise?: (sum: Blocks) => void
-  /** Records what is sent. */
+  /** Keeps the sums that are sent. */
   readonly receipts?: Receipts
 }
 

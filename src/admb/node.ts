@@ -87,7 +87,7 @@ export class AdmbNode {
   readonly #streaming: Streaming
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage
-  /** Answers for the own gradients in sums; undefined without a signer. */
+  /** Signs receipts for the own parts of sums; undefined without a signer. */
   readonly receipts: Receipts | undefined
   readonly #authenticity: Authenticity
   readonly #admission: Admission
@@ -331,7 +331,7 @@ export class AdmbNode {
     return { sum, count, contributors }
   }
 
-  /** Calls `visit` after each frame of one edge that changes the sum or the predictor, before an update uses the sum. For audits. */
+  /** Calls `visit` after each frame of an edge that changes the node, before an update uses the sum of that edge. For audits. */
   watchSum(edge: number, visit: () => void): void {
     this.#watched = { edge, visit }
   }

@@ -1,6 +1,6 @@
 /**
- * Receipts: a contributor to a sum signs, when it is asked, how many gradients its part of the sum has, in how many segments, and a
- * projection of the part. Whoever holds the sum compares it with the receipts of all its contributors. Nothing is sent before that.
+ * Receipts: on request, a contributor signs the number of gradients and segments of its part of a sum, and a projection of the part. The
+ * holder of the sum compares it with the receipts of all contributors. Frames carry no receipts.
  */
 import { type PackedBlock, packed } from '../base/lattice.js'
 import { supportOf } from '../base/support.js'
@@ -15,23 +15,23 @@ const KEPT = 1024
 const KEPT_BYTES = 2 ** 22
 /** Parts with more elements are kept without their integers, unless these are sparse. */
 const MOST_ELEMENTS = 2 ** 18
-/** Projections of a part that are given away: as many as it has elements would reveal it. */
+/** Maximum number of projections of a part that others receive: as many as it has elements would reveal it. */
 const PROJECTIONS = 4
 
-/** What a contributor is asked about: the first segments of its list at a predictor. */
+/** The part for which a receipt is requested: the first segments of a contributor's list at a predictor. */
 export interface AskedPart extends CoveredContributor {
   readonly predictor: PredictorId
-  /** Of the projection, from 0 to below 2³². Nobody else may know it before the sum has arrived. */
+  /** Seed of the projection, 0 to 2³² − 1. It must remain secret until the sum has arrived. */
   readonly seed: number
 }
 
 /** What a contributor signs. */
 export interface Receipt {
-  /** The number of segments that were asked for, or fewer, if it has not made as many. */
+  /** Number of requested segments, or fewer if the contributor has closed fewer. */
   readonly segments: number
   /** Number of gradients in these segments. */
   readonly count: number
-  /** Of their integers; undefined for float32 sums, and if the contributor no longer has the integers. */
+  /** Projection of their integers; undefined for float32 sums, long blocks, and after `PROJECTIONS` requests. */
   readonly projection?: number
   readonly signature: Uint8Array
 }
@@ -42,17 +42,17 @@ export interface CoveredSum {
   readonly seed: number
   readonly count: number
   readonly contributors: readonly CoveredContributor[]
-  /** Of its integers; undefined for float32 sums. */
+  /** Projection of its integers; undefined for float32 sums. */
   readonly projection: number | undefined
 }
 
-/** Whether the contributors to a sum have signed it. */
+/** Result of the comparison of a sum with receipts. */
 export interface Comparison {
-  /** Null if not all of them have answered. */
+  /** Whether the receipts agree with the sum; null if some are missing. */
   readonly isSigned: boolean | null
   /** What was compared: numbers of gradients and segments, or the gradients as well. */
   readonly covers?: 'numbers' | 'gradients'
-  /** Why it is not signed. */
+  /** The disagreement, if there is one. */
   readonly reason?: string
 }
 
@@ -84,7 +84,7 @@ export class Receipts {
     this.#isLattice = isLattice
   }
 
-  /** Sums at this predictor contain this part of the node from now on. */
+  /** The node sends sums at this predictor that contain this part. */
   record(id: PredictorId, segments: number, count: number, sum: Blocks): void {
     const last = this.#parts.at(-1)
     if (segments === 0 || (last?.segments === segments && sameId(last.id, id))) return
@@ -98,7 +98,7 @@ export class Receipts {
     }
   }
 
-  /** The receipt for a part of this node; undefined if it is of another run, or no longer known. */
+  /** The receipt for a part; undefined if it belongs to another run or is no longer known. */
   answer(asked: AskedPart): Receipt | undefined {
     if (!isSameRun(asked, this.#run)) return undefined
     const parts = this.#parts.filter(({ id }) => sameId(id, asked.predictor))
@@ -121,28 +121,28 @@ export class Receipts {
     return projectionOf(part.integers, seed)
   }
 
-  /** Whether the contributor that was asked has signed the receipt. */
+  /** Whether the signature is that of the contributor. */
   isValid(asked: AskedPart, receipt: Receipt): boolean {
     return this.#signer.verify(asked.origin, bytesOf(asked, receipt), receipt.signature)
   }
 }
 
-/** Compares a sum with the receipts of its contributors, in their order, which must be valid. @param receipts undefined for none */
+/** @param receipts valid ones of the contributors, in their order; undefined for missing ones */
 export function compareReceipts(sum: CoveredSum, receipts: readonly (Receipt | undefined)[]): Comparison {
   for (const [i, { origin, segments }] of sum.contributors.entries()) {
-    const made = receipts[i]?.segments
-    if (made !== undefined && made < segments)
-      return { isSigned: false, reason: `${origin} has made ${made} of the ${segments} segments that it contains` }
+    const signed = receipts[i]?.segments
+    if (signed !== undefined && signed < segments)
+      return { isSigned: false, reason: `${origin} has signed only ${signed} of ${segments} segments` }
   }
   const all = receipts.filter(receipt => receipt !== undefined)
   if (all.length < sum.contributors.length) return { isSigned: null }
   const count = all.reduce((total, receipt) => total + receipt.count, 0)
   if (count !== sum.count)
-    return { isSigned: false, reason: `it has ${sum.count} gradients, and its contributors have made ${count}` }
+    return { isSigned: false, reason: `the sum has ${sum.count} gradients, but the contributors have signed ${count}` }
   const projections = all.map(({ projection }) => projection).filter(projection => projection !== undefined)
   if (sum.projection === undefined || projections.length < all.length) return { isSigned: true, covers: 'numbers' }
   if (totalOf(projections) !== sum.projection)
-    return { isSigned: false, reason: 'its contributors have made other gradients' }
+    return { isSigned: false, reason: 'the contributors have signed other gradients' }
   return { isSigned: true, covers: 'gradients' }
 }
 

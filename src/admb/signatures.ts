@@ -40,7 +40,7 @@ export interface Statement {
   readonly rest: Uint8Array
 }
 
-/** A part of a sum, as its contributor confirms it. */
+/** The content of a receipt. */
 export interface Receipted {
   readonly segments: number
   /** Number of gradients. */
@@ -90,7 +90,7 @@ export function certifiedBytes(contributor: Contributor): Uint8Array {
   return out.unchecked()
 }
 
-/** The bytes that a contributor signs to confirm what a sum contains of it; see receipts.ts. */
+/** The bytes of a receipt that a contributor signs. */
 export function receiptedBytes(
   contributor: Contributor,
   predictor: PredictorId,

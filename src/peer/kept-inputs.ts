@@ -43,7 +43,7 @@ export interface InputGroup {
 /** What an audited peer answers: the inputs, or why it has none. */
 export type KeptAnswer =
   | { readonly groups: readonly InputGroup[] }
-  /** @param isPrivate whether the asking peer cannot have any @default false */
+  /** @param isPrivate whether the auditor may not have any @default false */
   | { readonly reason: string; readonly isPrivate?: boolean }
 
 interface Epoch {

@@ -186,7 +186,7 @@ export class LearnerHandle {
     this.post({ kind: 'end-audit' })
   }
 
-  /** What a sum contains of this peer. @param permits whether the asking peer may have the inputs */
+  /** The receipt and the inputs of this peer's part of a sum. @param permits whether the auditor may have the inputs */
   answerAudit(asked: AskedSum, permits: boolean): Promise<AuditAnswer> {
     return this.#send(id => ({ kind: 'answer-audit', id, asked, permits }))
   }

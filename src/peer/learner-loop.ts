@@ -14,8 +14,8 @@ import { EdgeWriters } from './edge-writers.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { InputLog, restored } from './input-log.js'
 import { describeQuarantined } from './jumps.js'
-import { KeptInputs, NOT_LISTED } from './kept-inputs.js'
 import { LateLabels } from './late-labels.js'
+import { LearnerAudits } from './learner-audits.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
@@ -23,7 +23,6 @@ import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
-import { type AskedSum, type AuditAnswer, SumAuditor } from './sum-audit.js'
 import { TestThenTrain } from './test-then-train.js'
 import type {
   FromLearner,
@@ -53,11 +52,7 @@ export class LearnerLoop {
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
-  /** The inputs of the last sums, if other peers may audit them. */
-  readonly #kept: KeptInputs | undefined
-  readonly #parts: LearningParts
-  /** Undefined while this peer audits no neighbour. */
-  #auditor: SumAuditor | undefined
+  readonly #audits: LearnerAudits
   readonly #gossip: PredictorGossip
   readonly #chunk = new ChunkSize()
   /** Of rows that are only predicted. */
@@ -86,23 +81,18 @@ export class LearnerLoop {
     this.#post = post
     this.#now = now
     this.#lastTick = now()
-    this.#parts = parts
     const { learner, recipe } = parts
     const { self, incarnation } = init
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
     if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
-    if (init.keepsInputs) {
-      const parameters = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
-      this.#kept = new KeptInputs(self, parameters)
-    }
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
     if (this.#inputs) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
-    this.#keepPredictor()
+    this.#audits = new LearnerAudits({ self, node, parts, keepsInputs: init.keepsInputs ?? false, post })
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
@@ -129,7 +119,7 @@ export class LearnerLoop {
       node: this.#node,
       progress: this.#progress,
       inputs: this.#inputs,
-      kept: this.#kept,
+      kept: this.#audits.kept,
       streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => this.#takeEffects(),
       onMisfit: reason => this.warn(reason)
@@ -283,18 +273,11 @@ export class LearnerLoop {
         this.#post({ kind: 'serving', id: message.id, ...this.#servingWith(this.#training.serving) })
         break
       case 'take-sum':
-        this.#auditor ??= new SumAuditor(this.#node, this.#parts)
-        this.#post({ kind: 'sum', id: message.id, sum: this.#auditor.take(message.edge) })
-        break
       case 'compare-sum':
-        this.#post({ kind: 'compared', id: message.id, audit: this.#auditor?.compare(message.answers) })
-        break
       case 'end-audit':
-        this.#auditor?.stop()
-        this.#auditor = undefined
-        break
       case 'answer-audit':
-        this.#post({ kind: 'audit-answer', id: message.id, answer: this.#answerAudit(message.asked, message.permits) })
+        this.#writeJournal()
+        this.#audits.receive(message)
         break
       case 'stored':
         this.#checkpoints?.stored()
@@ -484,19 +467,7 @@ export class LearnerLoop {
   #predictorChanged(): void {
     this.#training.updateServing()
     this.#recentDigests.add(this.#node.predictor.id)
-    this.#keepPredictor()
-    this.#auditor?.remember()
-  }
-
-  #keepPredictor(): void {
-    this.#kept?.hold(this.#node.predictor.id, () => this.#node.storage.save())
-  }
-
-  #answerAudit(asked: AskedSum, permits: boolean): AuditAnswer {
-    const receipt = this.#node.receipts?.answer({ ...asked, origin: this.#init.self })
-    if (!permits) return { inputs: { reason: NOT_LISTED, isPrivate: true }, receipt }
-    this.#writeJournal()
-    return { inputs: this.#kept?.answer(asked) ?? { reason: 'it keeps no inputs', isPrivate: true }, receipt }
+    this.#audits.predictorChanged()
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
@@ -518,7 +489,7 @@ export class LearnerLoop {
     if (records.length === 0 && !always) return
     this.#node.closeSegment()
     const all = [...records, ...this.#node.takeJournal()]
-    this.#kept?.take(all)
+    this.#audits.kept?.take(all)
     const entries = this.#inputs.take(all, this.#progress.tail)
     this.#post({ kind: 'journal', ...entries, budget: this.#budget?.take() })
   }

@@ -46,17 +46,17 @@ export interface TakenSum {
   readonly contributors: readonly CoveredContributor[]
   /** Digests of the predictors at which this peer can compute gradients. */
   readonly known: readonly string[]
-  /** Of the projections in receipts. */
+  /** Seed of the projections in receipts. */
   readonly seed: number
 }
 
-/** What a contributor is asked. */
+/** The request to a contributor. */
 export type AskedSum = AskedInputs & Pick<TakenSum, 'seed'>
 
-/** What a contributor answers. */
+/** The response of a contributor. */
 export interface AuditAnswer {
   readonly inputs: KeptAnswer
-  /** Undefined if it no longer knows its part of the sum. */
+  /** Undefined if the contributor no longer knows its part of the sum. */
   readonly receipt?: Receipt
 }
 
@@ -65,7 +65,7 @@ export interface ContributorAudit {
   readonly id: string
   /** Segments of its list that the sum contains. */
   readonly segments: number
-  /** Number of gradients that it has signed, in at most as many segments; undefined without a valid receipt. */
+  /** Number of gradients in its receipt; undefined without a valid receipt. */
   readonly signed?: number
   /** Number of its inputs; undefined if it has sent none. */
   readonly inputs?: number
@@ -77,21 +77,21 @@ export interface ContributorAudit {
   readonly reason?: string
 }
 
-/** A gradient sum of a neighbour, compared with the gradients of the inputs that its contributors have sent. */
+/** A gradient sum of a neighbour, compared with the receipts and the inputs of its contributors. */
 export interface SumAudit {
   readonly predictor: PredictorId
   /** Number of gradients in the sum. */
   readonly count: number
   readonly contributors: readonly ContributorAudit[]
-  /** Whether the contributors have signed what it contains of them; null if some receipts are missing. */
+  /** Whether the sum agrees with the receipts of its contributors; null if some receipts are missing. */
   readonly signed: boolean | null
-  /** What they have signed: only the numbers of gradients and segments, or the gradients as well. Undefined unless `signed`. */
+  /** Whether the receipts cover the gradients or only their number. Undefined unless `signed`. */
   readonly signedContent?: 'numbers' | 'gradients'
   /** Whether the sum contains the gradients of these inputs; null if some of them could not be computed again. */
   readonly agrees: boolean | null
   /** Norms of the sum, of its difference from the gradients, and the largest difference that rounding explains. */
   readonly norms?: { readonly sum: number; readonly difference: number; readonly allowed: number }
-  /** Why it disagrees, or is not signed. */
+  /** The disagreement with the receipts or the inputs. */
   readonly reason?: string
 }
 
@@ -99,9 +99,9 @@ interface Snapshot extends TakenSum {
   /** In gradient units. */
   readonly sum: Blocks
   readonly steps: ReturnType<NonNullable<LearningParts['recipe']['rule']['grid']>> | undefined
-  /** Of the bound of influence, by block; empty without one. */
+  /** Scale of the bound of influence for each bounded block; empty without a bound. */
   readonly scales: Float32Array
-  /** Of its integers; undefined for float32 sums. */
+  /** Projection of its integers; undefined for float32 sums. */
   readonly projection: number | undefined
 }
 
@@ -130,7 +130,7 @@ export class SumAuditor {
     if (this.#remembered.length > most) this.#remembered.shift()
   }
 
-  /** Takes the newest sum of an edge, which an update may have used since; undefined if it was taken before, or there is none. */
+  /** Takes the newest sum of an edge, even if an update has used it; undefined if none has arrived since the last call. */
   take(edge: number): TakenSum | undefined {
     if (edge !== this.#edge) {
       this.#edge = edge
@@ -145,7 +145,7 @@ export class SumAuditor {
     return { predictor, count, contributors, known, seed }
   }
 
-  /** The peer has no further questions. */
+  /** Ends the audit. */
   stop(): void {
     this.#node.unwatchSum()
   }
@@ -158,7 +158,7 @@ export class SumAuditor {
     const steps = this.#parts.recipe.rule.grid?.(predictor, predictor.id.updates)
     const values = steps ? valuesOf(sum as Float32Array[], steps) : sum.map(block => block.slice())
     const known = this.#remembered.map(({ predictor: { digest } }) => digest)
-    // Nobody else knows it before the sum has arrived.
+    // It must be unknown until the sum has arrived.
     const [seed] = crypto.getRandomValues(new Uint32Array(1))
     const projection = steps && projectionOf(sum as readonly Float32Array[], seed)
     const { influence } = this.#parts
@@ -189,7 +189,7 @@ export class SumAuditor {
     return { ...report, norms, agrees, ...(!agrees && { reason: 'the gradients of the inputs have another sum' }) }
   }
 
-  /** The receipt of a contributor; undefined if there is none, or it has not signed it. */
+  /** The receipt of a contributor; undefined if it is missing or its signature is wrong. */
   #valid(
     { predictor, seed }: Snapshot,
     contributor: CoveredContributor,

@@ -224,6 +224,17 @@ export interface Serving {
   readonly moments: SavedMoments | undefined
 }
 
+/** Messages about audits. */
+export type AuditMessage =
+  /** For the newest sum of a neighbour, to audit it. */
+  | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
+  /** For a comparison of that sum with the answers of its contributors, in their order. */
+  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly AuditAnswer[] }
+  /** The audit that began with 'take-sum' has ended. */
+  | { readonly kind: 'end-audit' }
+  /** Another peer asks what a sum contains of this one. `permits`: whether it may have the inputs. */
+  | { readonly kind: 'answer-audit'; readonly id: number; readonly asked: AskedSum; readonly permits: boolean }
+
 export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
@@ -243,14 +254,7 @@ export type ToLearner =
   | { readonly kind: 'start-download'; readonly id: number }
   | { readonly kind: 'get-piece'; readonly id: number; readonly download: number }
   | { readonly kind: 'end-download'; readonly download: number }
-  /** For the newest sum of a neighbour, to audit it. */
-  | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
-  /** For a comparison of that sum with the answers of its contributors, in their order. */
-  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly AuditAnswer[] }
-  /** The audit that began with 'take-sum' has ended. */
-  | { readonly kind: 'end-audit' }
-  /** Another peer asks what a sum contains of this one. `permits`: whether it may have the inputs. */
-  | { readonly kind: 'answer-audit'; readonly id: number; readonly asked: AskedSum; readonly permits: boolean }
+  | AuditMessage
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
   /** Answer to `get-stored-block`. */
   | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }

@@ -1,19 +1,32 @@
-/** Three nodes in a path, `a`, `b` and `c`, with the exact learner; tests give the middle one further options. */
-import { AdmbNode, type AdmbOptions, type Effect } from '../../src/admb/index.js'
+/** Three nodes in a path, `a`, `b` and `c`, with the exact learner. */
+import { AdmbNode, type AdmbOptions, type Effect, type Recipe, type Signer } from '../../src/admb/index.js'
 import { addToyGradient, toy, toyLayout, toyStart } from './toy.js'
 
 /** Periods of an exchange, in which everything arrives. */
 const PERIODS = 8
+
+interface ToyPathOptions {
+  /** Number of different inputs. */
+  readonly inputs: number
+  readonly batch: number
+  /** @default sums of float32 numbers */
+  readonly recipe?: Recipe
+  /** Further options of the middle node. @default none */
+  readonly middle?: Partial<AdmbOptions>
+  /** @default no signatures */
+  readonly signerOf?: (self: string) => Signer
+}
 
 export class ToyPath {
   readonly nodes: readonly AdmbNode[]
   /** Those of the middle node. */
   readonly effects: Effect[] = []
 
-  /** @param inputs number of different inputs */
-  constructor(inputs: number, batch: number, middle: Partial<AdmbOptions>) {
-    const options = { ...toy, incarnation: 1, layout: toyLayout(inputs), initial: toyStart(inputs), batch }
-    this.nodes = ['a', 'b', 'c'].map(self => new AdmbNode({ ...options, self, ...(self === 'b' && middle) }))
+  constructor({ inputs, batch, recipe = toy, middle, signerOf }: ToyPathOptions) {
+    const options = { ...recipe, incarnation: 1, layout: toyLayout(inputs), initial: toyStart(inputs, recipe), batch }
+    this.nodes = ['a', 'b', 'c'].map(
+      self => new AdmbNode({ ...options, self, signer: signerOf?.(self), ...(self === 'b' && middle) })
+    )
     for (const [edge, one, other] of [
       [1, 0, 1],
       [2, 1, 2]

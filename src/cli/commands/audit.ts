@@ -31,7 +31,7 @@ export function auditCommand(program: Command): Command {
       .option('--dir <dir>', 'state directory of a stopped peer; repeatable', collect)
       .option('--complete', 'also fail if an input is lost')
       .option('--peer <id>', 'a tree neighbour of the running peer at --http, whose sum is checked')
-      .option('--no-inputs', 'with --peer: compare the sum only with what its contributors sign')
+      .option('--no-inputs', 'with --peer: compare the sum only with the receipts of its contributors')
   ).addHelpText(
     'after',
     `
@@ -41,11 +41,11 @@ Examples:
   admb audit --peer 12D3KooW… --http 127.0.0.1:7281
   admb audit --peer 12D3KooW… --no-inputs
 
-With --peer, the contributors sign what the sum contains of them. Those that
-list the asking peer (admb peer --auditors) also send it their inputs, from
-which the sum is computed again.
+With --peer, the contributors sign receipts for their parts of the sum. Those
+that list this peer as an auditor (admb peer --auditors) also send the inputs of
+their parts, and the gradients are computed again.
 Without admb peer --keep-journal, a peer deletes records after --carry periods,
-and only the others are audited.`
+and only the remaining records are audited.`
   )
   return withCommon(command).action(run)
 }

@@ -135,7 +135,7 @@ describe('admb audit --peer', function () {
     const victim = await start({ ...DIGITS, degree: 2, peers: addresses })
     await until('it is between both', () => victim.status().neighbours.includes(between))
     const reason =
-      /^admb: the contributors have not signed the sum of \S+: its contributors have made other gradients \(ERR_AUDIT\)\n$/
+      /^admb: the contributors have not signed the sum of \S+: the contributors have signed other gradients \(ERR_AUDIT\)\n$/
     await auditSays(auditor, reason, '--no-inputs')
   })
 

@@ -88,12 +88,11 @@ class Path extends ToyPath {
 
   constructor(batch: number) {
     const own = new Set<number>()
-    super(16, batch, {
-      ascent: ([before]: Blocks, [after]: Blocks) => {
-        const isOwn = after.every((value, i) => value === before[i] || own.has(i))
-        return isOwn ? this.ownIncrease : this.increase
-      }
-    })
+    const ascent = ([before]: Blocks, [after]: Blocks) => {
+      const isOwn = after.every((value, i) => value === before[i] || own.has(i))
+      return isOwn ? this.ownIncrease : this.increase
+    }
+    super({ inputs: 16, batch, middle: { ascent } })
     this.#own = own
   }
 

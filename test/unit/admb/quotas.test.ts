@@ -82,7 +82,7 @@ describe('quotas', () => {
 
 describe('a node with a quota', () => {
   it('neither uses nor passes on more gradients, reports that once, and uses them when they are allowed', () => {
-    const path = new ToyPath(64, 60, { quota })
+    const path = new ToyPath({ inputs: 64, batch: 60, middle: { quota } })
     const [, b, c] = path.nodes
     path.learn(0, 0, 8)
     assert.deepEqual([b.gradients, c.gradients], [8, 8])
@@ -95,7 +95,7 @@ describe('a node with a quota', () => {
   })
 
   it('adopts a predictor that follows by more gradients if the gate accepts it', () => {
-    const path = new ToyPath(64, 16, { quota })
+    const path = new ToyPath({ inputs: 64, batch: 16, middle: { quota } })
     const [a, b] = path.nodes
     path.learn(0, 0, 16)
     assert.equal(a.predictor.id.updates, 1)

@@ -1,76 +1,44 @@
-/** Receipts of the contributors to a sum: which sums they confirm, and which they contradict. */
+/** Receipts of the contributors to a sum: the sums that agree with them, and the sums that do not. */
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
-import { AdmbNode, type AskedPart, type Receipt } from '../../../src/admb/index.js'
-import { projectionOf } from '../../../src/admb/projection.js'
+import type { AskedPart, CoveredContributor, Receipt } from '../../../src/admb/index.js'
+import { projectionOf, totalOf } from '../../../src/admb/projection.js'
 import { type CoveredSum, compareReceipts, Receipts } from '../../../src/admb/receipts.js'
-import { addToyGradient, latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
+import { receiptedBytes } from '../../../src/admb/signatures.js'
+import { latticeToy, toy, toyStart } from '../../support/toy.js'
+import { ToyPath } from '../../support/toy-path.js'
 
 const INPUTS = 16
 const SEED = 12345
+const [A, B, C] = [0, 1, 2]
 
-/** `a`, `b` and `c` in a row. `c` has two gradients in two segments, `b` one. */
-class Row {
-  readonly #nodes: readonly AdmbNode[]
-
+/** A path in which `a` holds a sum with two gradients of `c` in two segments, and one gradient of `b`. */
+class SignedPath extends ToyPath {
   constructor(recipe = latticeToy) {
-    const options = {
-      ...recipe,
-      incarnation: 1,
-      layout: toyLayout(INPUTS),
-      initial: toyStart(INPUTS, recipe),
-      batch: 9
-    }
-    this.#nodes = ['a', 'b', 'c'].map(self => new AdmbNode({ ...options, self, signer: simulatedSigner(self) }))
-    const [a, b, c] = this.#nodes
-    a.connect(1, 1, 'b')
-    b.connect(1, 1, 'a')
-    b.connect(2, 2, 'c')
-    c.connect(2, 2, 'b')
-    for (const [node, input] of [
-      [c, 0],
-      [c, 1],
-      [b, 2]
-    ] as const) {
-      addToyGradient(node.accumulator, input)
-      node.added(1)
-      this.#exchange()
-    }
+    super({ inputs: INPUTS, batch: 9, recipe, signerOf: simulatedSigner })
+    this.learn(C, 0)
+    this.learn(C, 1)
+    this.learn(B, 2)
   }
 
-  #exchange(): void {
-    const [a, b, c] = this.#nodes
-    for (let round = 0; round < 6; round++) {
-      for (const node of this.#nodes) node.tick()
-      for (const [from, to, edge] of [
-        [a, b, 1],
-        [b, a, 1],
-        [b, c, 2],
-        [c, b, 2]
-      ] as const)
-        for (let frame = from.frame(edge); frame; frame = from.frame(edge)) to.receive(edge, frame)
-    }
-  }
-
-  /** The sum that `a` holds, and its integers. */
   get sum(): CoveredSum & { readonly integers: readonly Float32Array[] } {
-    const [a] = this.#nodes
-    const held = a.neighbourSum(1)
+    const held = this.nodes[A].neighbourSum(1)
     assert.ok(held)
     const integers = held.sum as readonly Float32Array[]
-    return { ...held, predictor: a.predictor.id, seed: SEED, projection: projectionOf(integers, SEED), integers }
+    const { id } = this.nodes[A].predictor
+    return { ...held, predictor: id, seed: SEED, projection: projectionOf(integers, SEED), integers }
   }
 
   receipt(asked: AskedPart): Receipt | undefined {
-    const [receipt] = this.#nodes.flatMap(({ receipts }) => receipts?.answer(asked) ?? [])
-    return receipt
+    return this.nodes.flatMap(({ receipts }) => receipts?.answer(asked) ?? [])[0]
   }
 
+  /** The receipts for a sum, all of which are valid. */
   receipts({ contributors, predictor, seed }: CoveredSum): (Receipt | undefined)[] {
-    return contributors.map(one => {
-      const asked = { ...one, predictor, seed }
+    return contributors.map(contributor => {
+      const asked = { ...contributor, predictor, seed }
       const receipt = this.receipt(asked)
-      if (receipt) assert.ok(this.#nodes[0].receipts?.isValid(asked, receipt))
+      if (receipt) assert.ok(this.isValid(asked, receipt))
       return receipt
     })
   }
@@ -81,77 +49,93 @@ class Row {
   }
 
   isValid(asked: AskedPart, receipt: Receipt): boolean | undefined {
-    return this.#nodes[0].receipts?.isValid(asked, receipt)
+    return this.nodes[A].receipts?.isValid(asked, receipt)
   }
 }
 
 describe('receipts', () => {
-  it('confirm the sum of a neighbour that contains gradients of others', () => {
-    const row = new Row()
-    assert.deepEqual(row.sum.contributors.map(({ origin, segments }) => [origin, segments]).sort(), [
+  it('agree with a sum that contains forwarded gradients', () => {
+    const path = new SignedPath()
+    assert.deepEqual(path.sum.contributors.map(({ origin, segments }) => [origin, segments]).sort(), [
       ['b', 1],
       ['c', 2]
     ])
-    assert.deepEqual(row.compare(), { isSigned: true, covers: 'gradients' })
+    assert.deepEqual(path.compare(), { isSigned: true, covers: 'gradients' })
   })
 
-  it('contradict a sum with zeros, or with a multiple, in place of the gradients of a contributor', () => {
-    const row = new Row()
+  it('disagree with a sum in which the gradients are multiplied', () => {
+    const path = new SignedPath()
     for (const factor of [0, 2, -1]) {
-      const integers = row.sum.integers.map(block => block.map(value => factor * value))
-      const { isSigned, reason } = row.compare({ projection: projectionOf(integers, SEED) })
-      assert.deepEqual([isSigned, reason], [false, 'its contributors have made other gradients'])
+      const integers = path.sum.integers.map(block => block.map(value => factor * value))
+      const { isSigned, reason } = path.compare({ projection: projectionOf(integers, SEED) })
+      assert.deepEqual([isSigned, reason], [false, 'the contributors have signed other gradients'])
     }
   })
 
-  it('contradict a sum with more gradients or segments than there are', () => {
-    const row = new Row()
-    const { contributors } = row.sum
-    assert.equal(row.compare({ count: 4 }).reason, 'it has 4 gradients, and its contributors have made 3')
+  it('disagree with a sum that claims more gradients or segments', () => {
+    const path = new SignedPath()
+    const { contributors } = path.sum
+    assert.equal(path.compare({ count: 4 }).reason, 'the sum has 4 gradients, but the contributors have signed 3')
     const more = contributors.map(one => ({ ...one, segments: one.segments + 1 }))
     assert.match(
-      row.compare({ contributors: more }).reason ?? '',
-      /^b has made 1 of the 2 segments|^c has made 2 of the 3/
+      path.compare({ contributors: more }).reason ?? '',
+      /^(b has signed only 1 of 2|c has signed only 2 of 3)/
     )
-    // `a` has made none.
     const invented = [...contributors, { ...contributors[0], origin: 'a', segments: 1 }]
-    assert.equal(row.compare({ contributors: invented }).reason, 'a has made 0 of the 1 segments that it contains')
+    assert.equal(path.compare({ contributors: invented }).reason, 'a has signed only 0 of 1 segments')
   })
 
-  it('compare only numbers if sums are float32 numbers', () => {
-    const row = new Row(toy)
-    assert.deepEqual(row.compare({ projection: undefined }), { isSigned: true, covers: 'numbers' })
-    assert.equal(row.compare({ projection: undefined, count: 4 }).isSigned, false)
+  // docs/security.md states this limit.
+  it('agree with a changed sum if a hostile contributor signs the difference as its own', () => {
+    const path = new SignedPath()
+    const changed = path.sum.integers.map(block => block.map(value => -3 * value))
+    const sum = { ...path.sum, count: 8, projection: projectionOf(changed, SEED) }
+    const honest = path.receipts(sum)
+    const [other] = honest.filter((_, i) => sum.contributors[i].origin === 'c')
+    const own = { ...(sum.contributors.find(({ origin }) => origin === 'b') as CoveredContributor), ...sum }
+    const projection = totalOf([sum.projection as number, -(other?.projection as number)])
+    const content = { segments: 1, count: 6, projection }
+    const signature = simulatedSigner('b').sign(receiptedBytes(own, own.predictor, { ...content, seed: SEED }))
+    const forged = { ...content, signature }
+    assert.ok(path.isValid(own, forged))
+    const receipts = honest.map((receipt, i) => (sum.contributors[i].origin === 'b' ? forged : receipt))
+    assert.deepEqual(compareReceipts(sum, receipts), { isSigned: true, covers: 'gradients' })
   })
 
-  it('leave the question open if a contributor is gone', () => {
-    const row = new Row()
-    const contributors = row.sum.contributors.map(one => (one.origin === 'c' ? { ...one, nonce: 7 } : one))
-    assert.deepEqual(row.compare({ contributors }), { isSigned: null })
+  it('cover only the numbers of float32 sums', () => {
+    const path = new SignedPath(toy)
+    assert.deepEqual(path.compare({ projection: undefined }), { isSigned: true, covers: 'numbers' })
+    assert.equal(path.compare({ projection: undefined, count: 4 }).isSigned, false)
   })
 
-  it('are valid for the part that was asked for only', () => {
-    const row = new Row()
-    const { contributors, predictor } = row.sum
+  it('are incomplete if a contributor belongs to another run', () => {
+    const path = new SignedPath()
+    const contributors = path.sum.contributors.map(one => (one.origin === 'c' ? { ...one, nonce: 7 } : one))
+    assert.deepEqual(path.compare({ contributors }), { isSigned: null })
+  })
+
+  it('are valid only for the requested part', () => {
+    const path = new SignedPath()
+    const { contributors, predictor } = path.sum
     const asked = { ...contributors[0], predictor, seed: SEED }
-    const receipt = row.receipt(asked)
+    const receipt = path.receipt(asked)
     assert.ok(receipt)
-    assert.equal(row.isValid(asked, receipt), true)
-    assert.equal(row.isValid({ ...asked, seed: SEED + 1 }, receipt), false)
-    assert.equal(row.isValid({ ...asked, origin: 'a' }, receipt), false)
-    assert.equal(row.isValid({ ...asked, predictor: { ...predictor, updates: 1 } }, receipt), false)
-    assert.equal(row.isValid(asked, { ...receipt, count: receipt.count + 1 }), false)
-    assert.equal(row.isValid(asked, { ...receipt, projection: 0 }), false)
+    assert.equal(path.isValid(asked, receipt), true)
+    assert.equal(path.isValid({ ...asked, seed: SEED + 1 }, receipt), false)
+    assert.equal(path.isValid({ ...asked, origin: 'a' }, receipt), false)
+    assert.equal(path.isValid({ ...asked, predictor: { ...predictor, updates: 1 } }, receipt), false)
+    assert.equal(path.isValid(asked, { ...receipt, count: receipt.count + 1 }), false)
+    assert.equal(path.isValid(asked, { ...receipt, projection: 0 }), false)
   })
 
-  it('give away at most four projections of a part', () => {
-    const row = new Row()
-    const { contributors, predictor } = row.sum
-    const projections = [1, 2, 3, 4, 5].map(seed => row.receipt({ ...contributors[0], predictor, seed })?.projection)
+  it('contain at most four projections of a part', () => {
+    const path = new SignedPath()
+    const { contributors, predictor } = path.sum
+    const projections = [1, 2, 3, 4, 5].map(seed => path.receipt({ ...contributors[0], predictor, seed })?.projection)
     assert.equal(projections.filter(one => one !== undefined).length, 4)
   })
 
-  it('say nothing about parts that are no longer known', () => {
+  it('are missing for parts that are no longer known', () => {
     const run = { origin: 'a', incarnation: 1, nonce: 0 }
     const receipts = new Receipts(simulatedSigner('a'), run, true)
     const { id } = toyStart(INPUTS, latticeToy)
