@@ -58,10 +58,11 @@ export function importanceOf(options: ImportanceOptions): readonly Importance[] 
   const permutations = Array.from({ length: repeats }, () => permutation(rows.size, random))
   const { columns, ofEntry } = columnsOf(options)
   const rowsWith = rowsByColumn(rows, ofEntry, columns.length)
+  const shared = { loss: lossOf(options, rows), before: new RowBuffer(), after: new RowBuffer() }
   const found = columns.map((column, number) => {
     options.onProgress(number / columns.length)
     const permuted = { number, ofEntry, rowsWith: rowsWith[number] }
-    const increases = permutations.map(each => increaseOf(options, permuted, each))
+    const increases = permutations.map(each => increaseOf(options, permuted, each, shared))
     const mean = increases.reduce((sum, each) => sum + each, 0) / repeats
     const variance = increases.reduce((sum, each) => sum + (each - mean) ** 2, 0) / repeats
     return { column, increase: mean, deviation: Math.sqrt(variance) }
@@ -132,22 +133,39 @@ interface Permutation {
   readonly recipients: Int32Array
 }
 
+/** What the columns share. */
+interface Shared {
+  /** Mean loss of all rows. */
+  readonly loss: number
+  /** The rows that change, in memory that is allocated once. */
+  readonly before: RowBuffer
+  readonly after: RowBuffer
+}
+
 /** Of the mean loss, if each row takes a column from its donor. */
-function increaseOf(options: ImportanceOptions, permuted: Permuted, { donors, recipients }: Permutation): number {
+function increaseOf(
+  options: ImportanceOptions,
+  permuted: Permuted,
+  { donors, recipients }: Permutation,
+  { loss, before, after }: Shared
+): number {
   const { rows } = options
   const { rowsWith } = permuted
   // Only rows that lose or gain an entry change, which makes columns of sparse rows cheap.
   const changing = new Set(rowsWith)
   for (const row of rowsWith) changing.add(recipients[row])
-  const before = new RowBuffer()
-  const after = new RowBuffer()
+  for (const buffer of [before, after]) {
+    buffer.size = 0
+    buffer.entries = 0
+  }
+  const areAll = changing.size === rows.size
   for (const row of changing) {
-    before.append(rows, row)
+    if (!areAll) before.append(rows, row)
     appendMixed(rows, row, donors[row], permuted, after)
   }
-  if (before.size === 0) return 0
-  const [changed, old] = [after.view(), before.view()]
-  return ((lossOf(options, changed) - lossOf(options, old)) * sumOfWeights(old)) / (sumOfWeights(rows) || 1)
+  if (after.size === 0) return 0
+  const change = lossOf(options, after.view()) - (areAll ? loss : lossOf(options, before.view()))
+  return (change * sumOfWeights(after.view())) / (sumOfWeights(rows) || 1)
 }
 
 /** Appends a row that takes a column from another one. */
@@ -155,15 +173,19 @@ function appendMixed(rows: Examples, row: number, donor: number, permuted: Permu
   const { offsets, indices, values, labels } = rows
   const { number, ofEntry } = permuted
   out.reserve(1, offsets[row + 1] - offsets[row] + offsets[donor + 1] - offsets[donor])
-  const take = (from: number, isOwn: boolean) => {
-    for (let i = offsets[from]; i < offsets[from + 1]; i++) {
-      if ((ofEntry[i] === number) === isOwn) continue
-      out.indices[out.entries] = indices[i]
-      out.values[out.entries++] = values[i]
-    }
+  const { indices: toIndices, values: toValues } = out
+  let end = out.entries
+  for (let i = offsets[row]; i < offsets[row + 1]; i++) {
+    if (ofEntry[i] === number) continue
+    toIndices[end] = indices[i]
+    toValues[end++] = values[i]
   }
-  take(row, true)
-  take(donor, false)
+  for (let i = offsets[donor]; i < offsets[donor + 1]; i++) {
+    if (ofEntry[i] !== number) continue
+    toIndices[end] = indices[i]
+    toValues[end++] = values[i]
+  }
+  out.entries = end
   out.weigh(weightOf(rows, row))
   out.labels[out.size] = labels[row]
   out.offsets[++out.size] = out.entries
