@@ -55,6 +55,9 @@ const cases = fc.record({
 })
 
 for (const device of BACKENDS) {
+  /** The choices that a slow driver, which computes on the processor, has time for: the last ones. */
+  const some = <T>(choices: readonly T[]) => (device === 'webgpu' ? choices.slice(-1) : choices)
+
   describe(`schedules of the executor on ${device}`, () => {
     before(() => useBackend(device))
 
@@ -81,11 +84,11 @@ for (const device of BACKENDS) {
         const model = createModel(parseModel({ model: name, ...shape }, 'test'), sample, target)
         const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
         for (const schedule of ['l2l', 'l2l-p'] as const) {
-          for (const options of [
+          for (const options of some([
             { stash: 'host' as const, deviceOutputs: [0, 2] },
             { keeps: [1, 2], resident: [1, 3] },
             { offloads: [1, 2], unstashed: [1, 2], resident: [2] }
-          ]) {
+          ])) {
             deepEqual(gradientsOf(model, { schedule, microbatch: 2, ...options }, 5), accumulated)
           }
         }
@@ -97,7 +100,7 @@ for (const device of BACKENDS) {
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
       const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
       const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
-      for (const layers of [[], [2], [1, 3], [0, 1, 2]]) {
+      for (const layers of some([[], [2], [1, 3], [0, 1, 2]])) {
         for (const options of [{ keeps: layers }, { offloads: layers }, { unstashed: layers }]) {
           const execution = { schedule: 'l2l-p', microbatch: 2, stash: 'host', ...options } as const
           deepEqual(gradientsOf(model, execution, 5), accumulated)

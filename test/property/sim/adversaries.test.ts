@@ -159,11 +159,11 @@ describe('hostile nodes', function () {
   })
 
   it('change nothing if there are none, and their inputs do not count', () => {
-    const none = run({ nodes: 0 })
-    assert.deepEqual({ ...none, seconds: 0 }, { ...run({}), seconds: 0 })
-    const some = run({ nodes: 2, kind: 'sign-flip' })
-    assert.ok(some.inputs > 5900 && some.inputs < 6100, `${some.inputs}`)
-    assert.deepEqual({ ...some, seconds: 0 }, { ...run({ nodes: 2, kind: 'sign-flip' }), seconds: 0 })
+    const short = (adversaries: object) => ({ ...run(adversaries, { inputs: 2000 }), seconds: 0 })
+    assert.deepEqual(short({ nodes: 0 }), short({}))
+    const some = short({ nodes: 2, kind: 'sign-flip' })
+    assert.ok(some.inputs > 1400 && some.inputs < 1600, `${some.inputs}`)
+    assert.deepEqual(some, short({ nodes: 2, kind: 'sign-flip' }))
   })
 
   it('set the trigger of a backdoor in a copy of the inputs, whatever they contain', () => {

@@ -13,6 +13,7 @@ describeMutants('defects', [
   },
   {
     without: 'bytes as evidence that a neighbour is alive',
+    seed: 9,
     changes: [
       {
         file: 'src/overlay/node.js',
@@ -25,6 +26,7 @@ describeMutants('defects', [
   },
   {
     without: 'the return after a hang',
+    seed: 15,
     changes: [{ file: 'src/overlay/node.js', from: 'this.#state.begin(now); this.#advance(now);', to: '' }],
     breaks: ['overlay', 'quiescence'],
     scenario: { topology: 'overlay' }
@@ -70,6 +72,7 @@ describeMutants('defects', [
   },
   {
     without: 'repeated announcements',
+    seed: 8,
     changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
   },
@@ -86,6 +89,7 @@ describeMutants('defects', [
   },
   {
     without: 'the b of its predictor (that of the first one is used)',
+    seed: 9,
     changes: [
       {
         file: 'src/admb/node.js',
@@ -97,6 +101,7 @@ describeMutants('defects', [
   },
   {
     without: 'a correct count of unshared gradients',
+    seed: 18,
     changes: [
       { file: 'src/learner/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
     ],
@@ -104,6 +109,7 @@ describeMutants('defects', [
   },
   {
     without: 'a bound on the gradients that wait for an announced predictor',
+    seed: 32,
     changes: [{ file: 'src/admb/node.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
     breaks: ['size']
   },
@@ -120,6 +126,7 @@ describeMutants('defects', [
   },
   {
     without: 'a bound on the time for which changed sums wait, where the period adapts',
+    seed: 11,
     changes: [
       {
         file: 'src/admb/pace.js',

@@ -83,18 +83,21 @@ describeMutants('defences', [
   },
   {
     without: 'a memory of smaller increases of the loss',
+    seed: 7,
     changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'increase <= SINGLE' }],
     breaks: ['ascent'],
     scenario: ASCENT
   },
   {
     without: 'a limit of what contributors claim',
+    seed: 22,
     changes: [{ file: 'src/admb/quotas.js', from: 'return count <= this.#availableOf(origins)', to: 'return true' }],
     breaks: ['quota'],
     scenario: QUOTA
   },
   {
     without: 'a charge for the gradients that are used',
+    seed: 26,
     changes: [{ file: 'src/admb/quotas.js', from: '- (charges.get(origin) ?? 0)', to: '' }],
     breaks: ['quota'],
     scenario: QUOTA
@@ -125,6 +128,7 @@ describeMutants('defences', [
   },
   {
     without: 'a gate that is obeyed',
+    seed: 3,
     changes: [
       {
         file: 'src/admb/admission.js',
@@ -225,6 +229,7 @@ describeMutants('defences', [
   },
   {
     without: 'a list of contributors that is obeyed',
+    seed: 21,
     changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
     breaks: ['contributors'],
     scenario: { ...INVENTED, bounded: true }

@@ -97,11 +97,11 @@ describe('fuzzing', function () {
         })
         return { out: stdout, error: stderr, status }
       }
-      const fuzzed = admb('fuzz', '--runs', '21', '--seed', '3', '--threads', '2', '--json')
+      const fuzzed = admb('fuzz', '--runs', '5', '--seed', '3', '--threads', '2', '--json')
       assert.equal(fuzzed.status, 0, fuzzed.error)
       const { seconds, ...report } = JSON.parse(fuzzed.out)
       assert.equal(typeof seconds, 'number')
-      assert.deepEqual(report, { command: 'sim fuzz', runs: 21, violations: [] })
+      assert.deepEqual(report, { command: 'sim fuzz', runs: 5, violations: [] })
       // There is no violation, so a schedule without one is replayed.
       const file = join(folder, 'found.json')
       const [schedule] = fc.sample(trials({ nodes: 3 }), { numRuns: 1, seed: 1 })

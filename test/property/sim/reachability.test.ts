@@ -52,6 +52,7 @@ describeMutants('reachability', [
   },
   {
     without: 'beacons of tabs that other tabs can dial',
+    seed: 516,
     changes: [{ file: 'src/overlay/node.js', from: 'state.isReachable(ALL_TRANSPORTS)', to: 'state.isReachable(3)' }],
     breaks: ['overlay'],
     scenario: { ...tabs, nodes: 5, tabs: 4, tabLinks: true }
