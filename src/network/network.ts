@@ -147,13 +147,14 @@ export class Network {
     this.#gossip.start()
   }
 
-  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`. libp2p recomputes them on each call. */
+  /** Addresses at which others can dial this peer, each ending in `/p2p/<id>`; the same array until they change. */
   get addresses(): readonly string[] {
     const now = performance.now()
     const upgraded = this.#options.upgrades?.addresses ?? noAddresses
     if (now - this.#addressesAt > addressesMs || upgraded !== this.#upgraded) {
       this.#upgraded = upgraded
-      this.#addresses = this.#host.getMultiaddrs().map(address => address.toString())
+      const addresses = this.#host.getMultiaddrs().map(address => address.toString())
+      if (addresses.join() !== this.#addresses.join()) this.#addresses = addresses
       this.#addressesAt = now
     }
     return this.#addresses

@@ -30,7 +30,7 @@ import { peerType } from './option-types.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { checkPrivacy } from './privacy-options.js'
-import { Contacts, contactAddresses, SpareConnections } from './spare-connections.js'
+import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { SumAudit } from './sum-audit.js'
@@ -226,7 +226,7 @@ export class Peer extends EventEmitter {
       network,
       name: options.name,
       status: () => this.status(),
-      addresses: () => contactAddresses(network.addresses),
+      addresses: ownContacts(network),
       onRun: (from, { addresses = [] }) => this.#contacts.add(from, addresses),
       isPrivate: options.dp !== undefined,
       adaptsBatch: options.spec.batchMax !== undefined,

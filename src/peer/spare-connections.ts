@@ -31,6 +31,19 @@ export function contactAddresses(addresses: readonly string[]): readonly string[
   return addresses.filter(address => isForTabs(address) && address.length < 256).slice(0, MOST_ADDRESSES)
 }
 
+/** Returns the contact addresses of this peer. They are computed again only if its addresses change. */
+export function ownContacts(network: Pick<Network, 'addresses'>): () => readonly string[] {
+  let addresses: readonly string[] = []
+  let contacts: readonly string[] = []
+  return () => {
+    if (network.addresses !== addresses) {
+      addresses = network.addresses
+      contacts = contactAddresses(addresses)
+    }
+    return contacts
+  }
+}
+
 /** Peers that tabs can dial, as they have announced themselves by gossip. The oldest is forgotten first. */
 export class Contacts {
   readonly #known = new Map<string, Contact>()

@@ -35,8 +35,9 @@ import { type SendStatus, StatusExchange } from './status-exchange.js'
 const INTERVAL_MS = 1000
 /** How long a peer watches after an alarm of its own, in ms: alarms of others within this time can have the same cause. */
 const ALARM_MS = COMMON_MS
-/** Interval of the ticks of the view and the reports, in milliseconds. */
+/** Interval of the ticks of the view and the reports, in milliseconds, and their number between two ticks while no page is open. */
 const TICK_MS = 500
+const IDLE_TICKS = 2
 /** Number of intervals over which the rate of inputs is averaged. */
 const RATE_INTERVALS = 5
 /** Predictors that a peer held during this many intervals of its reports are comparable with those of its neighbours. */
@@ -83,6 +84,7 @@ export class StatusPublisher {
   readonly #samples: Sample[] = []
   readonly #ticking: NodeJS.Timeout
   #reporting: NodeJS.Timeout | undefined
+  #ticks = 0
   /** Those that it has announced. */
   #addresses = ''
   /** Until when this peer watches because of an alarm. */
@@ -181,7 +183,9 @@ export class StatusPublisher {
   #tick(): void {
     const now = this.#now()
     const { tree } = this.exchange
-    this.exchange.tick(this.#isWatching(now))
+    const isWatching = this.#isWatching(now)
+    if (this.#ticks++ % IDLE_TICKS > 0 && !isWatching && !tree.isWatched) return
+    this.exchange.tick(isWatching)
     const [totals, rows] = [tree.network(now), tree.rows(now)]
     this.view.setTotals(totals, totals.peers > rows.length + 1)
     for (const { id, status, interval, below } of rows) {

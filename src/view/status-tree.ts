@@ -171,6 +171,11 @@ export class StatusTree {
     return this.#answers.splice(0)
   }
 
+  /** Whether a neighbour wants frequent reports. */
+  get isWatched(): boolean {
+    return [...this.#edges.values()].some(({ wanted }) => wanted !== undefined)
+  }
+
   /** Interval in ms of this peer's most frequent reports. */
   get interval(): number {
     return [...this.#edges.values()].reduce((least, { interval }) => Math.min(least, interval), MAX_INTERVAL_MS)

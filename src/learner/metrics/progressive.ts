@@ -40,6 +40,8 @@ export class ProgressiveMetrics implements Outcomes {
   #surplus = 0
   #drift: DriftDetector | undefined
   #timed: TimeWindows | undefined
+  /** The last figures: an idle peer reports them once a second. */
+  #computed: { readonly inputs: number; readonly loss: number; readonly figures: Omit<Metrics, 'byTime'> } | undefined
   /** Mean loss of the last minibatch. */
   #lastMean = Number.NaN
 
@@ -113,12 +115,18 @@ export class ProgressiveMetrics implements Outcomes {
 
   /** @param loss summed loss of all inputs since the start */
   metrics(loss: number): Metrics {
+    const inputs = this.#inputs
+    if (this.#computed?.inputs !== inputs || this.#computed.loss !== loss)
+      this.#computed = { inputs, loss, figures: this.#figures(loss) }
+    return { ...this.#computed.figures, ...(this.#timed && { byTime: this.#timed.figures }) }
+  }
+
+  #figures(loss: number): Omit<Metrics, 'byTime'> {
     const weight = this.#inputs + this.#surplus
     const mean = weight > 0 ? loss / weight : 0
     return {
       total: figuresOf(this.#kind, this.#inputs, mean, this.#total),
-      recent: WINDOWS.map(window => ({ window, ...this.recent(window) })),
-      ...(this.#timed && { byTime: this.#timed.figures })
+      recent: WINDOWS.map(window => ({ window, ...this.recent(window) }))
     }
   }
 

@@ -79,7 +79,8 @@ class TwoClassTally implements Tally {
     let below = 0
     let wins = 0
     for (let bin = 0; bin < size; bin++) {
-      const [no, yes] = [negatives[bin], positives[bin]]
+      const no = negatives[bin]
+      const yes = positives[bin]
       if (no + yes === 0) continue
       const isOne = bin > half
       confusion.add(0, Number(isOne), no)
@@ -199,6 +200,7 @@ class SumsTally implements Tally {
 
 /** @param loss mean loss of the inputs */
 export function figuresOf(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
+  if (inputs === 0) return { inputs, loss }
   const isLogLoss = kind.kind === 'classes' || (kind.kind === 'two-class' && kind.isLogLoss === true)
-  return { inputs, loss, ...tally.figures(loss), ...(isLogLoss && inputs > 0 ? { logLoss: loss } : {}) }
+  return { inputs, loss, ...tally.figures(loss), ...(isLogLoss ? { logLoss: loss } : {}) }
 }

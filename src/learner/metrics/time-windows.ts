@@ -152,10 +152,13 @@ class TimeWindow {
 
   figures(end: number): TimeWindowFigures {
     const last = Math.floor(end / this.#width)
+    const buckets = this.#buckets.filter(
+      bucket => bucket !== undefined && bucket.index <= last && bucket.index > last - BUCKETS && bucket.inputs > 0
+    ) as Bucket[]
+    if (buckets.length === 0) return { seconds: this.seconds, inputs: 0, loss: 0 }
     const tally = createTally(this.kind, RESOLUTION)
     let [inputs, weight, loss] = [0, 0, 0]
-    for (const bucket of this.#buckets) {
-      if (bucket === undefined || bucket.index > last || bucket.index <= last - BUCKETS) continue
+    for (const bucket of buckets) {
       bucket.addTo(tally)
       inputs += bucket.inputs
       weight += bucket.weight
