@@ -1,7 +1,6 @@
 /**
- * Audits of neighbours' sums: a peer asks the contributors of a sum for receipts of their parts and for the inputs that it contains, and
- * computes their gradients again. A contributor gives receipts to all peers, and its inputs to those that it has listed as auditors; see
- * docs/security.md.
+ * Audits of neighbours' sums: a peer requests receipts and inputs from the contributors of a sum, and computes the gradients of the inputs
+ * again. A contributor sends receipts to all peers, and inputs to the peers that it lists as auditors; see docs/security.md.
  */
 import * as z from 'zod'
 import { sleep } from '#platform'
@@ -14,16 +13,16 @@ import type { LearnerHandle } from './learner-handle.js'
 import type { AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 
 const REQUEST = 'audit '
-/** Time for which a sum is looked for whose gradients can be computed again, in ms, and the pause before the next one. */
+/** Maximum time of an audit whose gradients cannot be computed again, in ms, and the pause before the next sum. */
 const SEARCH_MS = 40_000
 const PAUSE_MS = 500
-/** Time for which a sum is looked for that rounding does not explain by half. */
+/** Maximum time of the search for a sum of which rounding explains less than half, in ms. */
 const STRONG_MS = 5000
-/** Time for which a connected peer may be without an edge, as when the tree changes. */
+/** Time for which a connected peer may have no edge because the tree is changing, in ms. */
 const RELINK_MS = 3000
-/** Time that a contributor has to answer. */
+/** Timeout of a request to a contributor, in ms. */
 const ANSWER_MS = 20_000
-/** Peers whose addresses a request asks for: requests are limited to 64 KiB. */
+/** Maximum number of addresses that a request asks for: requests are limited to 64 KiB. */
 const MOST_WANTED = 500
 
 const idSchema = z.object({
@@ -87,7 +86,7 @@ interface AuditsOptions {
   readonly learner: LearnerHandle
   /** The edge to a tree neighbour. */
   readonly edgeOf: (peer: string) => number | undefined
-  /** The peers that may have the inputs of this one. */
+  /** The peers that may receive the inputs of this one. */
   readonly auditors: ReadonlySet<string>
   readonly log: Log
 }
@@ -102,9 +101,9 @@ export class Audits {
   }
 
   /**
-   * Audits the newest sum of a tree neighbour, or a later one, if its gradients cannot be computed again, because inputs are no longer
-   * kept, or are so few that rounding explains most of it.
-   * @param inputs whether the inputs are asked for, besides the receipts
+   * Audits the newest sum of a tree neighbour. It continues with later sums while the gradients cannot be computed again, or while
+   * rounding explains most of the sum because it has few inputs.
+   * @param inputs whether to request inputs in addition to receipts
    * @throws RequestError if the peer is not a neighbour, or sends no sum; UnavailableError during another audit
    */
   async audit(peer: string, inputs: boolean): Promise<SumAudit> {
@@ -181,8 +180,8 @@ export class Audits {
   }
 
   /**
-   * Asks the contributors of a sum. The addresses of those that are not connected come from the neighbour that has sent it, and from
-   * contributors that have answered.
+   * Sends requests to the contributors of a sum. The neighbour that has sent the sum, and contributors that have answered, know the
+   * addresses of those that are not connected.
    */
   async #askAll(neighbour: string, taken: TakenSum, wantsInputs: boolean): Promise<readonly AuditAnswer[]> {
     const { network } = this.#options
@@ -223,7 +222,7 @@ export class Audits {
     }
   }
 
-  /** Addresses that a peer knows, whether or not it has contributed. */
+  /** The addresses that a peer knows, even if it has not contributed. */
   async #contactsOf(target: Contact, taken: TakenSum, wanted: readonly string[]): Promise<readonly Contact[]> {
     const noRun = { origin: target.id, incarnation: 0, nonce: 0, segments: 1 }
     try {
@@ -258,12 +257,12 @@ function explained({ norms }: SumAudit): number {
 
 function failureOf(error: Error): KeptAnswer {
   if (error instanceof SyntaxError || error instanceof z.ZodError) return { reason: 'its answer is malformed' }
-  // By an earlier version.
+  // Peers of earlier versions do not answer.
   if (error instanceof FetchError && error.isUnanswered) return { reason: NOT_LISTED, isPrivate: true }
   return { reason: `it does not answer: ${error.message}` }
 }
 
-/** Whether the arrays of rows have the lengths that the learner expects, and weights are none that reverse a gradient. */
+/** Whether the arrays have the lengths that the learner expects, and no weight is negative. */
 function isConsistent({ size, rows }: Pick<InputGroup, 'size' | 'rows'>): boolean {
   const { labels, offsets, indices, values, ...others } = rows
   if (labels?.values.length !== size || offsets?.values.length !== size + 1) return false

@@ -1,11 +1,10 @@
 /**
- * Compares a gradient sum of a neighbour with the receipts of its contributors, and with the gradients of the inputs that they say it
- * contains. The sum is the newest one that has arrived; the gradients are computed again, each at the predictor at which its contributor
- * learned the input.
+ * Compares the newest gradient sum of a neighbour with the receipts of its contributors, and with the gradients of their inputs. Each
+ * gradient is computed again at the predictor at which the contributor has learned the input.
  *
- * Rounded sums contain what rounding has left of earlier segments and lack what it leaves of the last one, and segments that are carried over
- * are rounded again. Each of these is uniform within half a step, and independent in each element, so the square of the norm is known well
- * if there are many elements.
+ * Integer sums differ from these gradients by rounding: by the residual before the first segment, the residual after the last one, and
+ * the second rounding of segments that are carried over. Each error is uniform within half a step and independent in each element, so
+ * the squared norm of the difference is close to its mean if there are many elements.
  */
 import {
   type AdmbNode,
@@ -26,10 +25,10 @@ import type { LearningParts } from '../task/learning-spec.js'
 import type { AskedInputs, KeptAnswer } from './kept-inputs.js'
 import { restoredRows } from './saved-rows.js'
 
-/** Predictors whose parameters are remembered during an audit, and bytes that they take, if more than two do. */
+/** Maximum number of predictors that are remembered during an audit, and of their bytes if there are more than two. */
 const REMEMBERED = 32
 const REMEMBERED_BYTES = 2 ** 26
-/** Classes that are counted. */
+/** Maximum number of classes that are counted. */
 const MOST_CLASSES = 1024
 /** Share of the gradients' norm by which an honest sum may differ. */
 const TOLERANCE = 0.02
@@ -60,7 +59,7 @@ export interface AuditAnswer {
   readonly receipt?: Receipt
 }
 
-/** What a contributor's inputs are. */
+/** The part of one contributor. */
 export interface ContributorAudit {
   readonly id: string
   /** Segments of its list that the sum contains. */
@@ -247,7 +246,7 @@ export class SumAuditor {
     }
   }
 
-  /** @param encoded what another peer says that it is @returns undefined if it is not known, or the bytes do not match the id */
+  /** @param encoded the predictor according to another peer @returns undefined if it is not known, or the bytes do not match the id */
   #parametersOf(id: PredictorId, encoded?: string): Blocks | undefined {
     const remembered = this.#remembered.find(({ predictor }) => sameId(predictor, id))
     if (remembered || encoded === undefined) return remembered?.parameters

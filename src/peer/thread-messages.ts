@@ -232,7 +232,7 @@ export type AuditMessage =
   | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly AuditAnswer[] }
   /** The audit that began with 'take-sum' has ended. */
   | { readonly kind: 'end-audit' }
-  /** Another peer asks what a sum contains of this one. `permits`: whether it may have the inputs. */
+  /** For the receipt and the inputs of this peer's part of a sum. `permits`: whether the auditor may have the inputs. */
   | { readonly kind: 'answer-audit'; readonly id: number; readonly asked: AskedSum; readonly permits: boolean }
 
 export type ToLearner =
