@@ -1,9 +1,10 @@
 /**
- * yamux with bounds on what one connection can hold. `@libp2p/yamux` buffers a data frame of any announced length before it
- * looks at the window, and queues its answers without end for a peer that sends and does not read.
+ * yamux with bounds on what one connection can hold, and with fewer window updates. `@libp2p/yamux` buffers a data frame of any announced
+ * length before it looks at the window, queues its answers without end for a peer that sends and does not read, and answers each data
+ * frame with a window update.
  */
 import './polyfill.js'
-import type { MessageStream, StreamMuxerFactory } from '@libp2p/interface'
+import type { MessageStream, Stream, StreamMuxer, StreamMuxerFactory } from '@libp2p/interface'
 import { yamux } from '@libp2p/yamux'
 import type { Uint8ArrayList } from 'uint8arraylist'
 import { ProtocolViolationError } from './errors.js'
@@ -16,6 +17,8 @@ const maxReadBufferLength = 2 ** 22
 const maxOwnStreams = 64
 /** Frames accepted from a peer while it takes nothing of what is sent to it. */
 const maxUnansweredFrames = 4096
+/** Bytes that a stream receives before it sends a window update: an eighth of the initial window. */
+const updateBytes = 2 ** 15
 const frameHeaderBytes = 12
 const dataFrame = 0
 
@@ -31,10 +34,37 @@ export function boundedYamux({ relayedPeers }: Limits): () => StreamMuxerFactory
       protocol: factory.protocol,
       createStreamMuxer(connection) {
         guard(connection)
-        return factory.createStreamMuxer(connection)
+        return withFewerUpdates(factory.createStreamMuxer(connection))
       }
     }
   }
+}
+
+/** What `@libp2p/yamux` does not export. */
+interface YamuxStream extends Stream {
+  readonly state: number
+  readonly recvWindow: number
+  readonly recvWindowCapacity: number
+  sendWindowUpdate(): void
+}
+
+/** Stream states in which a window update opens or accepts the stream. */
+const opening = [0, 2]
+
+/** Small messages, such as heartbeats, otherwise double the number of packets. */
+function withFewerUpdates(muxer: StreamMuxer): StreamMuxer {
+  const internal = muxer as StreamMuxer & { _newStream(...options: readonly unknown[]): YamuxStream }
+  const create = internal._newStream.bind(internal)
+  internal._newStream = (...options) => {
+    const stream = create(...options)
+    const update = stream.sendWindowUpdate.bind(stream)
+    stream.sendWindowUpdate = () => {
+      const { state, recvWindow, recvWindowCapacity } = stream
+      if (recvWindow - recvWindowCapacity >= updateBytes || opening.includes(state)) update()
+    }
+    return stream
+  }
+  return muxer
 }
 
 /** Aborts the connection at the first frame that exceeds a bound. It listens before the muxer does. */

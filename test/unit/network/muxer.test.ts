@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { multiaddrConnectionPair } from '@libp2p/utils'
 import { ProtocolViolationError } from '../../../src/network/errors.js'
-import { FrameGuard } from '../../../src/network/muxer.js'
+import { defaultLimits } from '../../../src/network/limits.js'
+import { boundedYamux, FrameGuard } from '../../../src/network/muxer.js'
 
 function header(type: number, length: number): Buffer {
   const bytes = Buffer.alloc(12)
@@ -32,5 +36,37 @@ describe('the limits of a muxer', () => {
     assert.throws(() => guard.push(pings, true), ProtocolViolationError)
     const reading = new FrameGuard()
     for (let i = 0; i < 100; i++) reading.push(pings, i % 4 !== 0)
+  })
+})
+
+describe('a stream of a muxer', () => {
+  it('answers small messages with few window updates, and delivers more than a window', async () => {
+    const connections = multiaddrConnectionPair()
+    const [opener, acceptor] = connections.map(connection =>
+      boundedYamux(defaultLimits)().createStreamMuxer(connection)
+    )
+    try {
+      let frames = 0
+      connections[0].addEventListener('message', () => frames++)
+      let received = 0
+      acceptor.addEventListener('stream', ({ detail }) => {
+        detail.addEventListener('message', ({ data }) => {
+          received += data.byteLength
+        })
+      })
+      const arrived = async (bytes: number) => {
+        while (received < bytes) await sleep(1)
+      }
+      const stream = await opener.createStream()
+      for (let sent = 0; sent < 200; sent++) stream.send(new Uint8Array(100))
+      await arrived(20_000)
+      // The answer to the opening of the stream, and a ping.
+      assert.ok(frames <= 4, `${frames} frames`)
+      for (let sent = 0; sent < 64; sent++)
+        if (!stream.send(new Uint8Array(65_536))) await once(stream as unknown as EventTarget, 'drain')
+      await arrived(20_000 + 64 * 65_536)
+    } finally {
+      for (const connection of connections) connection.abort(new Error('the test is over'))
+    }
   })
 })
