@@ -103,7 +103,7 @@ function accusation({ id, parent, count, signature = new Uint8Array(64) }: Heade
   return { maker: id.origin, name: nameOf(id), statements: [first, second] }
 }
 
-/** A node that does something else when it receives a frame. */
+/** A node that handles received frames differently while it is hostile. */
 class MisreceivingNode extends AdmbNode {
   readonly #receive: (edge: number, receive: () => void) => void
   readonly #isActive: () => boolean

@@ -51,7 +51,7 @@ interface YamuxStream extends Stream {
 /** Stream states in which a window update opens or accepts the stream. */
 const opening = [0, 2]
 
-/** Small messages, such as heartbeats, otherwise double the number of packets. */
+/** Sends window updates only after `updateBytes`. An update for each heartbeat would double the number of packets. */
 function withFewerUpdates(muxer: StreamMuxer): StreamMuxer {
   const internal = muxer as StreamMuxer & { _newStream(...options: readonly unknown[]): YamuxStream }
   const create = internal._newStream.bind(internal)

@@ -55,7 +55,8 @@ describe('a stream of a muxer', () => {
         })
       })
       const arrived = async (bytes: number) => {
-        while (received < bytes) await sleep(1)
+        for (let wait = 0; received < bytes && wait < 5000; wait++) await sleep(1)
+        assert.ok(received >= bytes, `${received} of ${bytes} bytes`)
       }
       const stream = await opener.createStream()
       for (let sent = 0; sent < 200; sent++) stream.send(new Uint8Array(100))
