@@ -1,39 +1,42 @@
 /** Reads bits and Rice codes. */
 import { supportOf } from '../base/support.js'
-import {
-  type Codes,
-  codesOf,
-  ESCAPE,
-  elementsOf,
-  MAX_MAGNITUDE,
-  MAX_TABLE_GAP_K,
-  MAX_TABLE_K,
-  MAX_TABLE_MAGNITUDE_K,
-  WINDOW
-} from './rice.js'
+import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
+import { type BitSource, RiceDecoder } from './rice-decoder.js'
+
+/** Created at first use, because most processes never need it. */
+let decoder: RiceDecoder | undefined
 
 /** Reads what `BitWriter` and `RiceWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
-export class BitReader {
-  readonly #bytes: Uint8Array
+export class BitReader implements BitSource {
+  readonly key = {}
+  readonly bytes: Uint8Array
+  readonly end: number
   readonly #view: DataView
-  readonly #end: number
   #at: number
   /** Bits of the byte at `#at` that have been read, 0 to 7. */
   #offset = 0
 
   constructor(bytes: Uint8Array, at: number, end: number) {
-    this.#bytes = bytes
+    this.bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#at = at
-    this.#end = end
+    this.end = end
+  }
+
+  get at(): number {
+    return this.#at
+  }
+
+  get offset(): number {
+    return this.#offset
   }
 
   /** The next 25 bits or more, the first of them the most significant one, followed by zeros. */
   #next(): number {
     const at = this.#at
-    if (at + 4 <= this.#end) return this.#view.getInt32(at) << this.#offset
+    if (at + 4 <= this.end) return this.#view.getInt32(at) << this.#offset
     let word = 0
-    for (let i = 0; i < 4; i++) word = (word << 8) | (at + i < this.#end ? this.#bytes[at + i] : 0)
+    for (let i = 0; i < 4; i++) word = (word << 8) | (at + i < this.end ? this.bytes[at + i] : 0)
     return word << this.#offset
   }
 
@@ -65,76 +68,21 @@ export class BitReader {
     return value
   }
 
-  /** Elements with zigzag codes, the inverse of `RiceWriter.dense`. @throws RangeError as `rice` */
+  /** Elements with zigzag codes, the inverse of `RiceWriter.dense`. @throws RangeError as `rice`, and if bytes are missing */
   dense(into: Float32Array, from: number, to: number, k: number): void {
-    const codes = k <= MAX_TABLE_K ? codesOf(k) : undefined
-    for (let i = from; i < to; i++) {
-      i = codes ? this.#several(into, i, to, codes) : this.#long(into, i, to, k)
-      if (i === to) return
-      const code = this.rice(k)
-      into[i] = (code >>> 1) ^ -(code & 1)
-    }
-  }
-
-  /** Reads several short codes at once, as long as there are enough elements and bytes. @returns index after the last one */
-  #several(into: Float32Array, from: number, to: number, { values, width, counts }: Codes): number {
-    const view = this.#view
-    const start = this.#at
-    const lastBit = 8 * (this.#end - 4 - start) + 7
-    const last = to - width
-    let bit = this.#offset
-    let i = from
-    while (i <= last && bit <= lastBit) {
-      const window = (view.getInt32(start + (bit >>> 3)) << (bit & 7)) >>> (32 - WINDOW)
-      const entry = counts[window]
-      const count = entry & 15
-      if (count === 0) break
-      const first = width * window
-      into[i] = values[first]
-      into[i + 1] = values[first + 1]
-      into[i + 2] = values[first + 2]
-      into[i + 3] = values[first + 3]
-      if (width === 8) {
-        into[i + 4] = values[first + 4]
-        into[i + 5] = values[first + 5]
-        into[i + 6] = values[first + 6]
-        into[i + 7] = values[first + 7]
+    decoder ??= new RiceDecoder()
+    for (let i = from; i < to; ) {
+      if (this.#at > this.end) throw new RangeError('truncated block')
+      const count = decoder.dense(this, to - i, k)
+      this.#skip(decoder.bits)
+      if (count > 0) {
+        into.set(decoder.elements.subarray(0, count), i)
+        i += count
+      } else {
+        const code = this.rice(k)
+        into[i++] = (code >>> 1) ^ -(code & 1)
       }
-      i += count
-      bit += entry >> 4
     }
-    this.#at = start + (bit >>> 3)
-    this.#offset = bit & 7
-    return i
-  }
-
-  /** Reads codes of up to 25 bits, two at once if both have as many together. @param k above `MAX_TABLE_K` @returns index after the last one */
-  #long(into: Float32Array, from: number, to: number, k: number): number {
-    const view = this.#view
-    const start = this.#at
-    const last = 8 * (this.#end - 4 - start) + 7
-    const shift = 32 - k
-    let bit = this.#offset
-    let i = from
-    while (i < to && bit <= last) {
-      const first = view.getInt32(start + (bit >>> 3)) << (bit & 7)
-      const quotient = Math.clz32(~first)
-      const length = quotient + 1 + k
-      if (length > 25 || quotient >= ESCAPE) break
-      const code = (quotient << k) | ((first << (quotient + 1)) >>> shift)
-      into[i++] = (code >>> 1) ^ -(code & 1)
-      bit += length
-      const second = first << length
-      const next = Math.clz32(~second)
-      // An escape is longer than that.
-      if (length + next + 1 + k > 25 || i === to) continue
-      const other = (next << k) | ((second << (next + 1)) >>> shift)
-      into[i++] = (other >>> 1) ^ -(other & 1)
-      bit += next + 1 + k
-    }
-    this.#at = start + (bit >>> 3)
-    this.#offset = bit & 7
-    return i
   }
 
   /**
@@ -146,7 +94,7 @@ export class BitReader {
       gap <= MAX_TABLE_GAP_K && magnitude <= MAX_TABLE_MAGNITUDE_K ? elementsOf(gap, magnitude) : undefined
     const support = supportOf(into)
     const view = this.#view
-    const lastByte = elements === undefined ? -1 : this.#end - 4
+    const lastByte = elements === undefined ? -1 : this.end - 4
     let i = from
     for (let left = count; left > 0; left--) {
       const element =
@@ -172,8 +120,8 @@ export class BitReader {
   /** @returns offset after the last byte of which a bit was read */
   finish(): number {
     const at = this.#offset === 0 ? this.#at : this.#at + 1
-    if (at > this.#end) throw new RangeError('truncated block')
-    if (this.#offset > 0 && (this.#bytes[this.#at] << this.#offset) & 0xff) throw new RangeError('padding is not zero')
+    if (at > this.end) throw new RangeError('truncated block')
+    if (this.#offset > 0 && (this.bytes[this.#at] << this.#offset) & 0xff) throw new RangeError('padding is not zero')
     return at
   }
 }

@@ -135,9 +135,9 @@ function writeChunk(
 export function decodeIntegers(bytes: Uint8Array, at: number, end: number, into: Float32Array): number {
   const log = at < end ? bytes[at] : 0
   if (log !== SHORT_CHUNK && log !== LONG_CHUNK) throw new RangeError('unknown length of chunks')
-  clearBlock(into)
-  // It has too many elements for a support to be of use.
-  if (log === SHORT_CHUNK) dropSupport(into)
+  // Blocks with short chunks have too many elements for a support to be of use.
+  if (log === LONG_CHUNK) clearBlock(into)
+  else dropSupport(into)
   const bits = new BitReader(bytes, at + 1, end)
   for (let from = 0; from < into.length; from += 1 << log) {
     decodeChunk(into, from, Math.min(into.length, from + (1 << log)), log, bits)
@@ -147,6 +147,7 @@ export function decodeIntegers(bytes: Uint8Array, at: number, end: number, into:
 
 function decodeChunk(into: Float32Array, from: number, to: number, log: number, bits: BitReader): void {
   const head = bits.get(8)
+  if (log === SHORT_CHUNK && (head === ZERO || head >= SPARSE)) into.fill(0, from, to)
   if (head === ZERO) return
   if (head < SPARSE) {
     if (head > 1 + MAX_DENSE_K) throw new RangeError(`unknown chunk ${head}`)

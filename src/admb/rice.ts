@@ -13,41 +13,28 @@ export function zigzag(value: number): number {
   return (value << 1) ^ (value >> 31)
 }
 
-/** Bits that are looked up at once, and the largest k for which that is faster than reading two codes at a time. */
+/** Bits that are looked up at once, codes in them at most, and the largest k for which that is faster than one code at a time. */
 export const WINDOW = 12
+export const WINDOW_CODES = 8
 export const MAX_TABLE_K = 3
 
-/** The complete codes at the beginning of a window. */
-export interface Codes {
-  /** Values of each window, `width` of them. */
-  readonly values: Float32Array
-  readonly width: number
-  /** Number of codes, and 16 times the number of their bits. */
-  readonly counts: Uint8Array
-}
-
-const tables: Codes[] = []
-
-export function codesOf(k: number): Codes {
-  tables[k] ??= createCodes(k, k === 0 ? 8 : 4)
-  return tables[k]
-}
-
-function createCodes(k: number, width: number): Codes {
-  const values = new Float32Array(width << WINDOW)
-  const counts = new Uint8Array(1 << WINDOW)
+/**
+ * Finds the complete codes at the beginning of each window. The bits of a window are the complements of those of the codes.
+ * @param counts receives their number, and 16 times the number of their bits
+ * @param codes receives them, `WINDOW_CODES` for each window
+ */
+export function tabulate(k: number, counts: Uint8Array, codes: Uint8Array): void {
   for (let window = 0; window < 1 << WINDOW; window++) {
     let length = 0
     let count = 0
-    while (count < width) {
-      const { value: code, end } = codeIn(window, length, k)
+    while (count < WINDOW_CODES) {
+      const { value, end } = codeIn(~window, length, k)
       if (end > WINDOW) break
-      values[width * window + count++] = (code >>> 1) ^ -(code & 1)
+      codes[WINDOW_CODES * window + count++] = value
       length = end
     }
     counts[window] = count | (length << 4)
   }
-  return { values, width, counts }
 }
 
 /** The code that begins at a bit of a window. It is complete if it ends within the window. */

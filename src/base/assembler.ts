@@ -64,6 +64,12 @@ export function repeat(counter: Local, body: Code): Code {
   return [0x02, 0x40, get(counter), 0x45, 0x0d, 0, loop, 0x0b]
 }
 
+/** Repeats `body` while the condition is not 0. */
+export const repeatWhile = (condition: Code, body: Code): Code => [
+  [0x03, 0x40, condition, 0x04, 0x40, body, 0x0c, 1],
+  [0x0b, 0x0b]
+]
+
 /** Runs `body` if the condition is not 0. */
 export const when = (condition: Code, body: Code): Code => [condition, 0x04, 0x40, body, 0x0b]
 
@@ -89,11 +95,14 @@ export const i32 = {
   sub: plain(0x6b),
   mul: plain(0x6c),
   and: plain(0x71),
+  or: plain(0x72),
+  xor: plain(0x73),
   shiftLeft: plain(0x74),
   shiftRight: plain(0x76),
   equal: plain(0x46),
   notEqual: plain(0x47),
   /** Unsigned. */
+  more: plain(0x4b),
   atLeast: plain(0x4f),
   load: (address: Code, offset = 0): Code => [address, 0x28, 0, unsigned(offset)],
   store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x36, 0, unsigned(offset)],
@@ -108,10 +117,19 @@ export const i64 = {
   constant: (value: number): Code => [0x42, signed(value)],
   add: plain(0x7c),
   or: plain(0x84),
+  not: (value: Code): Code => [value, i64.constant(-1), 0x85],
   shiftLeft: plain(0x86),
+  shiftRight: plain(0x88),
+  leadingZeros: plain(0x79),
   fromInteger: plain(0xad),
+  /** The lower 32 bits. */
+  toInteger: plain(0xa7),
   loadByte: (address: Code, offset = 0): Code => [address, 0x31, 0, unsigned(offset)],
   /** The most significant byte first. */
+  loadBigEndian: (address: Code, offset = 0): Code => {
+    const loaded = [address, 0xfd, unsigned(0x5d), 0, unsigned(offset)]
+    return [loaded, 0xfd, 0x0c, REVERSED, REVERSED, 0xfd, 0x0e, 0xfd, 0x1d, 0]
+  },
   storeBigEndian: (address: Code, value: Code, offset = 0): Code => {
     const reversed = [value, 0xfd, 0x12, 0xfd, 0x0c, REVERSED, REVERSED, 0xfd, 0x0e]
     return [address, reversed, 0xfd, 0x5b, 0, unsigned(offset), 0]
@@ -125,6 +143,7 @@ export const f32 = {
   load: (address: Code, offset = 0): Code => [address, 0x2a, 0, unsigned(offset)],
   store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x38, 0, unsigned(offset)],
   fromInteger: plain(0xb3),
+  fromSigned: plain(0xb2),
   equal: plain(0x5b),
   more: plain(0x5e),
   add: plain(0x92),
@@ -182,6 +201,12 @@ export const integers = {
   notEqual: simd(0x38),
   /** Float32 numbers without their fractions. */
   fromFloats: simd(0xf8),
+  /** Of signed integers. */
+  toFloats: simd(0xfa),
+  /** Eight bytes as 16-bit integers, and the first or the last four of these as 32-bit integers. */
+  loadBytes: inMemory(0x02),
+  firstFour: simd(0xa9),
+  lastFour: simd(0xaa),
   lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1b), number],
   /** The bytes of `value` in the given order. */
   shuffle: (value: Code, order: readonly number[]): Code => [value, value, 0xfd, 0x0d, order]

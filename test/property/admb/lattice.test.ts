@@ -100,6 +100,7 @@ describe('integer blocks', () => {
         const bytes = encodeIntegers(blockOf(shape))
         const into = new Float32Array(shape.length)
         assert.throws(() => decodeIntegers(bytes, 0, bytes.length - 1, into), RangeError)
+        assert.throws(() => decodeIntegers(bytes, 0, position % bytes.length, into), RangeError)
         const damaged = bytes.slice()
         damaged[position % bytes.length] = byte
         try {
@@ -121,6 +122,22 @@ const grids = fc
 const gradients = fc
   .array(fc.float({ min: -64, max: 64, noNaN: true }), { minLength: LENGTH, maxLength: LENGTH })
   .map(values => Float32Array.from(values))
+
+describe('a long dense chunk among zeros', () => {
+  const CHUNK = 2 ** 16
+  for (const bits of [2, 9, 25]) {
+    it(`is decoded, and rejected if it is cut off, with numbers of ${bits} bits`, () => {
+      const block = new Float32Array(40 * CHUNK)
+      block.set(blockOf({ length: CHUNK, density: 1, bits, seed: 1 }), 3 * CHUNK)
+      const bytes = encodeIntegers(block)
+      const decoded = new Float32Array(block.length).fill(Number.NaN)
+      assert.equal(decodeIntegers(bytes, 0, bytes.length, decoded), bytes.length)
+      assert.deepEqual(decoded, block)
+      assert.throws(() => decodeIntegers(bytes, 0, 100, decoded), RangeError)
+      assert.throws(() => decodeIntegers(bytes, 0, bytes.length >> 1, decoded), RangeError)
+    })
+  }
+})
 
 describe('rounding', () => {
   it('loses less than a step over any number of segments on any grids', () => {
