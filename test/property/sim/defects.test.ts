@@ -92,9 +92,9 @@ describeMutants('defects', [
     seed: 9,
     changes: [
       {
-        file: 'src/admb/node.js',
-        from: 'batchOf(this.#options.batch, this.predictor)',
-        to: 'batchOf(this.#options.batch, this.#options.initial)'
+        file: 'src/admb/node-view.js',
+        from: 'batchOf(this.parts.options.batch, this.predictor)',
+        to: 'batchOf(this.parts.options.batch, this.parts.options.initial)'
       }
     ],
     breaks: ['size']
@@ -110,7 +110,7 @@ describeMutants('defects', [
   {
     without: 'a bound on the gradients that wait for an announced predictor',
     seed: 32,
-    changes: [{ file: 'src/admb/node.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
+    changes: [{ file: 'src/admb/node-view.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
     breaks: ['size']
   },
   {

@@ -146,7 +146,7 @@ describeMutants('extensions of ADMB', [
       {
         file: 'src/admb/node.js',
         from: 'edge.ackDue = edge.ackPending;',
-        to: 'edge.ackDue = edge.ackPending || this.#outbox.mustPush(edge);'
+        to: 'edge.ackDue = edge.ackPending || this.parts.outbox.mustPush(edge);'
       }
     ],
     breaks: ['progress']

@@ -1,0 +1,132 @@
+/** The parts of an ADMB node, connected with each other. */
+import { Admission } from './admission.js'
+import { Announcements } from './announcements.js'
+import { OwnAscents } from './ascent.js'
+import { Authenticity } from './authenticity.js'
+import { type Contributor, ContributorTable } from './contributors.js'
+import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
+import type { Edge } from './edge.js'
+import { FrameReceiver } from './frame-receiver.js'
+import { FrameSender } from './frame-sender.js'
+import { OwnInfluence } from './influence.js'
+import { gridOf } from './lazy-grid.js'
+import { Ledger } from './ledger.js'
+import { MAX_BATCH } from './limits.js'
+import { NeighbourSums } from './neighbour-sums.js'
+import { NodeStorage } from './node-storage.js'
+import type { AdmbOptions, Effect } from './options.js'
+import { Outbox } from './outbox.js'
+import { OutgoingSums } from './outgoing-sums.js'
+import { Pace } from './pace.js'
+import type { Header } from './predictor.js'
+import { Quotas } from './quotas.js'
+import { Receipts } from './receipts.js'
+import { maximumChainBytes } from './step.js'
+import { Streaming } from './streaming.js'
+import { Traffic } from './traffic.js'
+import { Updater } from './updater.js'
+import { BufferPool, type Shapes, shapesOf } from './vectors.js'
+
+export type NodeParts = ReturnType<typeof createParts>
+
+/**
+ * @param adopt takes the better predictor of a neighbour as the current one
+ * @throws RangeError if an option is out of range
+ */
+export function createParts(
+  options: AdmbOptions,
+  adopt: (headers: readonly Header[], received: ReceivedPredictor, from: string) => void
+) {
+  const [least, most] =
+    typeof options.batch === 'number' ? [options.batch, options.batch] : [options.batch.min, options.batch.max]
+  if (!Number.isSafeInteger(least) || least < 1 || most > MAX_BATCH) {
+    throw new RangeError(`batch must be an integer from 1 to ${MAX_BATCH}, not ${least}`)
+  }
+  if (options.precedence === 'sender' && options.carry) {
+    throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
+  }
+  const { self, incarnation, nonce = 0, layout, initial, rule, signer, quota, jumps } = options
+  if (jumps && signer === undefined) throw new RangeError('a rule for jumps requires a signer')
+  const { carry = 0, lineage = 1024, precedence = 'origin', pushBytes = 65536, journal = false } = options
+  const isLattice = rule.grid !== undefined
+  const shapes: Shapes = { ...shapesOf(layout, options), isLattice }
+  const wholeBytes = maximumChainBytes(shapes)
+  const headers = carry === 0 && !journal && !jumps ? 1 : lineage
+  const current = new CurrentPredictor(initial, shapes, options, options.batch, headers, options.known)
+  const outbox = new Outbox(current, { self, precedence, pushBytes, wholeBytes })
+  const contributor: Contributor = { origin: self, incarnation, nonce }
+  const table = new ContributorTable()
+  const selfIndex = table.indexOf(contributor)
+  const edges = new Map<number, Edge>()
+  const buffers = new BufferPool(layout)
+  const authenticity = new Authenticity(signer, self, table, options.isContributor)
+  authenticity.certify(selfIndex)
+  const quotas = quota && new Quotas(quota, number => table.contributor(number).origin)
+  const ownAscents = new OwnAscents()
+  const effects: Effect[] = []
+  const report = (effect: Effect) => effects.push(effect)
+  const admission = new Admission({ ...options, current, edges, authenticity, ownAscents, quotas, report })
+  /** Undefined without a signer. */
+  const receipts = signer && new Receipts(signer, contributor, isLattice)
+  const influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
+  const ledger = new Ledger({
+    buffers,
+    carry,
+    contributor: selfIndex,
+    id: initial.id,
+    grid: gridOf(initial, rule),
+    marksElements: options.marksElements,
+    run: journal ? contributor : undefined,
+    influence,
+    noise: options.noise,
+    receipts
+  })
+  const sums = new NeighbourSums(self, table, edges, buffers)
+  /** Undefined if a changed sum is due in each period. */
+  const pace = options.adaptsPeriod ? new Pace() : undefined
+  const outgoingSums = new OutgoingSums(ledger, sums, buffers, pace)
+  const traffic = new Traffic(isLattice)
+  /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
+  const announcements =
+    wholeBytes > pushBytes && precedence === 'origin' ? new Announcements(edges, current, outbox) : undefined
+  const { averaging, ascent, fragmentBytes, allocate } = options
+  const common = { shapes, table, buffers, current, outbox, outgoingSums, announcements, ledger, sums, authenticity }
+  const sender = new FrameSender({ ...common, traffic, fragmentBytes, allocate })
+  const updater = new Updater({ ...common, rule, averaging, contributor })
+  const receiver = new FrameReceiver({
+    ...common,
+    report,
+    adopt,
+    rule,
+    influence: options.influence,
+    ascent,
+    updater,
+    ownAscents,
+    quotas,
+    maxBatch: most,
+    admission
+  })
+  const streaming = new Streaming({ ...common, edges, sender, traffic, influence: options.influence, fragmentBytes })
+  const storage = new NodeStorage(current, shapes, table, options, authenticity)
+  return {
+    ...common,
+    options,
+    effects,
+    /** Number of ticks. */
+    period: 0,
+    selfIndex,
+    edges,
+    quotas,
+    ownAscents,
+    admission,
+    receipts,
+    influence,
+    pace,
+    traffic,
+    sender,
+    updater,
+    receiver,
+    streaming,
+    storage
+  }
+}
