@@ -121,10 +121,16 @@ export class LearnerLoop {
       inputs: this.#inputs,
       kept: this.#audits.kept,
       streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
-      onLearned: () => this.#takeEffects(),
+      onLearned: () => {
+        this.#takeEffects()
+        this.onLearned?.()
+      },
       onMisfit: reason => this.warn(reason)
     })
   }
+
+  /** Called after some inputs have been learned. */
+  onLearned: (() => void) | undefined
 
   /** Where the stream continues; undefined for its start. */
   get resume(): StreamPosition | number | undefined {

@@ -11,6 +11,7 @@ import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
 import type { FromLearner, Serving, StoredHead, StoredPredictor, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
+import { Ticker } from './ticker.js'
 
 /** What a learner thread is started with. */
 export interface LearnerThread {
@@ -77,12 +78,13 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
   const downloads = new Downloads()
   /** Those that are not answered yet. */
   const requests = new Set<Promise<void>>()
-  const timer = setInterval(() => guarded(() => loop.tick()), init.period)
+  const ticker = new Ticker(init.period, () => guarded(() => loop.tick()))
+  loop.onLearned = () => ticker.wake()
   const guarded = (action: () => void) => {
     try {
       action()
     } catch (error) {
-      clearInterval(timer)
+      ticker.stop()
       fail(port, error)
     }
   }
@@ -95,6 +97,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
     hasNoticed = true
   }
   port.onMessage(message => {
+    ticker.wake()
     guarded(() => {
       if (message.kind === 'request') {
         const { id } = message
@@ -116,7 +119,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
         port.post({ kind: 'piece', id: message.id, bytes }, bytes && [bytes.buffer as ArrayBuffer])
       } else if (message.kind === 'end-download') downloads.end(message.download)
       else if (message.kind === 'stop') {
-        clearInterval(timer)
+        ticker.stop()
         loop.stop()
         stopped.abort()
         // They end with their current slice.
