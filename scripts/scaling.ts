@@ -1,5 +1,5 @@
 /**
- * `node dist/scripts/scaling.js --peers N [--seconds S] [--limit S] [--page]`: starts N peers on loopback at once, all with the
+ * `node dist/scripts/scaling.js --peers N [--settle S] [--seconds S] [--limit S] [--page]`: starts N peers on loopback at once, all with the
  * address of the first, and measures how long they take to form one tree, and what each costs when idle, without or with an open
  * page. Linux only: it reads /proc. In a network namespace (`unshare --net sh -c 'ip link set lo up; …'`) no other traffic is counted.
  */
@@ -83,12 +83,13 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       peers: { type: 'string', default: '25' },
+      settle: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '30' },
       limit: { type: 'string', default: '300' },
       page: { type: 'boolean', default: false }
     }
   })
-  const [count, seconds, limit] = [values.peers, values.seconds, values.limit].map(Number)
+  const [count, settle, seconds, limit] = [values.peers, values.settle, values.seconds, values.limit].map(Number)
   const peers = [start(values.page ? '127.0.0.1:0' : 'off')]
   process.once('exit', () => {
     for (const peer of peers) peer.process.kill('SIGKILL')
@@ -103,7 +104,7 @@ async function main(): Promise<void> {
   const forming = (performance.now() - ready) / 1000
   const formingCpu = cpuSeconds(peers) - cpuReady
   if (values.page) void keepReading(`${peers[0].status?.http}/events`)
-  await sleep(5000)
+  await sleep(1000 * settle)
   const before = { cpu: cpuSeconds(peers), bytes: loopbackBytes(), at: performance.now() }
   await sleep(1000 * seconds)
   const elapsed = (performance.now() - before.at) / 1000

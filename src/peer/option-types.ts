@@ -1,7 +1,10 @@
-/** Types of the options of peers. */
-import { type OptionTypes, optionTypes as types } from '../learner/index.js'
+/** Types of the options of peers, and which values they have. */
+import { checkOptions, OptionError, type OptionTypes, optionTypes as types } from '../learner/index.js'
 import { executionType, specType, streamType } from '../task/option-types.js'
+import { NAME_PATTERN } from '../view/index.js'
 import type { PeerOptions } from './options.js'
+import { checkPrivacy } from './privacy-options.js'
+import { isWebhookUrl } from './webhook.js'
 
 const { bytes, choice, flag, number, object, text, texts } = types
 
@@ -46,3 +49,22 @@ export const peerTypes: OptionTypes<PeerOptions> = {
 }
 
 export const peerType = types.options<PeerOptions>(peerTypes, ['spec', 'log'])
+
+const STUN_URL = /^stuns?:[\w.-]+(:\d{1,5})?$/
+
+/** @throws OptionError for an option that is unknown or of another type, or has an invalid value */
+export function checkPeerOptions(options: PeerOptions): void {
+  checkOptions('the options of the peer', peerType, options)
+  const { webhook, name, stun } = options
+  if (webhook !== undefined && !isWebhookUrl(webhook)) {
+    throw new OptionError('the webhook must be a URL that begins with http:// or https://')
+  }
+  // Other peers would refuse every status with this name.
+  if (name !== undefined && !NAME_PATTERN.test(name)) {
+    throw new OptionError('the name must have 1 to 40 printable characters')
+  }
+  const noStun = stun?.find(url => !STUN_URL.test(url))
+  if (noStun !== undefined)
+    throw new OptionError(`stun: ${noStun} is not an address such as stun:stun.example.org:3478`)
+  checkPrivacy(options)
+}

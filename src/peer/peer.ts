@@ -4,15 +4,15 @@
  */
 import { EventEmitter } from 'node:events'
 import { Generator, loadPlugins } from '#runtime'
-import { checkOptions, OptionError } from '../learner/index.js'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
-import { type FoundPeer, NAME_PATTERN, type NetworkStatus, type NetworkView, type Subtree } from '../view/index.js'
+import type { FoundPeer, NetworkStatus, NetworkView, Subtree } from '../view/index.js'
 import { Audits } from './audits.js'
 import { Bootstrap } from './bootstrap.js'
+import { CheckpointWriter } from './checkpoint-writer.js'
 import { DiscardWatch, discardAdvice } from './discard-watch.js'
 import type { Download } from './downloads.js'
 import { DriftAlerts } from './drift-alerts.js'
@@ -26,23 +26,15 @@ import { quarantineProblem, refusalProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
-import { peerType } from './option-types.js'
+import { checkPeerOptions } from './option-types.js'
 import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { peerStatus } from './peer-status.js'
 import { PredictorExchange } from './predictor-exchange.js'
-import { checkPrivacy } from './privacy-options.js'
 import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { SumAudit } from './sum-audit.js'
-import type {
-  CheckpointBlocks,
-  FromLearner,
-  InputAnswer,
-  InputRequest,
-  LearnerStatus,
-  ThreadInit
-} from './thread-messages.js'
-import { isWebhookUrl } from './webhook.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
 
 /**
  * Events: `status` (PeerStatus), `report` (NetworkStatus, about once a second), `neighbour` (NeighbourChange), `failed`
@@ -54,6 +46,7 @@ export class Peer extends EventEmitter {
   readonly #run: { readonly incarnation: number; readonly nonce: number }
   readonly #store: Store | undefined
   readonly #journal: JournalWriter | undefined
+  readonly #checkpoints: CheckpointWriter | undefined
   readonly #network: Network
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
@@ -64,7 +57,6 @@ export class Peer extends EventEmitter {
   #status: LearnerStatus
   readonly #learnerWatch: LearnerWatch
   readonly #discards: DiscardWatch
-  #storing: Promise<void> = Promise.resolve()
   readonly #predictors: PredictorExchange
   readonly #audits: Audits
   readonly #members: MemberExchange | undefined
@@ -93,18 +85,7 @@ export class Peer extends EventEmitter {
    *   network and the stream
    */
   static async start(options: PeerOptions): Promise<Peer> {
-    checkOptions('the options of the peer', peerType, options)
-    if (options.webhook !== undefined && !isWebhookUrl(options.webhook)) {
-      throw new OptionError('the webhook must be a URL that begins with http:// or https://')
-    }
-    // Other peers would refuse every status with this name.
-    if (options.name !== undefined && !NAME_PATTERN.test(options.name)) {
-      throw new OptionError('the name must have 1 to 40 printable characters')
-    }
-    const noStun = options.stun?.find(url => !STUN_URL.test(url))
-    if (noStun !== undefined)
-      throw new OptionError(`stun: ${noStun} is not an address such as stun:stun.example.org:3478`)
-    checkPrivacy(options)
+    checkPeerOptions(options)
     await loadPlugins(options.plugins ?? [])
     const store = options.dir === undefined ? undefined : await Store.open(options.dir)
     let network: Network | undefined
@@ -158,9 +139,12 @@ export class Peer extends EventEmitter {
     this.#networkId = networkId
     this.#run = { incarnation, nonce }
     this.#store = store
-    this.#journal = store && new JournalWriter(store)
     this.#network = network
     this.#learner = learner
+    const onFailure = (error: Error) => this.#fail(error)
+    const journal = store && new JournalWriter(store)
+    this.#journal = journal
+    this.#checkpoints = store && journal && new CheckpointWriter({ store, journal, learner, onFailure })
     this.#frames = new FrameTransfer(learner, this.#journal)
     this.#status = status
     const { log, degree = DEFAULT_DEGREE } = options
@@ -243,8 +227,7 @@ export class Peer extends EventEmitter {
       log,
       webhook: options.webhook
     })
-    this.#members =
-      membership && new MemberExchange({ membership, network, log, onFailure: error => this.#fail(error) })
+    this.#members = membership && new MemberExchange({ membership, network, log, onFailure })
     this.#spares = dialled.includes('webrtc') ? new SpareConnections(network, this.#contacts, log) : undefined
     network.onFetch(
       async (request, from) =>
@@ -264,10 +247,7 @@ export class Peer extends EventEmitter {
     network.onGossip((topic, from, bytes) => this.#onGossip(topic, from, bytes))
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], () => this.#edges.neighbours.length > 0, log)
-    learner.listen(
-      message => this.#onLearnerMessage(message),
-      error => this.#fail(error)
-    )
+    learner.listen(message => this.#onLearnerMessage(message), onFailure)
   }
 
   get id(): string {
@@ -304,44 +284,22 @@ export class Peer extends EventEmitter {
   }
 
   status(): PeerStatus {
-    const problem =
-      this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#disagreement ?? this.#discards.warning
-    const { progress, metrics, drift, predictor, batch, adopted, discarded, skipped, ended, addedClasses } =
-      this.#status
-    const { traffic, residualShare, clippedShare, privacy } = this.#status
     const { neighbours, distrusted } = this.#edges
-    const { inputs, surplus = 0, loss, hits } = progress
-    const weight = inputs + surplus
-    return {
+    const { received, sent } = this.#frames
+    return peerStatus({
       id: this.id,
       ...this.#run,
-      inputs,
-      updates: predictor.updates,
-      ...(addedClasses && { addedClasses }),
-      ...(weight === inputs ? {} : { weight }),
-      averageLoss: weight > 0 ? loss / weight : 0,
-      ...(hits === undefined ? {} : { accuracy: weight > 0 ? hits / weight : 0 }),
-      ...(metrics === undefined ? {} : { metrics }),
-      ...(drift === undefined ? {} : { drift }),
+      learner: this.#status,
       // The publisher asks for the first status while it is constructed.
       networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
+      problem: this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#disagreement ?? this.#discards.warning,
       neighbours,
-      predictor,
-      batch,
-      adopted,
-      discarded,
+      distrusted,
       discardedShare: this.#discards.share,
-      ...(problem === undefined ? {} : { problem }),
-      ...(distrusted.length > 0 && { distrusted }),
-      skipped,
-      ended,
-      ...(this.#options.stream && { data: nameOf(this.#options.stream.data) }),
-      received: { ...this.#frames.received },
-      sent: { ...this.#frames.sent, kinds: traffic },
-      ...(residualShare === undefined ? {} : { residualShare }),
-      ...(clippedShare === undefined ? {} : { clippedShare }),
-      ...(privacy && { privacy })
-    }
+      data: this.#options.stream && nameOf(this.#options.stream.data),
+      received,
+      sent
+    })
   }
 
   /**
@@ -454,7 +412,7 @@ export class Peer extends EventEmitter {
     this.#alerts.stop()
     this.#edges.stop()
     await this.#network.stop()
-    await this.#storing
+    await this.#checkpoints?.stored()
     await this.#store?.close()
   }
 
@@ -509,10 +467,8 @@ export class Peer extends EventEmitter {
         this.#journal?.write(message).catch(error => this.#fail(error as Error))
         break
       case 'checkpoint':
-        this.#storing = this.#save(store => store.save({ ...message, blocks: this.#blocksOf(message) }))
-        break
       case 'checkpoint-steps':
-        this.#storing = this.#save(store => store.saveSteps(message))
+        this.#checkpoints?.write(message)
         break
       case 'announce':
         this.#predictors.announce(message.predictor)
@@ -547,28 +503,6 @@ export class Peer extends EventEmitter {
     }
   }
 
-  /** Stores a checkpoint after the one before. If that fails, the peer stops, because it must not send anything that it would forget. */
-  async #save(write: (store: Store) => Promise<void>): Promise<void> {
-    const before = this.#storing
-    try {
-      await before
-      await this.#journal?.durable
-      if (this.#store) await write(this.#store)
-    } catch (error) {
-      this.#fail(error as Error)
-    } finally {
-      this.#learner.post({ kind: 'stored' })
-    }
-  }
-
-  async *#blocksOf(stored: CheckpointBlocks): AsyncGenerator<Uint8Array> {
-    if ('blocks' in stored) yield* stored.blocks
-    else {
-      for (let index = 0; index < stored.count; index++)
-        yield await this.#learner.checkpointBlock(stored.checkpoint, index)
-    }
-  }
-
   #onGossip(topic: Topic, from: string, bytes: Uint8Array): void {
     try {
       if (topic === 'beacon') this.#edges.receiveBeacon(from, bytes)
@@ -583,8 +517,6 @@ export class Peer extends EventEmitter {
 
 /** Messages that wait for the journal with differential privacy. Frames and predictors always wait. */
 const WAITING: ReadonlySet<FromLearner['kind']> = new Set(['announcement', 'announce', 'status'])
-
-const STUN_URL = /^stuns?:[\w.-]+(:\d{1,5})?$/
 
 /** The last part of a path. */
 function nameOf(path: string): string {
