@@ -2,27 +2,7 @@
  * A run of one scenario: a discrete-event loop over inputs, messages, ticks, timers and faults in virtual time. Every input is
  * scored with the serving predictor of its node and compared with the best predictor.
  */
-import {
-  AdmbNode,
-  type AdmbOptions,
-  type Predictor,
-  type PredictorId,
-  type Recipe,
-  startingPredictor
-} from '../src/admb/index.js'
-import {
-  AdaptiveBatch,
-  addNoise,
-  averagingRule,
-  createAveraging,
-  createLearner,
-  createRule,
-  digest,
-  InfluenceBound,
-  LocalSteps,
-  latticeRecipe,
-  roundedRecipe
-} from '../src/learner/index.js'
+import { AdmbNode, type AdmbOptions, type PredictorId } from '../src/admb/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
 import { type Arrivals, drawArrivals } from './arrivals.js'
@@ -36,6 +16,7 @@ import { drawFaults } from './faults/draw.js'
 import { FaultInjector } from './faults/fault-injector.js'
 import { Population } from './faults/population.js'
 import type { Fault } from './faults/schedule.js'
+import { createLearning, type Learning } from './learning.js'
 import type { LearningNode, NodeFactory } from './learning-node.js'
 import type { Message } from './network/message.js'
 import { Transport, type TransportHost } from './network/transport.js'
@@ -43,7 +24,7 @@ import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
 import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
-import { privacyOf, type Scenario, ScenarioError } from './scenario.js'
+import { type Scenario, ScenarioError } from './scenario.js'
 import { Statuses } from './statuses.js'
 import { createInputs } from './streams/create.js'
 import type { Inputs } from './streams/inputs.js'
@@ -64,23 +45,20 @@ interface Timer {
   readonly lifetime: number
 }
 
-/** Blocks with as many elements are rounded in the simulator, where models are small. */
-const MIN_ROUNDED = 16
-
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
 const MAX_QUIESCENCE_CROSSINGS = 400
 
 export class Simulation implements World, TransportHost, WiringRun, ObservedRun {
   readonly topology: Topology
   readonly adversaries: Adversaries
-  readonly learner
-  readonly recipe: Recipe
-  readonly start: Predictor
+  readonly learner: Learning['learner']
+  readonly recipe: Learning['recipe']
+  readonly start: Learning['start']
   readonly batch: number
-  readonly adaptiveBatch: AdaptiveBatch | undefined
-  readonly localSteps: (() => LocalSteps) | undefined
-  readonly influence: InfluenceBound | undefined
-  readonly noise: AdmbOptions['noise']
+  readonly adaptiveBatch: Learning['adaptiveBatch']
+  readonly localSteps: Learning['localSteps']
+  readonly influence: Learning['influence']
+  readonly noise: Learning['noise']
   readonly period: number
   readonly latency: number
   readonly isOrdered: boolean
@@ -120,8 +98,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
 
   constructor(scenario: Scenario, options: SimulateOptions) {
     this.scenario = scenario
-    const { nodes, batch, batchMax, period, latency, carry, rule, average, seed, sums } = scenario
-    const { localSteps, delay, loss, reorder } = scenario
+    const { nodes, batch, period, latency, carry, seed, delay, loss, reorder } = scenario
     const random = new Random(seed)
     this.batch = batch
     this.period = period
@@ -137,34 +114,16 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.adversaries = new Adversaries(scenario.adversaries, this.topology, random.fork('adversaries'), () => this.now)
     this.labels = createLabels(scenario, random.fork('labels'))
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
-    const { model, dimension, classes } = this.#inputs
+    const { model, classes } = this.#inputs
     this.#classes = model === 'linear' ? 0 : (classes ?? 2)
-    const privacy = privacyOf(scenario)
-    const learner = options.learner ?? createLearner({ model, dimension, classes, clip: scenario.clip })
-    const drawn = random.fork('noise')
-    this.noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => drawn.normal())))
-    const stepRule = createRule({ name: rule })
-    const local = localSteps === undefined ? undefined : { batch, steps: localSteps }
-    this.localSteps = local && (() => new LocalSteps(stepRule, local))
-    const recipe = options.recipe ?? {
-      rule: local ? averagingRule(stepRule, local) : stepRule,
-      averaging: createAveraging({ name: average }),
-      digest
-    }
-    const summed = sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
-    const adaptive = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
-    this.adaptiveBatch = adaptive
-    const influence = scenario.bounded ? new InfluenceBound(learner.layout) : undefined
-    this.influence = influence
-    const [boundedLearner, bounded] = influence
-      ? [influence.learner(learner), influence.recipe(summed)]
-      : [learner, summed]
-    this.learner = adaptive?.learner(boundedLearner) ?? boundedLearner
-    const composed = adaptive?.recipe(bounded) ?? bounded
-    // Exact learners count with numbers that must not be rounded.
-    const isRounded = sums === 'lattice' && options.recipe === undefined
-    this.recipe = isRounded ? roundedRecipe(composed, this.learner.layout, MIN_ROUNDED) : composed
-    this.start = startingPredictor(this.learner.initial(), this.recipe)
+    const learning = createLearning(scenario, options, this.#inputs, random.fork('noise'))
+    this.learner = learning.learner
+    this.recipe = learning.recipe
+    this.start = learning.start
+    this.adaptiveBatch = learning.adaptiveBatch
+    this.localSteps = learning.localSteps
+    this.influence = learning.influence
+    this.noise = learning.noise
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
     const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval
     const faults = options.faults ?? drawFaults(scenario, this.topology, end, random.fork('faults'))

@@ -1,0 +1,70 @@
+/** What the nodes of a scenario learn with: the learner, and the recipe by which they compute predictors. */
+import { type AdmbOptions, type Predictor, type Recipe, startingPredictor } from '../src/admb/index.js'
+import {
+  AdaptiveBatch,
+  addNoise,
+  averagingRule,
+  createAveraging,
+  createLearner,
+  createRule,
+  digest,
+  InfluenceBound,
+  type Learner,
+  LocalSteps,
+  latticeRecipe,
+  roundedRecipe
+} from '../src/learner/index.js'
+import type { Random } from './engine/random.js'
+import type { SimulateOptions } from './options.js'
+import { privacyOf, type Scenario } from './scenario.js'
+import type { Inputs } from './streams/inputs.js'
+
+/** Blocks with as many elements are rounded in the simulator, where models are small. */
+const MIN_ROUNDED = 16
+
+export interface Learning {
+  readonly learner: Learner
+  readonly recipe: Recipe
+  readonly start: Predictor
+  readonly adaptiveBatch: AdaptiveBatch | undefined
+  /** Creates the local steps of a node; undefined without them. */
+  readonly localSteps: (() => LocalSteps) | undefined
+  readonly influence: InfluenceBound | undefined
+  readonly noise: AdmbOptions['noise']
+}
+
+/** @param random draws the noise of differential privacy */
+export function createLearning(
+  scenario: Scenario,
+  options: SimulateOptions,
+  { model, dimension, classes }: Inputs,
+  random: Random
+): Learning {
+  const { batch, batchMax, rule: name, average, sums } = scenario
+  const privacy = privacyOf(scenario)
+  const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
+  const rule = createRule({ name })
+  const local = scenario.localSteps === undefined ? undefined : { batch, steps: scenario.localSteps }
+  let learner = options.learner ?? createLearner({ model, dimension, classes, clip: scenario.clip })
+  let recipe = options.recipe ?? {
+    rule: local ? averagingRule(rule, local) : rule,
+    averaging: createAveraging({ name: average }),
+    digest
+  }
+  if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
+  const influence = scenario.bounded ? new InfluenceBound(learner.layout) : undefined
+  if (influence) [learner, recipe] = [influence.learner(learner), influence.recipe(recipe)]
+  const adaptiveBatch = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
+  if (adaptiveBatch) [learner, recipe] = [adaptiveBatch.learner(learner), adaptiveBatch.recipe(recipe)]
+  // Exact learners count with numbers that must not be rounded.
+  if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)
+  return {
+    learner,
+    recipe,
+    start: startingPredictor(learner.initial(), recipe),
+    adaptiveBatch,
+    localSteps: local && (() => new LocalSteps(rule, local)),
+    influence,
+    noise
+  }
+}
