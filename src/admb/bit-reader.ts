@@ -3,6 +3,10 @@ import { supportOf } from '../base/support.js'
 import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
 import { type BitSource, RiceDecoder } from './rice-decoder.js'
 
+/** Elements of a short chunk at most. */
+const SHORT = 256
+const BEYOND = 'element beyond the end of its chunk'
+
 /** Created at first use, because most processes never need it. */
 let decoder: RiceDecoder | undefined
 
@@ -86,13 +90,18 @@ export class BitReader implements BitSource {
   }
 
   /**
-   * Elements as `RiceWriter.sparse` writes them.
-   * @throws RangeError as `rice`, and if there are elements from `to` on
+   * Elements as `RiceWriter.sparse` writes them. Zeros are not written.
+   * @throws RangeError as `dense`, and if there are elements from `to` on
    */
   sparse(into: Float32Array, from: number, to: number, count: number, gap: number, magnitude: number): void {
+    const support = supportOf(into)
+    const isMixed = gap === 0 && magnitude <= MAX_TABLE_MAGNITUDE_K && to - from <= SHORT && support === undefined
+    if (isMixed) {
+      this.#mixed(into, from, to, count, magnitude)
+      return
+    }
     const elements =
       gap <= MAX_TABLE_GAP_K && magnitude <= MAX_TABLE_MAGNITUDE_K ? elementsOf(gap, magnitude) : undefined
-    const support = supportOf(into)
     const view = this.#view
     const lastByte = elements === undefined ? -1 : this.end - 4
     let i = from
@@ -111,9 +120,29 @@ export class BitReader implements BitSource {
         i += (element >> 4) & 0xfff
         this.#skip(element & 15)
       }
-      if (i >= to) throw new RangeError('element beyond the end of its chunk')
+      if (i >= to) throw new RangeError(BEYOND)
       support?.add(i)
       into[i++] = value
+    }
+  }
+
+  /** As `sparse`, for a short chunk with the parameter 0 of gaps: most of its elements are not 0. */
+  #mixed(into: Float32Array, from: number, to: number, count: number, magnitude: number): void {
+    decoder ??= new RiceDecoder()
+    let i = from
+    for (let left = count; left > 0; left--) {
+      if (this.#at > this.end) throw new RangeError('truncated block')
+      const decoded = decoder.sparse(this, to - i, left, magnitude)
+      this.#skip(decoder.bits)
+      into.set(decoder.elements.subarray(0, decoded), i)
+      i += decoded
+      left = decoder.left
+      if (left === 0) return
+      i += this.rice(0)
+      const isNegative = this.get(1) === 1
+      const value = this.rice(magnitude) + 1
+      if (i >= to) throw new RangeError(BEYOND)
+      into[i++] = isNegative ? -value : value
     }
   }
 

@@ -13,17 +13,24 @@ export function zigzag(value: number): number {
   return (value << 1) ^ (value >> 31)
 }
 
-/** Bits that are looked up at once, codes in them at most, and the largest k for which that is faster than one code at a time. */
+/** Bits that are looked up at once, and codes in them at most; of sparse chunks, elements other than 0. */
 export const WINDOW = 12
 export const WINDOW_CODES = 8
+export const WINDOW_ELEMENTS = 4
+/** Largest parameters for which that is faster than one code at a time: of dense chunks, and of the magnitudes of sparse ones. */
 export const MAX_TABLE_K = 3
+export const MAX_TABLE_MAGNITUDE_K = 1
 
-/**
- * Finds the complete codes at the beginning of each window. The bits of a window are the complements of those of the codes.
- * @param counts receives their number, and 16 times the number of their bits
- * @param codes receives them, `WINDOW_CODES` for each window
- */
-export function tabulate(k: number, counts: Uint8Array, codes: Uint8Array): void {
+/** What windows of bits begin with. The bits of a window are the complements of those of the codes. */
+export interface Windows {
+  /** The number of complete codes, 16 times the number of their bits, and 256 times the number of elements. */
+  readonly counts: Uint16Array
+  /** `WINDOW_CODES` for each window. */
+  readonly codes: Uint8Array
+}
+
+/** Finds the codes of a dense chunk. */
+export function tabulateDense(k: number, { counts, codes }: Windows): void {
   for (let window = 0; window < 1 << WINDOW; window++) {
     let length = 0
     let count = 0
@@ -37,6 +44,27 @@ export function tabulate(k: number, counts: Uint8Array, codes: Uint8Array): void
   }
 }
 
+/** Finds the elements of a sparse chunk with the parameter 0 of gaps, and the zeros before them. */
+export function tabulateSparse(magnitude: number, { counts, codes }: Windows): void {
+  for (let window = 0; window < 1 << WINDOW; window++) {
+    let length = 0
+    let count = 0
+    let elements = 0
+    for (;;) {
+      // The sign is the last bit of the gap.
+      const zeros = codeIn(~window, length, 1)
+      const rest = codeIn(~window, zeros.end, magnitude)
+      const next = count + (zeros.value >> 1) + 1
+      if (rest.end > WINDOW || next > WINDOW_CODES) break
+      codes[WINDOW_CODES * window + next - 1] = 2 * (rest.value + 1) - (zeros.value & 1)
+      count = next
+      length = rest.end
+      elements++
+    }
+    counts[window] = count | (length << 4) | (elements << 8)
+  }
+}
+
 /** The code that begins at a bit of a window. It is complete if it ends within the window. */
 function codeIn(window: number, begin: number, k: number): { readonly value: number; readonly end: number } {
   const left = window << (32 - WINDOW + begin)
@@ -45,9 +73,8 @@ function codeIn(window: number, begin: number, k: number): { readonly value: num
   return { value: (quotient << k) | low, end: begin + quotient + 1 + k }
 }
 
-/** Largest k of gaps and of magnitudes with a table. */
+/** Largest k of gaps for which single elements are looked up. */
 export const MAX_TABLE_GAP_K = 7
-export const MAX_TABLE_MAGNITUDE_K = 1
 const elementTables: Int32Array[] = []
 
 /** For each window the element at its beginning: value · 2^16 + zeros before it · 2^4 + number of bits; 0 if it is longer. */

@@ -106,8 +106,9 @@ export const i32 = {
   atLeast: plain(0x4f),
   load: (address: Code, offset = 0): Code => [address, 0x28, 0, unsigned(offset)],
   store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x36, 0, unsigned(offset)],
-  /** Of a byte. */
+  /** Of a byte, and of two. */
   loadByte: (address: Code, offset = 0): Code => [address, 0x2d, 0, unsigned(offset)],
+  loadShort: (address: Code, offset = 0): Code => [address, 0x2f, 0, unsigned(offset)],
   storeByte: (address: Code, offset: number, value: Code): Code => [address, value, 0x3a, 0, unsigned(offset)],
   /** Of a float32 that is a whole number, 0 or more. */
   fromFloat: plain(0xa9)
