@@ -90,7 +90,8 @@ export class BitReader implements BitSource {
   }
 
   /**
-   * Elements as `RiceWriter.sparse` writes them. Zeros are not written.
+   * Elements as `RiceWriter.sparse` writes them.
+   * @param into its elements from `from` to `to` are 0
    * @throws RangeError as `dense`, and if there are elements from `to` on
    */
   sparse(into: Float32Array, from: number, to: number, count: number, gap: number, magnitude: number): void {

@@ -30,6 +30,7 @@ import { BufferPool, type Shapes, shapesOf } from './vectors.js'
 export type NodeParts = ReturnType<typeof createParts>
 
 /**
+ * Creates the parts of a node.
  * @param adopt takes the better predictor of a neighbour as the current one
  * @throws RangeError if an option is out of range
  */

@@ -1,4 +1,4 @@
-/** What can be read of an ADMB node, apart from its accumulator. Nothing of it changes the node. */
+/** The part of an ADMB node that changes nothing: what status displays, checks and drivers read of it. */
 import type { Blocks } from '../learner/types.js'
 import type { CoveredContributor } from './contributors.js'
 import { covered, segmentsOf } from './coverage.js'
@@ -14,7 +14,7 @@ import type { Receipts } from './receipts.js'
 import type { TrafficBytes } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
-/** The state of a node; `AdmbNode` adds the events that change it. */
+/** The state of a node. `AdmbNode` adds the events that change it. */
 export abstract class NodeView {
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage

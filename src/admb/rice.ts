@@ -17,9 +17,10 @@ export function zigzag(value: number): number {
 export const WINDOW = 12
 export const WINDOW_CODES = 8
 export const WINDOW_ELEMENTS = 4
-/** Largest parameters for which that is faster than one code at a time: of dense chunks, and of the magnitudes of sparse ones. */
+/** Largest parameters for which that is faster than one code at a time: of dense chunks, and of the magnitudes and gaps of sparse ones. */
 export const MAX_TABLE_K = 3
 export const MAX_TABLE_MAGNITUDE_K = 1
+export const MAX_TABLE_GAP_K = 7
 
 /** What windows of bits begin with. The bits of a window are the complements of those of the codes. */
 export interface Windows {
@@ -73,8 +74,6 @@ function codeIn(window: number, begin: number, k: number): { readonly value: num
   return { value: (quotient << k) | low, end: begin + quotient + 1 + k }
 }
 
-/** Largest k of gaps for which single elements are looked up. */
-export const MAX_TABLE_GAP_K = 7
 const elementTables: Int32Array[] = []
 
 /** For each window the element at its beginning: value · 2^16 + zeros before it · 2^4 + number of bits; 0 if it is longer. */
