@@ -95,9 +95,9 @@ describe('admb audit --peer', function () {
   })
 
   /** A peer process that does something hostile, and ends with the test. @returns its addresses */
-  async function startHostile(kind: AdversaryName, contact: string, options: string[] = []): Promise<string[]> {
+  async function startHostile(kind: AdversaryName, options: string[] = []): Promise<string[]> {
     const learning = ['--data', 'digits', '--rate', '50', '--batch', '1000', ...options]
-    const places = ['--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0', '--peer', contact]
+    const places = ['--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0']
     const env = { ...process.env, NODE_OPTIONS: `--import=${HOSTILE.href}`, ADMB_ADVERSARY: kind }
     // The IPC channel ends the process if the test process ends.
     const stdio = ['ignore', 'pipe', 'ignore', 'ipc'] as const
@@ -123,17 +123,18 @@ describe('admb audit --peer', function () {
     const file = join(directory, 'auditors')
     await writeFile(file, auditor.id)
     const options = ['--sums', 'exact', '--auditors', file, '--dir', join(directory, 'state')]
-    await startHostile('sign-flip', auditor.addresses[0], options)
+    await startHostile('sign-flip', ['--peer', auditor.addresses[0], ...options])
     await auditSays(auditor, /is not that of its inputs: the gradients of the inputs have another sum \(ERR_AUDIT\)\n$/)
   })
 
   it('finds that a real peer forwards zeros in place of the gradients of another one', async () => {
-    const auditor = await start({ ...DIGITS, http: { port: 0 } })
-    const addresses = await startHostile('erasure', auditor.addresses[0])
-    await until('it is linked', () => auditor.status().neighbours.length === 1)
-    const [between] = auditor.status().neighbours
-    const victim = await start({ ...DIGITS, degree: 2, peers: addresses })
-    await until('it is between both', () => victim.status().neighbours.includes(between))
+    // The oldest peer is the root, so the others remain its children.
+    const peers = await startHostile('erasure')
+    const auditor = await start({ ...DIGITS, http: { port: 0 }, peers })
+    const victim = await start({ ...DIGITS, peers })
+    const between = peers[0].split('/').at(-1)
+    const isBetween = ({ neighbours }: { neighbours: readonly string[] }) => neighbours.join() === between
+    await until('it is between both', () => isBetween(auditor.status()) && isBetween(victim.status()))
     const reason =
       /^admb: the contributors have not signed the sum of \S+: the contributors have signed other gradients \(ERR_AUDIT\)\n$/
     await auditSays(auditor, reason, '--no-inputs')
