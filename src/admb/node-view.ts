@@ -20,6 +20,7 @@ export abstract class NodeView {
   readonly storage: NodeStorage
   /** Signs receipts for the own parts of sums; undefined without a signer. */
   readonly receipts: Receipts | undefined
+  /** @internal */
   protected readonly parts: NodeParts
 
   /** @throws RangeError if an option is out of range */
@@ -29,7 +30,10 @@ export abstract class NodeView {
     this.receipts = this.parts.receipts
   }
 
-  /** Takes a received predictor as the current one. */
+  /**
+   * Takes a received predictor as the current one.
+   * @internal
+   */
   protected abstract adopt(headers: readonly Header[], received: ReceivedPredictor, from: string): void
 
   /** Layouts of parameters and rule state. */
