@@ -11,9 +11,8 @@ import { RecentDigests } from '../view/recent-digests.js'
 import { Checkpoints } from './checkpoints.js'
 import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'
-import { PartlyLearnedError, UnavailableError } from './errors.js'
+import { warningOf } from './effect-warnings.js'
 import { InputLog, restored } from './input-log.js'
-import { describeQuarantined } from './jumps.js'
 import { LateLabels } from './late-labels.js'
 import { LearnerAudits } from './learner-audits.js'
 import { createNode } from './learner-node.js'
@@ -21,22 +20,13 @@ import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
 import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
+import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
-import type {
-  FromLearner,
-  InputAnswer,
-  LearnerInit,
-  LearnerStatus,
-  Prediction,
-  Serving,
-  ToLearner
-} from './thread-messages.js'
+import type { FromLearner, LearnerInit, LearnerStatus, Serving, ToLearner } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
-/** Milliseconds of learning between two turns of the event loop. */
-const SLICE_MS = 4
 const STATUS_MS = 250
 /** The same while nothing is learned. */
 const IDLE_STATUS_MS = 1000
@@ -53,10 +43,10 @@ export class LearnerLoop {
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
   readonly #audits: LearnerAudits
+  /** Answers requests. */
+  readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
   readonly #chunk = new ChunkSize()
-  /** Of rows that are only predicted. */
-  readonly #predicted = new ChunkSize()
   readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
@@ -126,6 +116,16 @@ export class LearnerLoop {
         this.onLearned?.()
       },
       onMisfit: reason => this.warn(reason)
+    })
+    this.requests = new RequestSlices({
+      node,
+      training: this.#training,
+      inputs: this.#inputs,
+      budget: this.#budget,
+      post,
+      now,
+      isStopping: () => this.#isStopping,
+      flush: () => this.#flushEffects()
     })
   }
 
@@ -307,56 +307,6 @@ export class LearnerLoop {
     this.#flushEffects()
   }
 
-  /** Predicts the rows of a request, or predicts and then learns them. */
-  answer(rows: Rows, learn: boolean): InputAnswer {
-    const predictions = [...this.answerInSlices(rows, learn)].flat()
-    return { predictions, predictor: this.#node.predictor.id }
-  }
-
-  /**
-   * The same in slices of a few milliseconds, between which the caller handles messages.
-   * @returns the predictions of each slice
-   * @throws UnavailableError if the peer stops before the last one
-   */
-  *answerInSlices(rows: Rows, learn: boolean): Generator<readonly Prediction[]> {
-    if (learn) this.#beginRequest()
-    const chunk = this.#predicted
-    const parts = learn ? this.#training.predictAndLearn(rows) : this.#training.predict(rows, () => chunk.rows)
-    let slice: Prediction[] = []
-    let learned = 0
-    let [begin, until] = [this.#now(), this.#now() + SLICE_MS]
-    for (const predictions of parts) {
-      slice.push(...predictions)
-      const now = this.#now()
-      if (!learn) chunk.took(predictions.length, now - begin)
-      begin = now
-      if (now < until) continue
-      this.#flushEffects()
-      yield slice
-      learned += slice.length
-      if (this.#isStopping) {
-        if (!learn) throw new UnavailableError('the peer is stopping')
-        this.#acknowledge()
-        throw new PartlyLearnedError(learned)
-      }
-      slice = []
-      begin = this.#now()
-      until = begin + SLICE_MS
-    }
-    this.#flushEffects()
-    if (learn) this.#acknowledge()
-    yield slice
-  }
-
-  /** Learns an input that was predicted before. @throws LateLabelError, ExampleError */
-  learnLate(id: string, label: number): Prediction {
-    this.#beginRequest()
-    const answer = this.#training.learnLate(id, label)
-    this.#flushEffects()
-    this.#acknowledge()
-    return answer
-  }
-
   /** The predictor that serves predictions, in blocks that later events do not change. */
   lastingServing(): Serving {
     return this.#servingWith(this.#training.lastingServing)
@@ -438,32 +388,16 @@ export class LearnerLoop {
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
         break
-      case 'rejected':
-        this.#warnings.warn(
-          `refused a predictor from ${effect.from} (update ${effect.predictor.id.updates}, computed by ${effect.predictor.id.origin}): on recent inputs it is worse than the current one`
-        )
-        break
-      case 'quarantined':
-        this.#warnings.warn(describeQuarantined(effect))
-        break
-      case 'unlisted':
-        this.#warnings.warn(
-          `sums of ${effect.from} are not used: they contain gradients of ${effect.contributor}, which is not on the allow-list`
-        )
-        break
-      case 'ascending':
-        this.#warnings.warn(`gradients that ${effect.from} sends are not used: they increase the loss on recent inputs`)
-        break
-      case 'excessive':
-        this.#warnings.warn(
-          `gradients that ${effect.from} sends are not used: their contributors claim more than --max-rate allows`
-        )
-        break
       case 'excluded':
         this.#post({ kind: 'excluded', maker: effect.maker })
-        this.#warnings.warn(
-          `${effect.maker} has signed two different updates with one name: nothing of it is accepted any more`
-        )
+        this.#warnings.warn(warningOf(effect))
+        break
+      case 'rejected':
+      case 'quarantined':
+      case 'unlisted':
+      case 'ascending':
+      case 'excessive':
+        this.#warnings.warn(warningOf(effect))
         break
       default:
         effect satisfies never
@@ -525,21 +459,6 @@ export class LearnerLoop {
       `the privacy budget is spent (epsilon ${epsilon}, ${releases} ${releases === 1 ? 'pass' : 'passes'} over the data): this peer learns no more inputs, it only predicts and relays`
     )
     return false
-  }
-
-  /** Inputs of a request will be learned. @throws UnavailableError, Error if the budget of differential privacy is spent */
-  #beginRequest(): void {
-    if (this.#isStopping) throw new UnavailableError('the peer is stopping')
-    if (this.#budget?.isExhausted) {
-      throw new Error('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
-    }
-    this.#budget?.addRequest()
-  }
-
-  /** Makes inputs durable before they are acknowledged. */
-  #acknowledge(): void {
-    const inputs = this.#inputs?.acknowledge()
-    if (inputs) this.#post({ kind: 'journal', ...inputs })
   }
 
   #wants(id: PredictorId): boolean {

@@ -32,7 +32,7 @@ export async function answerRequest(
   // If nothing can be scored, the request is wrong.
   if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
   const predictions: InputAnswer['predictions'][number][] = []
-  for (const slice of loop.answerInSlices(rows, learns)) {
+  for (const slice of loop.requests.slices(rows, learns)) {
     for (const prediction of slice) predictions.push(prediction)
     await nextTurn()
   }
@@ -99,7 +99,7 @@ async function learnWithIds(loop: LearnerLoop, init: RequestInit, body: Uint8Arr
   let row = 0
   for (const one of late) {
     if (one !== undefined) predictions.push(learnLate(loop, one))
-    else predictions.push(...loop.answer(rowCopy(rows as Rows, row++), true).predictions)
+    else predictions.push(...loop.requests.answer(rowCopy(rows as Rows, row++), true).predictions)
   }
   return { predictions, predictor: loop.status().predictor }
 }
@@ -127,7 +127,7 @@ function lateLabel(line: string, key: string, names: readonly string[] | undefin
 
 function learnLate(loop: LearnerLoop, { id, label }: LateLabel): InputAnswer['predictions'][number] {
   try {
-    return loop.learnLate(id, label)
+    return loop.requests.learnLate(id, label)
   } catch (error) {
     if (error instanceof LateLabelError) return { id, error: error.message, code: error.code }
     if (error instanceof ExampleError) return { id, error: error.message, code: 'ERR_REQUEST' }

@@ -110,7 +110,7 @@ describe('checkpoints', () => {
     let stored: PredictorId | undefined
     for (let period = 0; period < periods; period++) {
       const count = updates()
-      if (count > 0) loop.answer(rows(count * BATCH), true)
+      if (count > 0) loop.requests.answer(rows(count * BATCH), true)
       now += 100
       loop.tick()
       stored = (await flush()) ?? stored
@@ -163,7 +163,7 @@ describe('checkpoints', () => {
     await learn(20, () => 0)
     const { whole, bytes } = written
     for (let i = 0; i < 5; i++) {
-      loop.answer(rows(1), true)
+      loop.requests.answer(rows(1), true)
       await learn(20, () => 0)
     }
     assert.equal(written.whole, whole)

@@ -108,7 +108,7 @@ class Node {
   }
 
   learn(from: number, to: number): void {
-    this.loop.answer(rows(from, to), true)
+    this.loop.requests.answer(rows(from, to), true)
   }
 
   /** Frames sent since the last call. */

@@ -127,10 +127,10 @@ describe('LearnerLoop', () => {
     for (const dimension of [2, 5000]) {
       it(`keeps a predictor for download while it learns (${predictWith}, dimension ${dimension})`, async () => {
         const { loop, ...harness } = new Harness({ predictWith, spec: { ...spec, dimension } })
-        for (let i = 0; i < 3; i++) loop.answer(rows(10 * i, 10 * i + 9), true)
+        for (let i = 0; i < 3; i++) loop.requests.answer(rows(10 * i, 10 * i + 9), true)
         const kept = loop.lastingServing()
         const copy = structuredClone(kept.blocks)
-        for (let i = 3; i < 9; i++) loop.answer(rows(10 * i, 10 * i + 9), true)
+        for (let i = 3; i < 9; i++) loop.requests.answer(rows(10 * i, 10 * i + 9), true)
         assert.deepEqual(kept.blocks, copy)
         assert.notDeepEqual(loop.lastingServing().blocks, copy)
         assert.deepEqual(
@@ -205,7 +205,7 @@ describe('LearnerLoop', () => {
     assert.deepEqual(progress?.moments, expected.progress.moments)
     assert.equal(expected.progress.moments?.[0][1], 40)
     const before = whole.loop.status()
-    whole.loop.answer(rows(0, 3), false)
+    whole.loop.requests.answer(rows(0, 3), false)
     assert.deepEqual(whole.loop.status(), before, 'predictions are not counted')
   })
 
@@ -228,9 +228,9 @@ describe('LearnerLoop', () => {
       return createParser('jsonl', { dimension: 2 }).push(Buffer.from(text.join('')))
     }
     const [harness, other] = [new Harness(), new Harness({ self: 'other' })]
-    harness.loop.answer(labelled(0, 1000, 1), true)
-    harness.loop.answer(labelled(1000, 2000, -1), true)
-    other.loop.answer(labelled(0, 3000, -1), true)
+    harness.loop.requests.answer(labelled(0, 1000, 1), true)
+    harness.loop.requests.answer(labelled(1000, 2000, -1), true)
+    other.loop.requests.answer(labelled(0, 3000, -1), true)
     other.loop.receive({ kind: 'save', id: 1 })
     harness.loop.receive({ kind: 'fetched', bytes: other.of('saved')[0].bytes as Uint8Array, from: 'other' })
     assert.deepEqual(harness.of('warning'), [])
@@ -240,7 +240,7 @@ describe('LearnerLoop', () => {
   it('answers requests with many rows in slices, with the same answers and the same predictor', () => {
     const messages: FromLearner[] = []
     const reference = new Harness()
-    const whole = reference.loop.answer(rows(0, 40), true)
+    const whole = reference.loop.requests.answer(rows(0, 40), true)
     let now = 0
     const loop = new LearnerLoop(
       init(),
@@ -248,12 +248,12 @@ describe('LearnerLoop', () => {
       message => messages.push(message),
       () => now++
     )
-    const slices = [...loop.answerInSlices(rows(0, 40), true)]
+    const slices = [...loop.requests.slices(rows(0, 40), true)]
     assert.ok(slices.length > 8, `${slices.length} slices`)
     assert.deepEqual({ predictions: slices.flat(), predictor: loop.status().predictor }, whole)
-    const predicted = [...loop.answerInSlices(rows(0, 40), false)]
+    const predicted = [...loop.requests.slices(rows(0, 40), false)]
     assert.ok(predicted.length > 1, `${predicted.length} slices`)
-    assert.deepEqual(predicted.flat(), reference.loop.answer(rows(0, 40), false).predictions)
+    assert.deepEqual(predicted.flat(), reference.loop.requests.answer(rows(0, 40), false).predictions)
   })
 
   it('stops in the middle of a request', () => {
@@ -264,7 +264,7 @@ describe('LearnerLoop', () => {
       () => undefined,
       () => now++
     )
-    const slices = loop.answerInSlices(rows(0, 40), true)
+    const slices = loop.requests.slices(rows(0, 40), true)
     slices.next()
     loop.stop()
     assert.throws(
@@ -276,7 +276,7 @@ describe('LearnerLoop', () => {
         return inputs > 0 && inputs < 40
       }
     )
-    assert.throws(() => loop.answer(rows(0, 1), true), UnavailableError)
+    assert.throws(() => loop.requests.answer(rows(0, 1), true), UnavailableError)
   })
 
   it('posts one checkpoint at a time, and none if nothing has changed', async () => {
@@ -294,7 +294,7 @@ describe('LearnerLoop', () => {
     // Ten times as long as it took.
     ticks(200)
     assert.equal(harness.checkpoints.length, 1)
-    harness.loop.answer(rows(0, 1), true)
+    harness.loop.requests.answer(rows(0, 1), true)
     ticks(1)
     assert.equal(harness.checkpoints.length, 2)
   })
@@ -307,7 +307,7 @@ describe('LearnerLoop', () => {
     assert.equal(a.of('frame').length, 1)
     a.loop.receive({ kind: 'frame', edge: 1, bytes: b.of('frame')[0].bytes })
     assert.equal(a.of('consumed').length, 1)
-    a.loop.answer(rows(0, 8), true)
+    a.loop.requests.answer(rows(0, 8), true)
     a.loop.tick()
     assert.equal(a.of('frame').length, 1, 'the first is still pending')
     b.loop.receive({ kind: 'frame', edge: 1, bytes: a.of('frame')[0].bytes })
@@ -353,21 +353,21 @@ describe('LearnerLoop', () => {
     b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
     exchange()
     // The first gradient shows that a gradient takes longer than a period.
-    a.loop.answer(rows(0, 1), true)
+    a.loop.requests.answer(rows(0, 1), true)
     exchange()
     assert.deepEqual(sent.a, [1, 1, 1])
     a.loop.tick()
     exchange()
     const before = a.of('frame').length
-    a.loop.answer(rows(1, 2), true)
+    a.loop.requests.answer(rows(1, 2), true)
     assert.deepEqual(sent.a.slice(3), [before, before + 1, before + 2], 'a sum is sent as its layers are completed')
     assert.equal(a.of('frame').length, before + 4)
     exchange()
     // Two gradients of a and two of b make an update, whose step is sent in the same way.
-    b.loop.answer(rows(2, 3), true)
+    b.loop.requests.answer(rows(2, 3), true)
     exchange()
     const earlier = b.of('frame').length
-    b.loop.answer(rows(3, 4), true)
+    b.loop.requests.answer(rows(3, 4), true)
     assert.deepEqual(sent.b.slice(3), [earlier, earlier + 1, earlier + 2], 'a step is sent as its layers are completed')
     assert.equal(b.loop.status().predictor.updates, 1)
     assert.equal(a.loop.status().predictor.updates, 0)

@@ -73,8 +73,8 @@ describe('the learner loop with differential privacy', () => {
     assert.equal(budgets().at(-1)?.passes, 2)
     assert.equal(of('notice').filter(({ line }) => line.includes('budget is spent')).length, 1)
     const rows = createParser('jsonl', { dimension: 2 }).push(Buffer.from(row(0)))
-    assert.throws(() => loop.answer(rows, true), /budget of this peer is spent/)
-    assert.equal(loop.answer(rows, false).predictions.length, 1)
+    assert.throws(() => loop.requests.answer(rows, true), /budget of this peer is spent/)
+    assert.equal(loop.requests.answer(rows, false).predictions.length, 1)
   })
 
   it('continues a pass at no charge, and charges one that starts again', async () => {
@@ -132,7 +132,7 @@ describe('the learner loop with differential privacy', () => {
     const open = () => assert.fail('no input is read again')
     await loop.run(await openStream({ ...data, resume: loop.resume }), pause)
     const rows = createParser('jsonl', { dimension: 2 }).push(Buffer.from(row(0) + row(1)))
-    loop.answer(rows, true)
+    loop.requests.answer(rows, true)
     await loop.recover(open, pause)
     assert.equal(loop.status().predictor.updates, 1, 'the five left, and two of a request')
     assert.equal(loop.status().discarded, 5)

@@ -46,7 +46,7 @@ class Peer {
 
   learn(value: number): this {
     const rows = createParser('jsonl', { dimension: 2 }).push(Buffer.from(`{"label": 1, "features": [${value}, 1]}\n`))
-    this.loop.answer(rows, true)
+    this.loop.requests.answer(rows, true)
     return this
   }
 

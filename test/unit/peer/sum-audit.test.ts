@@ -42,7 +42,7 @@ class Node {
   }
 
   learn(count: number): void {
-    this.loop.answer(rows(this.#learned, this.#learned + count), true)
+    this.loop.requests.answer(rows(this.#learned, this.#learned + count), true)
     this.#learned += count
   }
 

@@ -1,0 +1,99 @@
+/** Predicts the rows of requests, or predicts and then learns them, in slices between which the learner thread handles messages. */
+import type { AdmbNode } from '../admb/index.js'
+import type { Rows } from '../streams/index.js'
+import { ChunkSize } from './chunk-size.js'
+import { PartlyLearnedError, UnavailableError } from './errors.js'
+import type { InputLog } from './input-log.js'
+import type { PrivacyBudget } from './privacy-budget.js'
+import type { TestThenTrain } from './test-then-train.js'
+import type { FromLearner, InputAnswer, Prediction } from './thread-messages.js'
+
+/** Milliseconds of learning or predicting between two turns of the event loop. */
+export const SLICE_MS = 4
+
+export interface RequestSlicesOptions {
+  readonly node: AdmbNode
+  readonly training: TestThenTrain
+  readonly inputs: InputLog | undefined
+  readonly budget: PrivacyBudget | undefined
+  readonly post: (message: FromLearner) => void
+  readonly now: () => number
+  readonly isStopping: () => boolean
+  /** Handles the effects of what has been learned. */
+  readonly flush: () => void
+}
+
+export class RequestSlices {
+  readonly #options: RequestSlicesOptions
+  readonly #chunk = new ChunkSize()
+
+  constructor(options: RequestSlicesOptions) {
+    this.#options = options
+  }
+
+  /** All rows of a request at once. @throws as `slices` */
+  answer(rows: Rows, learn: boolean): InputAnswer {
+    const predictions = [...this.slices(rows, learn)].flat()
+    return { predictions, predictor: this.#options.node.predictor.id }
+  }
+
+  /**
+   * @returns the predictions of each slice
+   * @throws UnavailableError if the peer stops before the last one, PartlyLearnedError if some rows are learned then; Error if the budget of
+   *   differential privacy is spent
+   */
+  *slices(rows: Rows, learn: boolean): Generator<readonly Prediction[]> {
+    const { training, now, flush, isStopping } = this.#options
+    if (learn) this.#begin()
+    const chunk = this.#chunk
+    const parts = learn ? training.predictAndLearn(rows) : training.predict(rows, () => chunk.rows)
+    let slice: Prediction[] = []
+    let learned = 0
+    let [begin, until] = [now(), now() + SLICE_MS]
+    for (const predictions of parts) {
+      slice.push(...predictions)
+      const end = now()
+      if (!learn) chunk.took(predictions.length, end - begin)
+      begin = end
+      if (end < until) continue
+      flush()
+      yield slice
+      learned += slice.length
+      if (isStopping()) {
+        if (!learn) throw new UnavailableError('the peer is stopping')
+        this.#acknowledge()
+        throw new PartlyLearnedError(learned)
+      }
+      slice = []
+      begin = now()
+      until = begin + SLICE_MS
+    }
+    flush()
+    if (learn) this.#acknowledge()
+    yield slice
+  }
+
+  /** Learns an input that was predicted before. @throws LateLabelError, ExampleError, and as `slices` */
+  learnLate(id: string, label: number): Prediction {
+    this.#begin()
+    const answer = this.#options.training.learnLate(id, label)
+    this.#options.flush()
+    this.#acknowledge()
+    return answer
+  }
+
+  #begin(): void {
+    const { budget, isStopping } = this.#options
+    if (isStopping()) throw new UnavailableError('the peer is stopping')
+    if (budget?.isExhausted) {
+      throw new Error('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
+    }
+    budget?.addRequest()
+  }
+
+  /** Makes inputs durable before they are acknowledged. */
+  #acknowledge(): void {
+    const inputs = this.#options.inputs?.acknowledge()
+    if (inputs) this.#options.post({ kind: 'journal', ...inputs })
+  }
+}
