@@ -114,9 +114,7 @@ export class BitReader implements BitSource {
       let value = element >> 16
       if (element === 0) {
         i += this.rice(gap)
-        const isNegative = this.get(1) === 1
-        value = this.rice(magnitude) + 1
-        if (isNegative) value = -value
+        value = this.#signed(magnitude)
       } else {
         i += (element >> 4) & 0xfff
         this.#skip(element & 15)
@@ -140,11 +138,17 @@ export class BitReader implements BitSource {
       left = decoder.left
       if (left === 0) return
       i += this.rice(0)
-      const isNegative = this.get(1) === 1
-      const value = this.rice(magnitude) + 1
+      const value = this.#signed(magnitude)
       if (i >= to) throw new RangeError(BEYOND)
-      into[i++] = isNegative ? -value : value
+      into[i++] = value
     }
+  }
+
+  /** A sign, and a magnitude − 1. */
+  #signed(k: number): number {
+    const isNegative = this.get(1) === 1
+    const magnitude = this.rice(k) + 1
+    return isNegative ? -magnitude : magnitude
   }
 
   /** @returns offset after the last byte of which a bit was read */

@@ -4,6 +4,7 @@
  * too many ways", 2018).
  */
 import {
+  advance,
   type Code,
   define,
   get,
@@ -12,6 +13,7 @@ import {
   integers,
   type Local,
   type Locals,
+  lowBits,
   repeat,
   repeatWhile,
   set,
@@ -32,9 +34,6 @@ const WINDOWS = 4
 const ELEMENTS = 3
 
 const one = i32.constant(1)
-const advance = (pointer: Local, by: number): Code => set(pointer, i32.add(get(pointer), i32.constant(by)))
-
-const lowBits = (value: Code, count: number): Code => i32.and(value, i32.constant(2 ** count - 1))
 
 type Reader = ReturnType<typeof reader>
 

@@ -1,5 +1,6 @@
 /** Kernels that write Rice codes of integers, 64 bits at a time, without branches that depend on data except for escapes. */
 import {
+  advance,
   type Code,
   define,
   get,
@@ -9,6 +10,7 @@ import {
   type Local,
   type Locals,
   longs,
+  lowBits,
   repeat,
   set,
   storeAsDouble,
@@ -22,9 +24,6 @@ export const POSITION = 0
 export const NON_ZERO = 4
 export const SUM = 8
 export const BYTES = 16
-
-const advance = (pointer: Local, bytes: number): Code => set(pointer, i32.add(get(pointer), i32.constant(bytes)))
-const lowBits = (value: Code, count: number): Code => i32.and(value, i32.constant(2 ** count - 1))
 
 /** (values, quads): replaces float32 integers by their zigzag codes, and stores how many are not 0, and the sum of the codes. */
 const measure = define('measure', ['i32', 'i32'], (locals, [values, quads]) => {

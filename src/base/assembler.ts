@@ -138,6 +138,11 @@ export const i64 = {
 
 const REVERSED = [7, 6, 5, 4, 3, 2, 1, 0]
 
+export const advance = (pointer: Local, bytes: number): Code => set(pointer, i32.add(get(pointer), i32.constant(bytes)))
+
+/** The lowest `count` bits. */
+export const lowBits = (value: Code, count: number): Code => i32.and(value, i32.constant(2 ** count - 1))
+
 export const f32 = {
   constant: (value: number): Code => [0x43, float32Bytes(value)],
   load: (address: Code, offset = 0): Code => [address, 0x2a, 0, unsigned(offset)],

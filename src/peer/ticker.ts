@@ -19,6 +19,7 @@ export class Ticker {
   #timer: Timer
   /** Since the last event. */
   #ticks = 0
+  #isStopped = false
 
   /** @param period in milliseconds */
   constructor(period: number, tick: () => void, timers: Timers = globalThis) {
@@ -32,12 +33,14 @@ export class Ticker {
   wake(): void {
     const wasIdle = this.#ticks >= IDLE_AFTER
     this.#ticks = 0
-    if (!wasIdle) return
-    this.stop()
+    if (!wasIdle || this.#isStopped) return
+    this.#timers.clearTimeout(this.#timer)
     this.#timer = this.#schedule()
   }
 
+  /** Ends the ticks, whatever happens afterwards. */
   stop(): void {
+    this.#isStopped = true
     this.#timers.clearTimeout(this.#timer)
   }
 

@@ -1,5 +1,6 @@
 /** The product of two matrices, in WebAssembly with four numbers at a time. */
 import {
+  advance,
   define,
   f32,
   get,
@@ -11,7 +12,7 @@ import {
   set,
   vector
 } from '../../base/assembler.js'
-import { advance, copy, each } from '../../device/wasm-code/loops.js'
+import { copy, each } from '../../device/wasm-code/loops.js'
 
 /** Rows of b that are added to a row of c at a time, so that c is read and written less often. */
 const UNROLLED = 4

@@ -1,7 +1,18 @@
 /**
  * Building blocks of the kernels: loops over float32 arrays, four numbers at a time and the remainder one at a time.
  */
-import { type Code, f32, get, i32, type Local, type Locals, repeat, set, vector } from '../../base/assembler.js'
+import {
+  advance,
+  type Code,
+  f32,
+  get,
+  i32,
+  type Local,
+  type Locals,
+  repeat,
+  set,
+  vector
+} from '../../base/assembler.js'
 
 /** How a loop body reads and writes: full vectors, or single numbers with zeros in the other lanes. */
 export interface Lanes {
@@ -39,8 +50,6 @@ export function each(locals: Locals, count: Local, pointers: readonly Local[], b
     loop(ONE, 4)
   ]
 }
-
-export const advance = (pointer: Local, bytes: number): Code => set(pointer, i32.add(get(pointer), i32.constant(bytes)))
 
 export const copy = (to: Local, from: Local): Code => set(to, get(from))
 

@@ -1,6 +1,18 @@
 /** Row kernels: layer norm and softmax, forward and backward. After the first pass over a row it is in the cache. */
-import { type Code, define, f32, get, i32, type Local, repeat, select, set, vector } from '../../base/assembler.js'
-import { across, advance, copy, each, exponential, total } from './loops.js'
+import {
+  advance,
+  type Code,
+  define,
+  f32,
+  get,
+  i32,
+  type Local,
+  repeat,
+  select,
+  set,
+  vector
+} from '../../base/assembler.js'
+import { across, copy, each, exponential, total } from './loops.js'
 
 const { add, sub, mul, div, max, same, constant } = vector
 const zero = (value: Local) => set(value, constant(0))

@@ -72,6 +72,14 @@ describe('ticks of the learner thread', () => {
     assert.equal(ticksIn(1000), 0)
   })
 
+  it('do not come again after their end', () => {
+    start(100)
+    ticksIn(30_000)
+    ticker.stop()
+    ticker.wake()
+    assert.equal(ticksIn(1000), 0)
+  })
+
   it('end if one of them ends them', () => {
     timers = new VirtualTimers()
     let stopped = 0

@@ -1,6 +1,18 @@
 /** Numbers to codes of eight bits and back, as `eight-bit.ts` describes. */
-import { type Code, define, f32, get, i32, integers, type Local, repeat, set, vector } from '../../../base/assembler.js'
-import { advance, quads, spread } from './loops.js'
+import {
+  advance,
+  type Code,
+  define,
+  f32,
+  get,
+  i32,
+  integers,
+  type Local,
+  repeat,
+  set,
+  vector
+} from '../../../base/assembler.js'
+import { quads, spread } from './loops.js'
 
 /** Offsets in a table: the number of each code, then entries by the first 16 bits of a float32. */
 export const NUMBERS_AT = 0

@@ -1,5 +1,5 @@
 /** Building blocks of the kernels: loops over float32 vectors whose last four numbers may lie beyond the end. */
-import { type Code, get, i32, type Local, type Locals, repeat, set, vector } from '../../../base/assembler.js'
+import { advance, type Code, get, i32, type Local, type Locals, repeat, set, vector } from '../../../base/assembler.js'
 
 /** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
 export function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {
@@ -9,8 +9,6 @@ export function quads(locals: Locals, count: Local, pointers: readonly Local[], 
     repeat(remaining, [body, pointers.map(pointer => advance(pointer, 16))])
   ]
 }
-
-export const advance = (pointer: Local, bytes: number): Code => set(pointer, i32.add(get(pointer), i32.constant(bytes)))
 
 /** Vectors with a number in all lanes, and the code that sets them. */
 export function spread(locals: Locals, numbers: readonly Local[]): readonly [code: Code, vectors: readonly Local[]] {
