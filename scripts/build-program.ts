@@ -87,7 +87,7 @@ function isCurrent(): boolean {
   const folders = [source, simulator].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => join(folder, file))
   )
-  const lock = join(root, 'node_modules/.package-lock.json')
+  const lock = join(root, 'package-lock.json')
   return [...folders, lock, fileURLToPath(import.meta.url)].every(file => statSync(file).mtimeMs < built)
 }
 
