@@ -81,14 +81,19 @@ async function bundle(): Promise<void> {
   writeFileSync(LICENSES, licences(Object.keys(dependencies).filter(name => !SEPARATE.includes(name))))
 }
 
+/** When a file was changed, in ms; 0 if it does not exist. */
+function modified(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
 /** Whether nothing that the bundle contains is newer. */
 function isCurrent(): boolean {
-  const built = statSync(LICENSES, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const built = modified(LICENSES)
   const folders = [source, simulator].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => join(folder, file))
   )
   const lock = join(root, 'package-lock.json')
-  return [...folders, lock, fileURLToPath(import.meta.url)].every(file => statSync(file).mtimeMs < built)
+  return [...folders, lock, fileURLToPath(import.meta.url)].every(file => modified(file) < built)
 }
 
 if (!isCurrent()) await bundle()
