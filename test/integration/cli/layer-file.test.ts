@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommandResult, MAIN, admb as runAdmb } from '../../support/admb-command.js'
 
-const ROWS = 600
+const ROWS = 300
 const [PASSES, BATCH] = [2, 3]
 const UPDATES = (PASSES * ROWS) / BATCH
 
@@ -59,7 +59,7 @@ describe('admb train --store disk', function () {
     const expected = await digestOf([...train, '--dir', at('memory'), '--json'])
     let kills = 0
     let digest: string | undefined
-    while (kills < 4 && digest === undefined) {
+    while (kills < 3 && digest === undefined) {
       const child = spawn(process.execPath, [MAIN, ...onDisk('killed')], { stdio: ['ignore', 'pipe', 'ignore'] })
       let stdout = ''
       child.stdout.on('data', text => {

@@ -9,7 +9,7 @@ import { type Delivery, type Link, total, World } from '../../support/admb-netwo
 import { share } from '../../support/runs.js'
 
 const DELIVERIES: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
-const RUNS = Number(process.env.ADMB_RUNS ?? share(6000))
+const RUNS = Number(process.env.ADMB_RUNS ?? share(4000))
 /** Rounds in which every loss is repaired: at each hop the longest backoff may have to expire, for what was lost and its answer. */
 const PATIENCE = 400
 

@@ -96,7 +96,7 @@ describe('a layer file', () => {
         deepEqual(copies(onDisk.finish()), copies(inMemory.finish()))
         deepEqual(onDisk.progress.loss, inMemory.progress.loss)
       }),
-      { numRuns: share(40) }
+      { numRuns: share(24) }
     )
   })
 
@@ -129,7 +129,7 @@ describe('a layer file', () => {
         continued.close(9)
         equal(readCommit(at)?.content, 9)
       }),
-      { numRuns: share(25) }
+      { numRuns: share(16) }
     )
     // Each commit waits for the disk.
   }).timeout(200_000)

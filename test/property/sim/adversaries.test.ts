@@ -13,7 +13,7 @@ import { projectionOf } from '../../../src/admb/projection.js'
 import { compareReceipts } from '../../../src/admb/receipts.js'
 import { share } from '../../support/runs.js'
 
-const SCENARIO = { topology: 'tree', nodes: 8, inputs: 8000, batch: 64, dimension: 10, signed: true, checks: true }
+const SCENARIO = { topology: 'tree', nodes: 8, inputs: 4000, batch: 64, dimension: 10, signed: true, checks: true }
 
 /** Of class 1 if feature 1 is set instead of feature 0. */
 const EXAMPLES = {

@@ -20,7 +20,7 @@ const NO_ECHO_CHECK = [
   }
 ]
 
-const TRIALS = share(800)
+const TRIALS = share(500)
 
 describe('fuzzing', function () {
   this.timeout(300_000)
