@@ -44,7 +44,10 @@ export function createLearning(
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
   const rule = createRule({ name })
-  const local = scenario.localSteps === undefined ? undefined : { batch, steps: scenario.localSteps }
+  const local =
+    scenario.localSteps === undefined
+      ? undefined
+      : { batch, steps: scenario.localSteps, momentum: scenario.localMomentum }
   let learner = options.learner ?? createLearner({ model, dimension, classes, clip: scenario.clip })
   let recipe = options.recipe ?? {
     rule: local ? averagingRule(rule, local) : rule,

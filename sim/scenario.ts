@@ -140,6 +140,8 @@ const schema = z.strictObject({
   sums: z.enum(['exact', 'lattice']).default('exact'),
   /** H of ADMB: steps that a node makes of its own while it fills a batch alone; without it, none. */
   localSteps: z.int().min(2).optional(),
+  /** Momentum of the updates that average the copies of local steps. */
+  localMomentum: z.number().min(0).lt(1).default(0),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
   /** Of so many nodes, one compresses the statuses that it sends; the sizes of the others' follow from the ratio of these. */
@@ -198,6 +200,7 @@ function conflict(scenario: Scenario): string | undefined {
     batchMax,
     autoPeriod,
     localSteps,
+    localMomentum,
     topology,
     nodes,
     degree,
@@ -221,6 +224,8 @@ function conflict(scenario: Scenario): string | undefined {
   if (localSteps !== undefined && (localSteps > batch || batchMax !== undefined)) {
     return `localSteps: requires a fixed batch of at least ${localSteps}; increase batch, or remove batchMax or localSteps`
   }
+  if (localSteps === undefined && localMomentum > 0)
+    return 'localMomentum: is for local steps; set localSteps, or remove it'
   if (localSteps !== undefined && bounded) return 'localSteps: excludes bounded; remove one of them'
   if (localSteps !== undefined && isDual({ name: rule })) {
     return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`

@@ -19,6 +19,8 @@ const LENGTH = 64
 /** Rows of a local step, and local steps of each node in an update. */
 const ROWS = 4
 const STEPS = 20
+/** Momentum of updates, besides none. */
+const MOMENTUM = 0.7
 const RULE = { name: 'adam', step: 0.001 } as const satisfies RuleSpec
 /** Rows with which predictors are compared. */
 const HELD_OUT = 256
@@ -51,11 +53,16 @@ export async function* bench(args: readonly string[]): AsyncGenerator<Row> {
   // As many steps of the same minibatches one after another, and of the minibatches of all nodes at a time.
   const serial = heldOut(learnedAlone(learner, train, ROWS))
   const parallel = heldOut(learnedAlone(learner, train, NODES * ROWS))
-  for (const faults of [{}, AWAY]) {
-    const { parameters, result } = together(learner, train, steps, faults)
+  for (const [momentum, faults] of [
+    [0, {}],
+    [MOMENTUM, {}],
+    [MOMENTUM, AWAY]
+  ] as const) {
+    const { parameters, result } = together(learner, train, steps, momentum, faults)
     const weights = parameters.reduce((sum, { length }) => sum + length, 0)
     const loss = heldOut(parameters)
-    const name = `gpt of ${weights} weights, ${NODES} nodes, ${'awayShare' in faults ? 'each away for a fifth of the time' : 'without churn'}`
+    const churn = 'awayShare' in faults ? 'each away for a fifth of the time' : 'without churn'
+    const name = `gpt of ${weights} weights, ${NODES} nodes, ${churn}, momentum ${momentum}`
     const { updates, discarded, bytes, virtualMs } = result
     const details = { updates, minutes: virtualMs / 60_000, 'B a weight and update': bytes / weights / updates }
     const used = 1 - discarded / ROWS / steps
@@ -103,7 +110,7 @@ function learnedAlone(learner: Learner, examples: Examples, batch: number): Bloc
 }
 
 /** @returns the best predictor, and what the simulator has counted */
-function together(learner: Learner, examples: Examples, steps: number, faults: object) {
+function together(learner: Learner, examples: Examples, steps: number, localMomentum: number, faults: object) {
   const weights = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
   const scenario = parseScenario(
     {
@@ -116,6 +123,7 @@ function together(learner: Learner, examples: Examples, steps: number, faults: o
       phases: 'spread',
       batch: NODES * STEPS * ROWS,
       localSteps: NODES * STEPS,
+      localMomentum,
       rule: RULE.name,
       average: 'none',
       sums: 'lattice',

@@ -4,6 +4,9 @@
  * al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017, algorithm 1, without rounds). The
  * state of the rule stays at the node.
  *
+ * With momentum, an update goes on in the direction of the updates before it, as that of DiLoCo does (Douillard et al., "DiLoCo:
+ * Distributed Low-Communication Training of Language Models", 2023, algorithm 1, Nesterov momentum).
+ *
  * What a node contributes after n inputs is n times the difference between predictor and copy. The difference includes a
  * part of the next step, as large as the part of its minibatch that is there. So each input is in the sum as soon as it is
  * counted, as gradients are.
@@ -20,29 +23,58 @@ export interface LocalStepsOptions {
   readonly batch: number
   /** H: steps per update, of all nodes together. */
   readonly steps: number
+  /** μ: share of the velocity of updates that each update keeps, 0 ≤ μ < 1. @default 0 */
+  readonly momentum?: number
 }
 
-/** @throws OptionError for a number of steps that does not fit b, and for a rule that cannot step copies */
-export function checkLocalSteps({ batch, steps }: LocalStepsOptions, rule: RuleSpec): void {
+/** @throws OptionError for a number of steps that does not fit b, a momentum out of range, and a rule that cannot step copies */
+export function checkLocalSteps({ batch, steps, momentum = 0 }: LocalStepsOptions, rule: RuleSpec): void {
   if (!Number.isInteger(steps) || steps < 2 || steps > batch) {
     throw new OptionError(`the number of local steps must be an integer from 2 to b, which is ${batch}, not ${steps}`)
+  }
+  if (!(momentum >= 0 && momentum < 1)) {
+    throw new OptionError(`the momentum of local steps must be at least 0 and less than 1, not ${momentum}`)
   }
   if (isDual(rule)) throw new OptionError(`rule ${rule.name} cannot make local steps: choose another rule`)
 }
 
-/** The rule of updates: w ← w − sum/count, the mean of the copies. It has no state. @param rule rule of local steps */
-export function averagingRule(rule: UpdateRule, { batch, steps }: LocalStepsOptions): UpdateRule {
+/**
+ * The rule of updates: w ← w − d with d = sum/count, the mean of the copies. It has no state. With momentum μ: u ← μ·u + d and
+ * w ← w − 0.7·(d + μ·u), and the state is u, shaped like the parameters.
+ * @param rule rule of local steps
+ */
+export function averagingRule(rule: UpdateRule, { batch, steps, momentum = 0 }: LocalStepsOptions): UpdateRule {
   const difference = Math.sqrt(steps / FEW_CONTRIBUTORS) * stepLength(rule)
-  return {
+  const common = {
     name: rule.name,
     description: `${rule.description} local-steps(${steps})`,
+    firstSquare: (batch * difference) ** 2
+  }
+  if (momentum > 0) return { ...common, ...withMomentum(momentum) }
+  return {
+    ...common,
     stateLayout: () => ({ blocks: [] }),
     isLocal: true,
-    firstSquare: (batch * difference) ** 2,
     step: ({ parameters }, sum, count) => ({
       parameters: parameters.map((block, k) => block.map((weight, i) => weight - sum[k][i] / count)),
       state: []
     })
+  }
+}
+
+/** Step size of updates with momentum, that of DiLoCo. Less than 1 also averages successive updates. */
+const MOMENTUM_STEP = 0.7
+
+function withMomentum(momentum: number): Pick<UpdateRule, 'stateLayout' | 'step'> {
+  return {
+    stateLayout: ({ blocks }) => ({ blocks: blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length })) }),
+    step({ parameters, state }, sum, count) {
+      const velocities = state.map((block, k) => block.map((velocity, i) => momentum * velocity + sum[k][i] / count))
+      const stepped = parameters.map((block, k) =>
+        block.map((weight, i) => weight - MOMENTUM_STEP * (sum[k][i] / count + momentum * velocities[k][i]))
+      )
+      return { parameters: stepped, state: velocities }
+    }
   }
 }
 

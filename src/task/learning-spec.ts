@@ -88,6 +88,8 @@ interface CommonSpec {
   readonly sums?: 'lattice'
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
   readonly localSteps?: number
+  /** μ of the updates that average the copies. @default no momentum */
+  readonly localMomentum?: number
   /** Whether the gradient sum of each peer is bounded. @default it is not */
   readonly influence?: 'bounded'
   /** How inputs become features. */
@@ -209,8 +211,8 @@ export function recipeOf(
 }
 
 /** The steps of peers between updates; undefined if there are none. */
-export function localStepsOf({ batch, localSteps }: LearningSpec): LocalStepsOptions | undefined {
-  return localSteps === undefined ? undefined : { batch, steps: localSteps }
+export function localStepsOf({ batch, localSteps, localMomentum }: LearningSpec): LocalStepsOptions | undefined {
+  return localSteps === undefined ? undefined : { batch, steps: localSteps, momentum: localMomentum }
 }
 
 /** Names of the first classes of a model that has room for more; undefined for others. */
@@ -255,6 +257,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['batch', batchText(spec)],
     ['sums', spec.sums ?? 'exact'],
     ['local-steps', String(spec.localSteps ?? '')],
+    ...(spec.localMomentum === undefined ? [] : [['local-momentum', String(spec.localMomentum)] as [string, string]]),
     ...(spec.influence === undefined ? [] : [['influence', spec.influence] as [string, string]]),
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
@@ -345,7 +348,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { onDrift, sums, localSteps, influence, features, plugins } = spec
+  const { onDrift, sums, localSteps, localMomentum, influence, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -366,6 +369,7 @@ export function specText(spec: LearningSpec): string {
     onDrift,
     sums,
     localSteps,
+    localMomentum,
     influence,
     features: { constant, hashBits, columns, label, scale, classNames },
     plugins

@@ -102,6 +102,7 @@ export const taskTypes: OptionTypes<TaskOptions> = {
   onDrift: text,
   sums: choice('exact', 'lattice'),
   localSteps: number,
+  localMomentum: number,
   influence: choice('bounded', 'unbounded'),
   l2: number,
   targetScale: either(choice('none'), targetScale),
@@ -129,6 +130,7 @@ const specTypes = {
   onDrift: text,
   sums: choice('lattice'),
   localSteps: number,
+  localMomentum: number,
   influence: choice('bounded'),
   features: options<FeatureSpec>(
     {

@@ -71,6 +71,11 @@ export interface TaskOptions {
    */
   readonly localSteps?: number
   /**
+   * μ: with local steps, each update goes on in the direction of the updates before it, with this share of their velocity, 0 ≤ μ < 1. All
+   * peers must agree on it. @default 0
+   */
+  readonly localMomentum?: number
+  /**
    * `bounded`: each peer scales its gradient sums down to a bound that all compute from the predictor, and refuses larger ones, so that
    * a hostile peer changes a batch about as much as an honest one. All peers must agree on it. @default 'unbounded'
    */

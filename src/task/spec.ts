@@ -64,7 +64,7 @@ export interface ResolvedOptions {
 
 /** What peers send each other. @throws OptionError for options that exclude each other */
 function exchangeOf(
-  { sums, influence, localSteps }: TaskOptions,
+  { sums, influence, localSteps, localMomentum }: TaskOptions,
   role: 'peer' | 'serial',
   {
     batch,
@@ -79,7 +79,7 @@ function exchangeOf(
     readonly hasRoom: boolean
     readonly rule: RuleSpec
   }
-): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps'> {
+): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps' | 'localMomentum'> {
   const needsExact = role !== 'peer' || reacts || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = influence === 'bounded'
@@ -94,8 +94,11 @@ function exchangeOf(
   if (isLattice && hasRoom) {
     throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
   }
+  if (localMomentum !== undefined && localSteps === undefined) {
+    throw new OptionError('--local-momentum is for local steps: add --local-steps, or leave it out')
+  }
   if (localSteps !== undefined) {
-    checkLocalSteps({ batch, steps: localSteps }, rule)
+    checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
     if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
     if (reacts) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
     if (isBounded) throw new OptionError('leave --influence or --local-steps out: they exclude each other')
@@ -103,6 +106,8 @@ function exchangeOf(
   return {
     ...(isLattice && { sums: 'lattice' }),
     ...(localSteps !== undefined && { localSteps }),
+    // Without effect, 0 is the same as none.
+    ...(localMomentum && { localMomentum }),
     ...(isBounded && { influence })
   }
 }

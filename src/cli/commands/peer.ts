@@ -109,6 +109,7 @@ export function peerCommand(program: Command): Command {
       choice(['exact', 'lattice'] as const)
     )
     .option('--local-steps <h>', 'H: own steps for each batch, between sums on slow lines (default: none)', whole(2))
+    .option('--local-momentum <mu>', 'with --local-steps: momentum of updates, 0 to below 1 (default: 0)', amount())
     .option(
       '--influence <kind>',
       'gradient sums of a peer: bounded (larger ones are refused), or unbounded (default: unbounded)',

@@ -11,7 +11,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--influence'],
+  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum', '--influence'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--keep-journal', '--store', '--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
   ...['--gate', '--max-rate', '--auditors', '--jump-signers', '--whole-signers', '--dp'],

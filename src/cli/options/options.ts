@@ -86,6 +86,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly onDrift?: 'alert' | DriftAction
   readonly sums?: 'exact' | 'lattice'
   readonly localSteps?: number
+  readonly localMomentum?: number
   readonly influence?: 'bounded' | 'unbounded'
   /** Tokens per row, for models that read text. */
   readonly length?: number

@@ -13,6 +13,7 @@ const TASK_FLAGS = [
     'onDrift',
     'sums',
     'localSteps',
+    'localMomentum',
     'influence',
     'scale',
     'length',

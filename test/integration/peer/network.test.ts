@@ -34,7 +34,10 @@ describe('peers with a network', function () {
   for (const [kind, options] of [
     ['float32 sums', ['--sums', 'exact']],
     ['integer sums', ['--sums', 'lattice']],
-    ['integer sums of local steps', ['--sums', 'lattice', '--local-steps', '8']]
+    [
+      'integer sums of local steps with momentum',
+      ['--sums', 'lattice', '--local-steps', '8', '--local-momentum', '0.5']
+    ]
   ] as const)
     it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {
       const dir = await processes.scratch()

@@ -114,6 +114,31 @@ describe('local steps', () => {
     )
   })
 
+  it('with momentum go on in the direction of earlier updates', () => {
+    const differences = fc.array(fc.integer({ min: -64, max: 64 }), { minLength: 1, maxLength: 12 })
+    const momenta = fc.constantFrom(0.25, 0.5, 0.75)
+    fc.assert(
+      fc.property(differences, momenta, (given, momentum) => {
+        const rule = averagingRule(createRule({ name: 'adam' }), { batch: 8, steps: 4, momentum })
+        const layout = { blocks: [{ name: 'weights', length: 1 }] }
+        assert.deepEqual(
+          rule.stateLayout(layout).blocks.map(({ length }) => length),
+          [1]
+        )
+        const zero = () => [new Float32Array(1)]
+        let now = { parameters: zero() as Blocks, state: zero() as Blocks }
+        let expected = 0
+        for (const [v, difference] of given.entries()) {
+          now = rule.step(now, [Float32Array.of(8 * difference)], 8, v)
+          // Each earlier difference counts again, less by the momentum in each update.
+          const velocity = given.slice(0, v + 1).reduce((sum, d, j) => sum + momentum ** (v - j) * d, 0)
+          expected -= 0.7 * (difference + momentum * velocity)
+        }
+        assertClose(now.parameters[0], [expected])
+      })
+    )
+  })
+
   it('start at each new predictor', () => {
     fc.assert(
       fc.property(rules, sizes, inputs, inputs, (rule, { minibatch, steps }, first, second) => {

@@ -1,5 +1,6 @@
 /** Options with which peers cannot make local steps. */
 import assert from 'node:assert/strict'
+import { type LearningSpec, learningSpecFields } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { createTask } from '../../../src/task/task.js'
 
@@ -12,9 +13,18 @@ describe('local steps', () => {
     assert.equal(localSteps, 8)
   })
 
+  it('have no momentum unless one is given', async () => {
+    assert.equal('localMomentum' in (await specOf({})), false)
+    assert.equal('localMomentum' in (await specOf({ localMomentum: 0 })), false)
+    const fields = Object.fromEntries(learningSpecFields((await specOf({ localMomentum: 0.7 })) as LearningSpec))
+    assert.equal(fields['local-momentum'], '0.7')
+  })
+
   for (const [options, reason] of [
     [{ localSteps: 1 }, /must be an integer from 2 to b, which is 64, not 1/],
     [{ localSteps: 65 }, /from 2 to b, which is 64, not 65/],
+    [{ localMomentum: 1 }, /the momentum of local steps must be at least 0 and less than 1, not 1/],
+    [{ localSteps: undefined, localMomentum: 0.5 }, /add --local-steps/],
     [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
     [{ influence: 'bounded' }, /leave --influence or --local-steps out/],
