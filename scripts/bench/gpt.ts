@@ -1,7 +1,7 @@
 /**
  * A language model that nodes with slow lines learn together by local steps, in the simulator: utilisation of their computing time, and
- * the loss relative to one learner that has seen as many tokens. Each node is away for a fifth of the time, and joins again without any
- * state. Transfers take as long as those of a model with 10 million weights on lines of 20 Mbit/s: the bandwidth is scaled
+ * the loss relative to one learner that has seen as many tokens. Each node is down for a fifth of the time, and comes back with its state or
+ * without. Transfers take as long as those of a model with 10 million weights on lines of 20 Mbit/s: the bandwidth is scaled
  * with the number of weights.
  */
 import { parseScenario, simulate } from '../../sim/index.js'
@@ -29,7 +29,8 @@ const STEP_MS = 2000
 /** Bytes in a millisecond for each weight: 20 Mbit/s for 10 million weights. */
 const BANDWIDTH = 2500 / 10e6
 const LATENCY_MS = 40
-/** Share of time that a node is away, and the mean time, in milliseconds. */
+/** Share of time that a node is down, and the mean time, in milliseconds: with its state afterwards, and without. */
+const DOWN = { crashShare: 0.2, downtime: 60_000 }
 const AWAY = { awayShare: 0.2, awayTime: 60_000 }
 
 /** @param args number of local steps of all nodes together */
@@ -53,15 +54,15 @@ export async function* bench(args: readonly string[]): AsyncGenerator<Row> {
   // As many steps of the same minibatches one after another, and of the minibatches of all nodes at a time.
   const serial = heldOut(learnedAlone(learner, train, ROWS))
   const parallel = heldOut(learnedAlone(learner, train, NODES * ROWS))
-  for (const [momentum, faults] of [
-    [0, {}],
-    [MOMENTUM, {}],
-    [MOMENTUM, AWAY]
+  for (const [churn, momentum, faults] of [
+    ['without churn', 0, {}],
+    ['without churn', MOMENTUM, {}],
+    ['each down for a fifth of the time', MOMENTUM, DOWN],
+    ['each away for a fifth of the time', MOMENTUM, AWAY]
   ] as const) {
     const { parameters, result } = together(learner, train, steps, momentum, faults)
     const weights = parameters.reduce((sum, { length }) => sum + length, 0)
     const loss = heldOut(parameters)
-    const churn = 'awayShare' in faults ? 'each away for a fifth of the time' : 'without churn'
     const name = `gpt of ${weights} weights, ${NODES} nodes, ${churn}, momentum ${momentum}`
     const { updates, discarded, bytes, virtualMs } = result
     const details = { updates, minutes: virtualMs / 60_000, 'B a weight and update': bytes / weights / updates }
