@@ -4,7 +4,7 @@
  * al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017, algorithm 1, without rounds). The
  * state of the rule stays at the node.
  *
- * With momentum, an update goes on in the direction of the updates before it, as that of DiLoCo does (Douillard et al., "DiLoCo:
+ * With momentum, an update continues in the direction of the previous updates, as in DiLoCo (Douillard et al., "DiLoCo:
  * Distributed Low-Communication Training of Language Models", 2023, algorithm 1, Nesterov momentum).
  *
  * What a node contributes after n inputs is n times the difference between predictor and copy. The difference includes a

@@ -71,7 +71,7 @@ export interface TaskOptions {
    */
   readonly localSteps?: number
   /**
-   * μ: with local steps, each update goes on in the direction of the updates before it, with this share of their velocity, 0 ≤ μ < 1. All
+   * μ: with local steps, each update continues in the direction of the previous updates, with this share of their velocity, 0 ≤ μ < 1. All
    * peers must agree on it. @default 0
    */
   readonly localMomentum?: number

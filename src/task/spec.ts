@@ -106,7 +106,7 @@ function exchangeOf(
   return {
     ...(isLattice && { sums: 'lattice' }),
     ...(localSteps !== undefined && { localSteps }),
-    // Without effect, 0 is the same as none.
+    // A momentum of 0 is the same as none.
     ...(localMomentum && { localMomentum }),
     ...(isBounded && { influence })
   }
