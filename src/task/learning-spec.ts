@@ -11,6 +11,7 @@ import {
   averagingRule,
   type Blocks,
   type CustomName,
+  checkLocalSteps,
   copyingLast,
   createAveraging,
   createCustomLearner,
@@ -184,7 +185,10 @@ interface RecipeOptions {
   readonly isLazy?: boolean
 }
 
-/** The recipe, without what follows from the parameters' last block if the peers choose b. */
+/**
+ * The recipe, without what follows from the parameters' last block if the peers choose b.
+ * @throws OptionError for local steps or a momentum out of range
+ */
 export function recipeOf(
   spec: LearningSpec,
   { layout, isLazy = spec.network === undefined }: RecipeOptions = {}
@@ -206,7 +210,10 @@ export function recipeOf(
     }
   }
   const local = localStepsOf(spec)
-  if (local !== undefined) recipe = { ...recipe, rule: averagingRule(recipe.rule, local) }
+  if (local !== undefined) {
+    checkLocalSteps(local, rule)
+    recipe = { ...recipe, rule: averagingRule(recipe.rule, local) }
+  }
   return sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
 }
 

@@ -34,5 +34,14 @@ describe('local steps', () => {
     it(`are refused with ${JSON.stringify(options)}`, () =>
       assert.rejects(specOf(options as TaskOptions), { code: 'ERR_OPTION', message: reason }))
 
+  for (const [fields, reason] of [
+    [{ localSteps: 1 }, /from 2 to b, which is 64, not 1/],
+    [{ localMomentum: 1 }, /less than 1, not 1/]
+  ] as const)
+    it(`are refused with ${JSON.stringify(fields)} in a specification`, async () => {
+      const spec = { ...((await specOf({})) as LearningSpec), ...fields }
+      assert.throws(() => learningSpecFields(spec), { code: 'ERR_OPTION', message: reason })
+    })
+
   it('are refused without peers', () => assert.rejects(specOf({}, 'serial'), /local steps are for peers/))
 })
