@@ -1,8 +1,8 @@
 /**
  * A language model that nodes with slow lines learn together by local steps, in the simulator: utilisation of their computing time, and
  * the loss relative to one learner that has seen as many tokens. Each node is down for a fifth of the time, and comes back with its state or
- * without. Transfers take as long as those of a model with 10 million weights on lines of 20 Mbit/s: the bandwidth is scaled
- * with the number of weights.
+ * without. Transfers take as long as those of a model with 10 million weights on lines of 20 Mbit/s, in as many fragments: the bandwidth
+ * and the limits in bytes are scaled with the number of weights.
  */
 import { parseScenario, simulate } from '../../sim/index.js'
 import { AdmbNode, compareIds } from '../../src/admb/index.js'
@@ -26,8 +26,11 @@ const RULE = { name: 'adam', step: 0.001 } as const satisfies RuleSpec
 const HELD_OUT = 256
 /** Virtual milliseconds of a local step: about 2,048 tokens with 10 million weights at 60 GFLOP/s. */
 const STEP_MS = 2000
-/** Bytes in a millisecond for each weight: 20 Mbit/s for 10 million weights. */
-const BANDWIDTH = 2500 / 10e6
+/** Of the model whose transfers are simulated, and the bytes that its lines carry in a millisecond: 20 Mbit/s. */
+const WEIGHTS = 10e6
+const BANDWIDTH = 2500
+/** Defaults of peers for models of any size. */
+const BYTES = { fragmentBytes: 2 ** 20, keptBytes: 2 ** 24 }
 const LATENCY_MS = 40
 /** Share of time that a node is down, and the mean time, in milliseconds: with its state afterwards, and without. */
 const DOWN = { crashShare: 0.2, downtime: 60_000 }
@@ -112,7 +115,7 @@ function learnedAlone(learner: Learner, examples: Examples, batch: number): Bloc
 
 /** @returns the best predictor, and what the simulator has counted */
 function together(learner: Learner, examples: Examples, steps: number, localMomentum: number, faults: object) {
-  const weights = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
+  const scale = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0) / WEIGHTS
   const scenario = parseScenario(
     {
       topology: 'overlay',
@@ -132,7 +135,9 @@ function together(learner: Learner, examples: Examples, steps: number, localMome
       carry: 1000,
       latency: LATENCY_MS,
       heartbeat: 1000,
-      bandwidth: BANDWIDTH * weights,
+      bandwidth: BANDWIDTH * scale,
+      fragmentBytes: Math.round(BYTES.fragmentBytes * scale),
+      keptBytes: Math.round(BYTES.keptBytes * scale),
       checks: false,
       faults
     },
