@@ -1,11 +1,12 @@
 /**
  * Bytes of gradient exchange and progressive loss with float32 sums and with integer sums, side by side in the simulator: the same
- * tree, inputs and times. Bytes are those of whole frames, divided by updates and edges, and by parameters or, for sparse data, by
- * the features that an update touches. The loss of one run is partly chance, so the figure is the geometric mean over several seeds,
+ * tree, inputs and times. Bytes are those of whole frames and those of the integers alone, divided by updates and edges, and by
+ * parameters or, for sparse data, by the features that an update touches. The loss of one run is partly chance, so the figure is the geometric mean over several seeds,
  * which change the times and the nodes that get the inputs.
  */
-import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../sim/index.js'
+import { parseScenario, type RecordedStream, type RunResult, type SimulateOptions, simulate } from '../../sim/index.js'
 import { replay } from '../../sim/streams/replay.js'
+import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'
 import type { Examples, Learner } from '../../src/learner/index.js'
@@ -22,7 +23,7 @@ interface Problem {
   readonly scenario?: Readonly<Record<string, unknown>>
   /** A file of the public data, and how it is read. */
   readonly data?: Partial<SerialFlags> & { readonly data: string }
-  /** Targets: bytes, and loss relative to float32 sums. */
+  /** Targets: bytes of the integers alone, and loss relative to float32 sums. */
   readonly bytes?: number
   readonly loss: number
   /** Whether bytes are counted by touched features. @default false */
@@ -31,6 +32,8 @@ interface Problem {
   readonly hidden?: number
   /** @default 8 */
   readonly seeds?: number
+  /** Time between two sums, in times that a message takes. @default 1 */
+  readonly period?: number
 }
 
 const mnist = { data: 'mnist/train-images-idx3-ubyte.gz' }
@@ -50,25 +53,29 @@ const problems: readonly Problem[] = [
     // A run takes minutes.
     seeds: 2
   },
-  {
-    name: 'dense logistic, d = 1,000',
-    nodes: 16,
-    inputs: 15_000,
-    batch: 128,
-    scenario: { stream: 'logistic', dimension: 1000 },
-    bytes: 4,
-    loss: 1.005
-  },
-  {
-    name: 'a9a',
-    nodes: 16,
-    inputs: 32_000,
-    batch: 128,
-    data: { data: 'a9a.libsvm.gz' },
-    bytes: 6,
-    loss: 1.005,
-    isSparse: true
-  },
+  ...[1, 2].flatMap(period => [
+    {
+      name: 'dense logistic, d = 1,000',
+      nodes: 16,
+      inputs: 15_000,
+      batch: 128,
+      scenario: { stream: 'logistic', dimension: 1000 },
+      bytes: 4,
+      loss: 1.005,
+      period
+    },
+    {
+      name: 'a9a',
+      nodes: 16,
+      inputs: 32_000,
+      batch: 128,
+      data: { data: 'a9a.libsvm.gz' },
+      bytes: 6,
+      loss: 1.005,
+      isSparse: true,
+      period
+    }
+  ]),
   {
     name: 'AG News, words hashed to 2^18',
     nodes: 4,
@@ -108,9 +115,9 @@ const problems: readonly Problem[] = [
 
 const SEEDS = 8
 
-/** Periods of an epoch, and their length; a message takes a period. */
+/** Time of a message, and of an epoch in times of a message. */
+const LATENCY = 16
 const EPOCH = 8
-const PERIOD = 16
 
 export async function* bench(): AsyncGenerator<Row> {
   for (const problem of problems) yield* compare(problem)
@@ -127,7 +134,8 @@ async function* compare({
   loss,
   isSparse,
   hidden,
-  seeds = SEEDS
+  seeds = SEEDS,
+  period = 1
 }: Problem): AsyncGenerator<Row> {
   const path = data && publicData(data.data)
   if (data && path === undefined) return
@@ -141,10 +149,10 @@ async function* compare({
     average: 'tail',
     topology: 'tree',
     degree: 4,
-    interval: (EPOCH * PERIOD * nodes) / batch,
+    interval: (EPOCH * LATENCY * nodes) / batch,
     phases: 'spread',
-    period: PERIOD,
-    latency: PERIOD,
+    period: LATENCY * period,
+    latency: LATENCY,
     checks: false,
     ...scenario,
     nodes,
@@ -156,11 +164,20 @@ async function* compare({
       exact: await mlp(hidden, recorded, 0.003, 'exact'),
       lattice: await mlp(hidden, recorded, 0.003, 'lattice')
     }
-  const run = (sums: 'exact' | 'lattice', seed: number) =>
+  const run = (sums: 'exact' | 'lattice', seed: number, node?: SimulateOptions['node']) =>
     networks
-      ? simulateWithoutRegret(parseScenario({ ...values, seed }, name), recorded, networks[sums])
-      : simulateWithoutRegret(parseScenario({ ...values, seed, sums }, name), recorded)
-  const runs = Array.from({ length: seeds }, (_, i) => ({ exact: run('exact', i + 1), lattice: run('lattice', i + 1) }))
+      ? simulateWithoutRegret(parseScenario({ ...values, seed }, name), recorded, { ...networks[sums], node })
+      : simulateWithoutRegret(parseScenario({ ...values, seed, sums }, name), recorded, { node })
+  const nodesOfFirst: AdmbNode[] = []
+  const counted = (options: AdmbOptions) => {
+    const node = new AdmbNode(options)
+    nodesOfFirst.push(node)
+    return node
+  }
+  const runs = Array.from({ length: seeds }, (_, i) => ({
+    exact: run('exact', i + 1),
+    lattice: run('lattice', i + 1, i === 0 ? counted : undefined)
+  }))
   const ratios = runs.map(({ exact, lattice }) => lattice.averageLoss / exact.averageLoss)
   const [{ exact, lattice }] = runs
   const dimension = recorded?.dimension ?? Number(scenario?.dimension)
@@ -168,16 +185,20 @@ async function* compare({
   const features = isSparse && recorded ? touchedBy(recorded.examples, batch) : dimension
   const parameters = networks ? parametersOf(networks.exact.learner) : features * classes
   const unit = isSparse ? 'B a touched parameter, update and edge' : 'B a parameter, update and edge'
-  const perUpdate = ({ bytes: total, updates }: RunResult) => total / updates / (nodes - 1) / parameters
+  const perUpdate = (total: number, { updates }: RunResult) => total / updates / (nodes - 1) / parameters
+  const integers = nodesOfFirst.reduce((total, { traffic: { sums, steps } }) => total + sums + steps, 0)
+  const frames = perUpdate(lattice.bytes, lattice)
+  const float32 = perUpdate(exact.bytes, exact)
+  const title = `${name}, ${nodes} peers, b = ${batch}, T = ${period}`
   yield {
-    name: `${name}, ${nodes} peers, b = ${batch}: integer sums`,
-    value: perUpdate(lattice),
+    name: `${title}: integers`,
+    value: perUpdate(integers, lattice),
     unit,
     ...(bytes === undefined ? {} : { target: { most: bytes } }),
-    details: { float32: perUpdate(exact), factor: perUpdate(exact) / perUpdate(lattice), updates: lattice.updates }
+    details: { frames, float32, factor: float32 / frames, updates: lattice.updates }
   }
   yield {
-    name: `${name}, ${nodes} peers, b = ${batch}: loss over that with float32 sums`,
+    name: `${title}: loss over that with float32 sums`,
     value: geometricMean(ratios),
     unit: '×',
     target: { most: loss },
@@ -200,12 +221,12 @@ function standardise(targets: Float32Array): void {
 function simulateWithoutRegret(
   scenario: ReturnType<typeof parseScenario>,
   data: RecordedStream | undefined,
-  network?: Awaited<ReturnType<typeof mlp>>
+  options: Pick<SimulateOptions, 'learner' | 'recipe' | 'node'>
 ): RunResult {
-  if (data === undefined) return simulate(scenario)
+  if (data === undefined) return simulate(scenario, options)
   const inputs = replay(data)
-  const optimum = network?.learner.initial() ?? [new Float32Array(inputs.dimension * (inputs.classes ?? 1))]
-  return simulate(scenario, { ...network, inputs: { ...inputs, optimum } })
+  const optimum = options.learner?.initial() ?? [new Float32Array(inputs.dimension * (inputs.classes ?? 1))]
+  return simulate(scenario, { ...options, inputs: { ...inputs, optimum } })
 }
 
 function parametersOf({ layout }: Learner): number {
