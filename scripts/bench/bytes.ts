@@ -1,8 +1,8 @@
 /**
  * Bytes of gradient exchange and progressive loss with float32 sums and with integer sums, side by side in the simulator: the same
  * tree, inputs and times. Bytes are those of whole frames and those of the integers alone, divided by updates and edges, and by
- * parameters or, for sparse data, by the features that an update touches. The loss of one run is partly chance, so the figure is the geometric mean over several seeds,
- * which change the times and the nodes that get the inputs.
+ * parameters or, for sparse data, by the features that an update touches. The loss of one run is partly chance, so the figure is the
+ * geometric mean over several seeds, which change the times and the nodes that get the inputs.
  */
 import { parseScenario, type RecordedStream, type RunResult, type SimulateOptions, simulate } from '../../sim/index.js'
 import { replay } from '../../sim/streams/replay.js'
