@@ -27,9 +27,12 @@ function hasCut(window: readonly number[], delta: number): boolean {
 
 /** Values on a grid whose level changes at some places. */
 const values = fc
-  .array(fc.tuple(fc.integer({ min: 0, max: 7 }), fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 90 })), {
-    maxLength: 4
-  })
+  .array(
+    fc.tuple(fc.integer({ min: 0, max: 7 }), fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 90, size: 'max' })),
+    {
+      maxLength: 4
+    }
+  )
   .map(parts => parts.flatMap(([level, noise]) => noise.map(steps => (level + steps) / 9)))
 const delta = fc.constantFrom(0.002, 0.05, 0.3)
 
