@@ -5,6 +5,7 @@
  * of a batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
+import { newBuffer } from '../base/memory.js'
 import type { Blocks, Digest, Layout, RuleState, UpdateRule } from './types.js'
 
 export interface LatticeOptions {
@@ -87,12 +88,11 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
     const count = statistics[GRADIENTS] || batch
     const elements = statistics[ELEMENTS] || parameters.reduce((sum, { length }) => sum + length, 0)
     const factor = (elements <= SMALL ? FINE * FINE : 1) / contributors
-    const squares = rule.squares?.(inner, count, updates)
     const created = parameters.map((_, k) => {
-      const square = squares?.[k]
-      return square === undefined
+      const squares = rule.squares?.(inner, k, count, updates)
+      return squares === undefined
         ? Int8Array.of(exponentOfRoot(factor * (statistics[SQUARES + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
-        : exponentsOf(square, factor)
+        : exponentsOf(squares, factor)
     })
     grids.set(statistics, created)
     return created
@@ -130,7 +130,7 @@ export function withUnit(grid: Grid): Grid {
 
 /** `Int8Array.from` takes several times as long. */
 function exponentsOf(squares: Float32Array, factor: number): Int8Array {
-  const exponents = new Int8Array(squares.length)
+  const exponents = new Int8Array(newBuffer(squares.length))
   for (let i = 0; i < exponents.length; i++) exponents[i] = exponentOfRoot(factor * squares[i])
   return exponents
 }

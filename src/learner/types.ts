@@ -171,14 +171,17 @@ export interface UpdateRule {
   /** The same update with the same bits, in place. Not all rules have it. */
   stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number): void
   /**
-   * If the state contains it: an estimate of the mean square of each element of a batch's gradient sum, > 0.
+   * If the state contains it: for each element of a block, an estimate of the mean square of a batch's gradient sum, > 0. It
+   * determines the precision of integer sums, so a rule that is sensitive to rounding has smaller estimates.
+   * @param block number of the block
    * @param count number of gradients in the batch
+   * @returns undefined if nothing is known yet
    */
-  squares?(state: Blocks, count: number, updates: number): Float32Array[]
+  squares?(state: Blocks, block: number, count: number, updates: number): Float32Array | undefined
   /** Least weight γ of the newest parameters in a running average that follows the rule, 0 to 1. @default 0 */
   leastWeight?(state: Blocks): number
   /**
-   * An estimate of the mean square of an element of the first batch's sum, > 0, for rules without `squares`. @default that of gradients
+   * An estimate of the mean square of an element of the first batch's sum, > 0, where `squares` are not known. @default that of gradients
    */
   readonly firstSquare?: number
   /**

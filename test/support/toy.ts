@@ -80,7 +80,7 @@ export const latticeToy: Recipe = latticeRecipe(
     ...toy,
     rule: {
       ...rule,
-      squares: (_state, _count, updates) => [0, 1, 2].map(block => Float32Array.of(4 ** -((updates + block) % 3)))
+      squares: (_state, block, _count, updates) => Float32Array.of(4 ** -((updates + block) % 3))
     }
   },
   { batch: 1 }

@@ -174,14 +174,11 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         projectOntoBall(parameters, values.radius)
         return { parameters, state }
       },
-      squares: (state, count, updates) => {
+      squares: (state, block, count, updates) => {
         // An accumulator that forgets contains about 1/(forget·count) batches.
         const remembered = Math.min(updates, forget === 0 ? updates : 1 / (forget * count))
         const batches = (isAdaptive ? state[state.length - 1][BATCHES] : remembered) + 1
-        const squares = state.slice(0, (state.length - Number(isAdaptive)) / (l2 === 0 ? 1 : 2))
-        return squares.map(block =>
-          block.map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
-        )
+        return state[block].map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
       },
       ...(isAdaptive && {
         leastWeight: (state: Blocks) => leastWeight(state[state.length - 1])

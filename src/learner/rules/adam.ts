@@ -1,4 +1,5 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
+import { newBlock } from '../../base/memory.js'
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import { type DividingRule, type RuleDefinition, withPureStep } from './definition.js'
@@ -60,6 +61,11 @@ export interface AdamValues extends Required<Omit<AdamOptions, 'radius' | keyof 
   rate(updates: number, count: number): number
 }
 
+/** Divisor of the estimate of squared gradients: steps of integer sums are half as long, because Adam also follows small gradients. */
+const LATTICE_DIVISOR = 4
+/** Divisor of a block's mean square, which is added to that of each weight, so that idle weights have no finer steps than they need. */
+const LATTICE_FLOOR = 100
+
 /** Adam without projection. */
 export function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
   const { name, description, step, beta1, beta2, rate } = values
@@ -83,6 +89,17 @@ export function adamRule(values: AdamValues): DividingRule & Required<Pick<Divid
       for (const [k, block] of parameters.entries()) {
         stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], divisor, now)
       }
+    },
+    squares(state, block, count) {
+      const square = state[2 * block + 1]
+      const mean = meanOf(square)
+      if (mean === 0) return undefined
+      const [, second] = state[state.length - 1]
+      const factor = count ** 2 / LATTICE_DIVISOR / second
+      const floor = mean / LATTICE_FLOOR
+      const squares = newBlock(square.length)
+      for (let i = 0; i < squares.length; i++) squares[i] = factor * (square[i] + floor)
+      return squares
     }
   })
 }
@@ -103,4 +120,10 @@ function stepBlock(
     adamStep(...sections.map(addressOf), sections[0].length, ...numbers)
     for (const slot of [0, 2, 3]) readBack(sections[slot], slot)
   }
+}
+
+function meanOf(values: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += values[i]
+  return values.length === 0 ? 0 : sum / values.length
 }

@@ -19,10 +19,12 @@ export function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout
     const factor = clipping.shrink(updates, count)
     for (const [k, block] of parameters.entries()) decay(block, factor, layout?.blocks[k])
   }
-  const { stepInPlace } = rule
+  const { stepInPlace, squares, ...rest } = rule
+  // With clipping, the state has squares of clipped gradients.
+  const others = clipping.clip === undefined && clipping.layerClip === undefined ? { ...rest, squares } : rest
   if (stepInPlace !== undefined) {
     return withPureStep({
-      ...rule,
+      ...others,
       stepInPlace(now, sum, count, updates) {
         decayed(now.parameters, updates, count)
         for (const { part, gradient, factor } of partsOf(rule, now, sum, count, clipping)) {
@@ -32,7 +34,7 @@ export function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout
     })
   }
   return {
-    ...rule,
+    ...others,
     step(previous, sum, count, updates) {
       const now = { ...previous, parameters: previous.parameters.map(copyBlock) }
       decayed(now.parameters, updates, count)

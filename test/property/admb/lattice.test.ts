@@ -7,6 +7,7 @@ import { addInto } from '../../../src/admb/vectors.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'
+import type { RuleState } from '../../../src/learner/types.js'
 import { Random } from '../../../src/streams/random.js'
 import { referenceBytes } from '../../support/rice-reference.js'
 
@@ -212,6 +213,52 @@ describe('the steps of a grid', () => {
     )
     assert.equal(rounded(-0.2, 1), 0)
     assert.ok(Object.is(rounded(-0.2, 1), 0), 'no negative zero')
+  })
+
+  it('are those of docs/protocol.md for each weight, under rule adam', () => {
+    const { rule } = latticeRecipe({ rule: createRule({ name: 'adam' }), digest }, { batch: 64 })
+    const length = 1000
+    const layout = { blocks: [{ name: 'w', length }] }
+    const numbers = fc.array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: length, maxLength: length })
+    fc.assert(
+      fc.property(fc.array(numbers, { minLength: 1, maxLength: 4 }), gradients => {
+        const state = rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
+        let now: RuleState = { parameters: [new Float32Array(length)], state }
+        assert.deepEqual(rule.grid(now, 0), [Int8Array.of(exponentOfRoot((1e-4 * 64) / 16))])
+        for (const [updates, scales] of gradients.entries()) {
+          const [exponents] = rule.grid(now, updates)
+          const sum = Float32Array.from(scales, (scale, i) => rounded(100 * scale ** 9, stepOf(exponents, i)))
+          now = rule.step(now, [sum], 64, updates, 4)
+        }
+        const [, square, [, second], [contributors, , elements]] = now.state
+        const mean = square.reduce((total, s) => total + s, 0) / length
+        // No gradient was large enough.
+        if (mean === 0) return assert.equal(rule.grid(now, gradients.length)[0].length, 1)
+        const expected = square.map(s => (64 ** 2 / 4 / second) * (s + mean / 100))
+        const divisor = elements <= 512 ? 64 * contributors : contributors
+        const exponents = Int8Array.from(expected, V => exponentOfRoot(V / divisor))
+        assert.deepEqual(rule.grid(now, gradients.length), [exponents])
+      }),
+      { numRuns: 20 }
+    )
+  })
+
+  it('are the same for all weights of a block if Adam keeps no squares of the gradients themselves', () => {
+    const length = 1000
+    const layout = { blocks: [{ name: 'w', length }] }
+    const options = [
+      { name: 'adam', bits: 8 },
+      { name: 'adam', delay: 1 },
+      { name: 'adamw', clip: 1 },
+      { name: 'adamw', layerClip: 1 }
+    ] as const
+    for (const option of options) {
+      const { rule } = latticeRecipe({ rule: createRule(option), digest }, { batch: 64 })
+      const state = rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
+      const sum = Float32Array.from({ length }, (_, i) => i)
+      const now = rule.step({ parameters: [new Float32Array(length)], state }, [sum], 64, 0, 4)
+      assert.equal(rule.grid(now, 1)[0].length, 1, rule.description)
+    }
   })
 
   for (const name of ruleNames) {
