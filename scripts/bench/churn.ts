@@ -1,6 +1,6 @@
 /**
- * A year of churn in virtual time: 100 nodes in a tree, each of which restarts every hour. Memory, frames and state of a node must
- * not grow. Optional arguments after `--`: nodes, hours.
+ * A year of churn in virtual time: nodes in a tree (CHURN_NODES, 100), each of which restarts every hour (CHURN_HOURS, a year) as a
+ * new contributor. Memory, frames and state of a node must not grow.
  */
 import { AdmbNode, startingPredictor } from '../../src/admb/index.js'
 import { createAveraging, createLearner, createRule, digest } from '../../src/learner/index.js'
@@ -8,9 +8,13 @@ import type { Row } from './row.js'
 
 const NODES = Number(process.env.CHURN_NODES ?? 100)
 const HOURS = Number(process.env.CHURN_HOURS ?? 365 * 24)
-/** Periods in an hour; a share of the nodes restarts in each. */
-const PERIODS = 12
-const REPORTS = 6
+/** Periods in an hour; half of the nodes restart in each. */
+const PERIODS = 2
+/** Inputs of a node in a period. A sum crosses one edge in a period, so a batch is from nodes near each other. */
+const INPUTS = 8
+const BATCH = 128
+const LINEAGE = 16
+const REPORTS = 12
 
 export async function* bench(): AsyncGenerator<Row> {
   const network = new Tree(NODES)
@@ -40,7 +44,7 @@ function row(hours: number, { contributors, frame, state, heap, refused, updates
     name: `${NODES} nodes that restart hourly, after ${Math.round(hours / 24)} days: contributors known to a node`,
     value: contributors,
     unit: '',
-    target: { most: 40 * NODES },
+    target: { most: (LINEAGE * BATCH) / INPUTS },
     details: { 'mean frame, bytes': frame, 'state, bytes': state, 'heap, MB': heap, refused, updates }
   }
 }
@@ -49,8 +53,8 @@ function row(hours: number, { contributors, frame, state, heap, refused, updates
 class Tree {
   readonly #options
   readonly #nodes: AdmbNode[] = []
+  readonly #neighbours: number[][] = []
   #sessions = 0
-  #edges: { readonly ends: readonly [number, number]; readonly session: number }[] = []
   #runs = 0
   #frames = 0
   #bytes = 0
@@ -61,9 +65,17 @@ class Tree {
     const learner = createLearner({ model: 'logistic', dimension: 8 })
     const recipe = { rule: createRule(), averaging: createAveraging(), digest }
     const initial = startingPredictor(learner.initial(), recipe)
-    this.#options = { ...recipe, layout: learner.layout, initial, batch: nodes, carry: 16, lineage: 64 }
-    for (let i = 0; i < nodes; i++) this.#nodes.push(this.#create(i))
-    for (let i = 1; i < nodes; i++) this.#link(i, (i - 1) >> 1)
+    this.#options = { ...recipe, layout: learner.layout, initial, batch: BATCH, carry: 4, lineage: LINEAGE }
+    for (let i = 0; i < nodes; i++) {
+      this.#nodes.push(this.#create(i))
+      this.#neighbours.push([])
+    }
+    for (let i = 1; i < nodes; i++) {
+      const parent = (i - 1) >> 1
+      this.#neighbours[i].push(parent)
+      this.#neighbours[parent].push(i)
+      this.#connect(i, parent)
+    }
   }
 
   pass(hours: number): void {
@@ -73,7 +85,7 @@ class Tree {
       for (let i = this.#period % PERIODS; i < this.#nodes.length; i += PERIODS) this.#restart(i)
       for (const [i, node] of this.#nodes.entries()) {
         node.accumulator[0][i % 8] += Math.sin(this.#period * 7 + i)
-        node.added(1)
+        node.added(INPUTS)
         node.tick()
       }
       this.#deliver()
@@ -97,40 +109,39 @@ class Tree {
     return new AdmbNode({ ...this.#options, self: `n${i}`, incarnation: 1, nonce: this.#runs++ })
   }
 
-  #link(a: number, b: number): void {
+  #connect(a: number, b: number): void {
     const session = ++this.#sessions
-    this.#edges.push({ ends: [a, b], session })
     this.#nodes[a].connect(b, session, `n${b}`)
     this.#nodes[b].connect(a, session, `n${a}`)
   }
 
   #restart(i: number): void {
     const state = this.#nodes[i].storage.save()
-    const lost = this.#edges.filter(({ ends }) => ends.includes(i))
-    this.#edges = this.#edges.filter(edge => !lost.includes(edge))
     this.#nodes[i] = this.#create(i)
     this.#nodes[i].restore(state)
-    for (const { ends } of lost) {
-      const other = ends[0] === i ? ends[1] : ends[0]
-      this.#nodes[other].disconnect(i)
-      this.#link(i, other)
+    for (const neighbour of this.#neighbours[i]) {
+      this.#nodes[neighbour].disconnect(i)
+      this.#connect(i, neighbour)
     }
   }
 
+  /** Delivers frames until no node has any. Only nodes that have sent or received a frame in a round can have one in the next. */
   #deliver(): void {
-    for (let isBusy = true; isBusy; ) {
-      isBusy = false
-      for (const { ends } of this.#edges) {
-        for (const [from, to] of [ends, [ends[1], ends[0]]]) {
+    let active = new Set(this.#nodes.keys())
+    while (active.size > 0) {
+      const next = new Set<number>()
+      for (const from of active) {
+        for (const to of this.#neighbours[from]) {
           const frame = this.#nodes[from].frame(to)
           if (frame === undefined) continue
-          isBusy = true
+          next.add(from).add(to)
           this.#frames++
           this.#bytes += frame.length
           this.#nodes[to].receive(from, frame)
           for (const effect of this.#nodes[to].takeEffects()) if (effect.kind === 'refused') this.#refused++
         }
       }
+      active = next
     }
     for (const node of this.#nodes) node.takeEffects()
   }
