@@ -14,6 +14,7 @@ export type LearningNode = Pick<
   | 'unused'
   | 'discarded'
   | 'retention'
+  | 'keptSums'
   | 'chain'
   | 'lineage'
   | 'neighbourSum'

@@ -12,11 +12,15 @@ import {
 } from '../../src/admb/index.js'
 import type { AdaptiveBatch } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
+import type { Scenario } from '../scenario.js'
 import { fingerprint } from './identity.js'
 import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
 
 /** Steps that a node keeps. */
 const MAX_CHAIN = 64
+/** Integer sums of a predictor and direction that a node keeps for a neighbour, and how many it keeps whatever their size. */
+const MAX_KEPT_SUMS = 64
+const LEAST_KEPT_SUMS = 2
 /** Updates at which learning ends. Only a hostile node can claim so many. */
 const FINAL = 2 ** 48
 
@@ -120,15 +124,18 @@ export class Conservation implements Invariant {
 
 /**
  * A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods. The steps
- * it keeps take at most as many bytes as a whole predictor, unless it is a single one.
+ * it keeps take at most as many bytes as a whole predictor, unless it is a single one. The integer sums that it keeps for a neighbour
+ * are at most two, or take at most `keptBytes`.
  */
 export class Memory implements Invariant {
   readonly #carry: number
+  readonly #keptBytes: number
   readonly #wholeBytes: number
 
-  /** @param carry S @param start any predictor */
-  constructor(carry: number, { parameters, average, state }: Predictor) {
+  /** @param start any predictor */
+  constructor({ carry, keptBytes }: Scenario, { parameters, average, state }: Predictor) {
     this.#carry = carry
+    this.#keptBytes = keptBytes
     this.#wholeBytes = [...parameters, ...average, ...state].reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 
@@ -138,6 +145,10 @@ export class Memory implements Invariant {
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
     const limit = this.#carry === 0 ? 0 : maxRetainedSums(this.#carry)
     if (sums > limit) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
+    for (const { sums, bytes } of node.keptSums) {
+      if (sums > MAX_KEPT_SUMS || (sums > LEAST_KEPT_SUMS && bytes > this.#keptBytes))
+        throw new Violation('memory', `${origin} keeps ${sums} sums of ${bytes} bytes for a neighbour`)
+    }
   }
 
   predictorChanged({ origin, node }: CheckedNode): void {

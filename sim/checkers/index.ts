@@ -59,7 +59,7 @@ export const invariants: Invariants = run => {
     ...(scenario.gateAll ? [new Ascents(recipe)] : []),
     ...(scenario.maxRate === undefined ? [] : [new Quotas(quotaOf(scenario.maxRate, scenario.period))])
   ]
-  if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(carry, start)]
+  if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(scenario, start)]
   const always = [
     ...own,
     new Identity(),
@@ -76,7 +76,7 @@ export const invariants: Invariants = run => {
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
-    new Memory(carry, start),
+    new Memory(scenario, start),
     new Quiescence(),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),

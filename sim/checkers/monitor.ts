@@ -95,6 +95,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.discarded
   }
 
+  get keptSums(): LearningNode['keptSums'] {
+    return this.node.keptSums
+  }
+
   get retention(): LearningNode['retention'] {
     return this.node.retention
   }

@@ -190,11 +190,18 @@ export class SequenceWindow<T> {
     return 0
   }
 
-  /** Number of values with a higher sequence number. */
-  countAfter(sequence: number): number {
-    let count = 0
-    while (count < this.#sequences.length && this.#sequences[this.#sequences.length - 1 - count] > sequence) count++
-    return count
+  /** Whether a value of this size can be added without the loss of one from this sequence number on. */
+  hasRoom(size: number, from: number): boolean {
+    const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
+    const items = this.#items.filter((_, i) => this.#sequences[i] >= from)
+    if (items.length < LEAST_BASES) return true
+    const total = items.reduce((sum, item) => sum + (sizeOf?.(item) ?? 0), size)
+    return items.length < this.#capacity && total <= maxSize
+  }
+
+  /** Total size of the values. */
+  get size(): number {
+    return this.#size
   }
 
   values(): readonly T[] {

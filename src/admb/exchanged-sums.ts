@@ -3,7 +3,7 @@
  * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
  * new crosses the edge. Differences of integers are exact.
  */
-import { addPacked, areIntegers, type PackedBlock, packed } from '../base/lattice.js'
+import { addPacked, areIntegers, type PackedBlock, packed, packedBytes } from '../base/lattice.js'
 import type { Blocks } from '../learner/types.js'
 import { FrameError, integerBlock } from './bytes.js'
 import { SequenceWindow } from './coverage-encoder.js'
@@ -12,17 +12,25 @@ import type { AdmbOptions } from './options.js'
 import type { PredictorId } from './predictor-id.js'
 import { sameId } from './predictor-id.js'
 import { createStep, expand, type Step, stepOf } from './step.js'
-import { byteLength, recycle, type Shapes } from './vectors.js'
+import { recycle, type Shapes } from './vectors.js'
 
 /** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
 const PAST_EXCHANGES = 3
-/** Default of `AdmbOptions.keptBytes`, and bounds of the number of sums. */
+/** Default of `AdmbOptions.keptBytes`. */
 const KEPT_BYTES = 1 << 24
-const LEAST_KEPT = 2
+/** Sums that are kept at most. */
 const MOST_KEPT = 64
+/** A sum is at most this many times as large as the one before, mostly. */
+const GROWTH = 2
 
 /** A sum that is kept. */
 export type PackedBlocks = readonly PackedBlock[]
+
+/** Sums of one predictor and direction. */
+export interface KeptSums {
+  readonly sums: number
+  readonly bytes: number
+}
 
 /** The sums exchanged at one predictor, by sequence number. */
 interface Exchange {
@@ -38,7 +46,7 @@ interface Exchange {
 export class ExchangedSums {
   readonly #shapes: Shapes
   readonly #isOrdered: boolean
-  readonly #kept: number
+  readonly #keptBytes: number
   /** Of the current predictor first. */
   #exchanges: Exchange[] = []
   /** Sequence number of the last frame that the neighbour is known to have received. */
@@ -55,7 +63,7 @@ export class ExchangedSums {
   ) {
     this.#shapes = shapes
     this.#isOrdered = isOrdered
-    this.#kept = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(keptBytes / byteLength(shapes.parameters))))
+    this.#keptBytes = keptBytes
     this.switchPredictor(id)
   }
 
@@ -66,13 +74,8 @@ export class ExchangedSums {
   }
 
   #create(id: PredictorId): Exchange {
-    return {
-      id,
-      sent: new SequenceWindow(this.#kept),
-      received: new SequenceWindow(this.#kept),
-      base: 0,
-      held: 0
-    }
+    const window = () => new SequenceWindow(MOST_KEPT, { sizeOf: bytesOf, maxSize: this.#keptBytes })
+    return { id, sent: window(), received: window(), base: 0, held: 0 }
   }
 
   get current(): PredictorId {
@@ -84,7 +87,17 @@ export class ExchangedSums {
    * steps of the neighbour refer to.
    */
   get isFull(): boolean {
-    return this.#isOrdered && this.#exchanges[0].sent.countAfter(this.#received) >= this.#kept - 1
+    if (!this.#isOrdered) return false
+    const [{ sent }] = this.#exchanges
+    const last = sent.values().at(-1)
+    return last !== undefined && !sent.hasRoom(GROWTH * bytesOf(last), sent.newest(this.#received))
+  }
+
+  /** The sums kept of each predictor and direction: how many, and their bytes. */
+  get kept(): readonly KeptSums[] {
+    return this.#exchanges
+      .flatMap(({ sent, received }) => [sent, received])
+      .map(window => ({ sums: window.values().length, bytes: window.size }))
   }
 
   /** A sum sent at the current predictor; undefined if it is not kept. */
@@ -206,6 +219,10 @@ export class ExchangedSums {
     const oldest = createStep(total, this.#shapes)
     return { kind: 'steps', steps: [...steps.slice(0, -1), oldest], own: 0, theirs: 0 }
   }
+}
+
+function bytesOf(sum: PackedBlocks): number {
+  return sum.reduce((total, block) => total + packedBytes(block), 0)
 }
 
 function isUsed({ sent, received }: Exchange): boolean {

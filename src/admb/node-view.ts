@@ -3,6 +3,7 @@ import type { Blocks } from '../learner/types.js'
 import type { CoveredContributor } from './contributors.js'
 import { covered, segmentsOf } from './coverage.js'
 import type { ReceivedPredictor } from './current-predictor.js'
+import type { KeptSums } from './exchanged-sums.js'
 import type { QuarantinedPredictor } from './jumps.js'
 import { WAIT_BATCHES } from './limits.js'
 import { createParts, type NodeParts } from './node-parts.js'
@@ -101,6 +102,11 @@ export abstract class NodeView {
   get retention(): { readonly sums: number; readonly periods: number } {
     const { retainedSums, oldestRetained = this.parts.period } = this.parts.ledger
     return { sums: retainedSums, periods: this.parts.period - oldestRetained }
+  }
+
+  /** The integer sums kept as bases of differences, for each neighbour, predictor and direction. */
+  get keptSums(): readonly KeptSums[] {
+    return [...this.parts.edges.values()].flatMap(({ exchanged }) => exchanged?.kept ?? [])
   }
 
   /** The steps kept for neighbours that hold an ancestor of the predictor: how many, and their encoded size in bytes. */

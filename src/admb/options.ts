@@ -120,8 +120,8 @@ export interface AdmbOptions extends Recipe {
    */
   readonly fragmentBytes?: number
   /**
-   * Maximum bytes of the integer sums at one predictor, as float32 numbers, that are kept for each neighbour and direction as
-   * bases of differences. At least two sums are kept, at most 64.
+   * Maximum bytes of the integer sums at one predictor that are kept in memory for each neighbour and direction, as bases of
+   * differences. At least two sums are kept, at most 64.
    * @default 16777216
    */
   readonly keptBytes?: number

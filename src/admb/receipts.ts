@@ -2,7 +2,7 @@
  * Receipts: on request, a contributor signs the number of gradients and segments of its part of a sum, and a projection of the part. The
  * holder of the sum compares it with the receipts of all contributors. Frames carry no receipts.
  */
-import { type PackedBlock, packed } from '../base/lattice.js'
+import { type PackedBlock, packed, packedBytes } from '../base/lattice.js'
 import { supportOf } from '../base/support.js'
 import type { Blocks } from '../learner/types.js'
 import { type Contributor, type CoveredContributor, isSameRun } from './contributors.js'
@@ -89,7 +89,7 @@ export class Receipts {
     const last = this.#parts.at(-1)
     if (segments === 0 || (last?.segments === segments && sameId(last.id, id))) return
     const integers = this.#isLattice && isShort(sum) ? sum.map(packed) : undefined
-    const bytes = integers?.reduce((total, block) => total + sizeOf(block), 0) ?? 0
+    const bytes = integers?.reduce((total, block) => total + packedBytes(block), 0) ?? 0
     this.#parts.push({ id, segments, count, integers, bytes, projections: 0 })
     this.#bytes += bytes
     while (this.#parts.length > KEPT || (this.#bytes > KEPT_BYTES && this.#parts.length > 1)) {
@@ -149,10 +149,6 @@ export function compareReceipts(sum: CoveredSum, receipts: readonly (Receipt | u
 function isShort(sum: Blocks): boolean {
   const dense = sum.filter(block => supportOf(block) === undefined)
   return dense.reduce((length, block) => length + block.length, 0) <= MOST_ELEMENTS
-}
-
-function sizeOf(block: PackedBlock): number {
-  return 'indices' in block ? block.indices.byteLength + block.values.byteLength : block.byteLength
 }
 
 function bytesOf(asked: AskedPart, receipt: Omit<Receipt, 'signature'>): Uint8Array {

@@ -66,6 +66,11 @@ export function packed(block: Float32Array): PackedBlock {
   return copy
 }
 
+/** Bytes of the numbers of a block. */
+export function packedBytes(block: PackedBlock): number {
+  return 'indices' in block ? block.indices.byteLength + block.values.byteLength : block.byteLength
+}
+
 /** block += factor · addend. Exact for sums and differences of valid sums, see `MAX_SUM`. */
 export function addPacked(block: Float32Array, addend: PackedBlock, factor: 1 | -1): void {
   if (!('indices' in addend)) {

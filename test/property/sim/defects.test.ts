@@ -71,6 +71,12 @@ describeMutants('defects', [
     breaks: ['memory']
   },
   {
+    without: 'a limit of the memory of the sums that it keeps',
+    changes: [{ file: 'src/admb/exchanged-sums.js', from: 'maxSize: this.#keptBytes', to: 'maxSize: 1000' }],
+    breaks: ['memory'],
+    scenario: { sums: 'lattice', keptBytes: 0 }
+  },
+  {
     without: 'repeated announcements',
     seed: 8,
     changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
