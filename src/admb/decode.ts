@@ -55,10 +55,10 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
-  const isCertified = version === FRAME_VERSION
+  const isCertified = version > UNCERTIFIED_VERSION
   const isSigned = version !== UNSIGNED_VERSION
   const isEarlier = version === UNSIGNED_VERSION || version === COMPLETE_IDS_VERSION
-  if (!isCertified && !(edge.readsEarlier && (isEarlier || version === UNCERTIFIED_VERSION)))
+  if (version > FRAME_VERSION || version < (edge.readsEarlier ? UNSIGNED_VERSION : FRAME_VERSION))
     throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))

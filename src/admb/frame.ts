@@ -13,8 +13,9 @@ import type { Attestation } from './signatures.js'
 import type { Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
-export const FRAME_VERSION = 5
-/** That of frames without certificates of contributors, which is still read from storage, like the following ones. */
+/** Earlier versions, down to `UNSIGNED_VERSION`, are still read from storage. Version 5 had other grids of integer sums. */
+export const FRAME_VERSION = 6
+/** That of frames without certificates of contributors. */
 export const UNCERTIFIED_VERSION = 4
 /** That of frames in which every id is complete. */
 export const COMPLETE_IDS_VERSION = 3

@@ -1,8 +1,8 @@
 /**
  * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the power
- * of two nearest to c·√(V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number of
- * contributors of a batch, and c is 1, or 1/8 if batches have few elements. Rounding at m contributors then adds c²/12 to the variance
- * of a batch's sum.
+ * of two nearest to √(c·V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number of
+ * contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12 of V to the
+ * variance of a batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
 import { newBuffer } from '../base/memory.js'
@@ -20,9 +20,11 @@ export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 const FIRST_CONTRIBUTORS = 16
 /** Mean square of the gradient of an input, before the first update. */
 const FIRST_SQUARE = 1e-4
-/** Batches with at most this many elements have finer grids: their frames consist mostly of headers, so precision costs little. */
-const SMALL = 512
-const FINE = 1 / 8
+/** Batches with few elements have finer grids: their frames consist mostly of headers, so precision costs little. */
+const FINER = [
+  { most: 64, factor: 1 / 64 },
+  { most: 512, factor: 1 / 8 }
+]
 /** Minimum weight of a batch in the estimates. */
 const LEAST_WEIGHT = 0.25
 
@@ -87,7 +89,7 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
     const contributors = statistics[CONTRIBUTORS] || FIRST_CONTRIBUTORS
     const count = statistics[GRADIENTS] || batch
     const elements = statistics[ELEMENTS] || parameters.reduce((sum, { length }) => sum + length, 0)
-    const factor = (elements <= SMALL ? FINE * FINE : 1) / contributors
+    const factor = (FINER.find(({ most }) => elements <= most)?.factor ?? 1) / contributors
     const created = parameters.map((_, k) => {
       const squares = rule.squares?.(inner, k, count, updates)
       return squares === undefined

@@ -42,8 +42,8 @@ import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, s
 import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
-/** Version of the frames and overlay messages; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 6
+/** Version of frames, of overlay messages and of the grids of integer sums; peers of different versions refuse each other. */
+export const PROTOCOL_VERSION = 7
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec

@@ -235,7 +235,7 @@ describe('the steps of a grid', () => {
         // No gradient was large enough.
         if (mean === 0) return assert.equal(rule.grid(now, gradients.length)[0].length, 1)
         const expected = square.map(s => (64 ** 2 / 4 / second) * (s + mean / 100))
-        const divisor = elements <= 512 ? 64 * contributors : contributors
+        const divisor = contributors * (elements <= 64 ? 64 : elements <= 512 ? 8 : 1)
         const exponents = Int8Array.from(expected, V => exponentOfRoot(V / divisor))
         assert.deepEqual(rule.grid(now, gradients.length), [exponents])
       }),

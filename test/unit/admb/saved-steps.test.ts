@@ -9,6 +9,12 @@ const VERSION_3 = {
   sums: 'sAkCEMYAAZkRgAUoAX6wCQIQxwABshmQAcZADv6wCQIQxwABxYzIAOMgB3+WtCxV'
 }
 
+/** Three updates of version 5, whose grid had other steps. */
+const VERSION_5 = {
+  head: 'BRIAAQAAAAEBYQEAAAQA7nm1O7KGwJd2pk9XLzdi6gMBAQABAgMAb33cAcIPWiY60jzB+b6XpQABAQABAgIAumpkwc8pXyUQpJlbp6cWMQABAQABAgH9mkpteEC6S4I/n5nPa0EgAKS0qS0=',
+  sums: 'sAkCCIQyH94IECBAgQIEf3ggQIECBAgR/eCBAgQIECBH94IECBAgQIEf3ggQIECBAgR/eCBAgQIECBH94IECBAgQIEf3ggQIECBAgR/eCBAgQIECBH94IECBAgQIEf3ggQIECBAgR/eAAAAAALAJAgiFLE/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgc/vAYGBgYGBgYAAAAAAsAkCCIYsgCf34KBQKBQKBQAn9+CgUCgUCgUAJ/fgoFAoFAoFACf34KBQKBQKBQAn9+CgUCgUCgUAJ/fgoFAoFAoFACf34KBQKBQKBQAn9+CgUCgUCgUAJ/fgoFAoFAoFACf34KBQKBQKBQAn9+CgUCgUCgUAAAAAAAD8JDhB'
+}
+
 describe('saved steps', () => {
   const layout = { blocks: [{ name: 'w', length: 1200 }] }
   const recipeBy = (decay: number) => {
@@ -18,9 +24,9 @@ describe('saved steps', () => {
       layout
     )
   }
-  const replay = (recipe: ReturnType<typeof recipeBy>) => {
+  const replay = (recipe: ReturnType<typeof recipeBy>, stored = VERSION_3) => {
     const saved = { predictor: startingPredictor([new Float32Array(1200)], recipe), lineage: [] }
-    const [head, sums] = [VERSION_3.head, VERSION_3.sums].map(text => new Uint8Array(Buffer.from(text, 'base64')))
+    const [head, sums] = [stored.head, stored.sums].map(text => new Uint8Array(Buffer.from(text, 'base64')))
     return replaySteps(saved, { head, sums }, shapesOf(layout, recipe), recipe)
   }
 
@@ -31,9 +37,12 @@ describe('saved steps', () => {
   })
 
   it('of versions that computed updates differently are refused, with the reason', () => {
-    assert.throws(() => replay(recipeBy(31)), {
-      code: 'ERR_BAD_FRAME',
-      message: /another digest: an earlier version of admb computed updates differently$/
-    })
+    for (const stored of [VERSION_3, VERSION_5]) {
+      assert.throws(() => replay(recipeBy(31), stored), {
+        code: 'ERR_BAD_FRAME',
+        message: /another digest: an earlier version of admb computed updates differently$/
+      })
+    }
+    assert.throws(() => replay(recipeBy(15), VERSION_5), { code: 'ERR_BAD_FRAME' })
   })
 })
