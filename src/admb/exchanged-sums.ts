@@ -20,7 +20,7 @@ const PAST_EXCHANGES = 3
 const KEPT_BYTES = 1 << 24
 /** Sums that are kept at most. */
 const MOST_KEPT = 64
-/** A sum is at most this many times as large as the one before, mostly. */
+/** How many times as large as the last sum the next one is assumed to be. */
 const GROWTH = 2
 
 /** A sum that is kept. */

@@ -13,3 +13,10 @@ export function isFiniteBlock(block: Float32Array): boolean {
   for (let i = whole; i < block.length; i++) a += block[i] * 0
   return a + b + c + d === 0
 }
+
+/** The mean, summed in the order of the numbers in double precision. NaN if there are none. */
+export function meanOf(values: ArrayLike<number>): number {
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += values[i]
+  return sum / values.length
+}

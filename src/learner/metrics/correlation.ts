@@ -1,4 +1,5 @@
 /** Correlations of two lists of numbers. */
+import { meanOf } from '../../base/floats.js'
 
 /** Pearson's correlation; undefined if one of the lists is constant or empty. */
 export function pearson(a: ArrayLike<number>, b: ArrayLike<number>): number | undefined {
@@ -16,12 +17,6 @@ export function pearson(a: ArrayLike<number>, b: ArrayLike<number>): number | un
 /** Spearman's correlation, that of the ranks. Equal numbers have the mean of their ranks. */
 export function spearman(a: ArrayLike<number>, b: ArrayLike<number>): number | undefined {
   return pearson(ranks(a), ranks(b))
-}
-
-function meanOf(values: ArrayLike<number>): number {
-  let sum = 0
-  for (let i = 0; i < values.length; i++) sum += values[i]
-  return sum / values.length
 }
 
 function ranks(values: ArrayLike<number>): Float64Array {

@@ -1,4 +1,5 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
+import { meanOf } from '../../base/floats.js'
 import { newBlock } from '../../base/memory.js'
 import { projectOntoBall } from '../blocks.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
@@ -93,7 +94,7 @@ export function adamRule(values: AdamValues): DividingRule & Required<Pick<Divid
     squares(state, block, count) {
       const square = state[2 * block + 1]
       const mean = meanOf(square)
-      if (mean === 0) return undefined
+      if (!(mean > 0)) return undefined
       const [, second] = state[state.length - 1]
       const factor = count ** 2 / LATTICE_DIVISOR / second
       const floor = mean / LATTICE_FLOOR
@@ -120,10 +121,4 @@ function stepBlock(
     adamStep(...sections.map(addressOf), sections[0].length, ...numbers)
     for (const slot of [0, 2, 3]) readBack(sections[slot], slot)
   }
-}
-
-function meanOf(values: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < values.length; i++) sum += values[i]
-  return values.length === 0 ? 0 : sum / values.length
 }
