@@ -8,7 +8,13 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { RateLimiter } from '../base/rate-limiter.js'
 import { AccessControl } from './access.js'
 import { Dialer } from './dialer.js'
-import { IncompatiblePeerError, NetworkError, ProtocolViolationError, UnreachablePeerError } from './errors.js'
+import {
+  IncompatiblePeerError,
+  NetworkError,
+  ProtocolViolationError,
+  SessionClosedError,
+  UnreachablePeerError
+} from './errors.js'
 import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler } from './gossip.js'
 import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
@@ -318,7 +324,10 @@ export class Network {
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
       if (error instanceof ProtocolViolationError) this.ban(peer, error.message)
-      else {
+      else if (error instanceof SessionClosedError) {
+        // If both ends open a session at once, one of them gives up.
+        this.#options.log('debug', `a session with ${peer} ended before it began: ${error.reason}`, { peer })
+      } else {
         this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
         if (error instanceof IncompatiblePeerError) this.#onRefused?.(peer, error.message)
       }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as errors from '../../../src/network/errors.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { PeerEvent } from '../../../src/network/peer-table.js'
+import type { LogLevel } from '../../../src/network/types.js'
 import { hello, openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 describe('a network', () => {
@@ -101,6 +102,26 @@ describe('a network', () => {
     const controller = new AbortController()
     setTimeout(() => controller.abort(reason), 100)
     await assert.rejects(one.fetch(targetOf(two), Uint8Array.of(1), controller.signal), reason)
+  })
+
+  it('warns of no session that the other end gives up before it begins, because it has another one', async () => {
+    const ended: string[] = []
+    const log = (level: LogLevel, message: string) => ended.push(`${level}: ${message}`)
+    const [one, two] = [await peers.start(), await peers.start({ log })]
+    two.onSession(session => session.close('not needed'))
+    await one.connect(targetOf(two), timeout())
+    // The moment between the stream and its hello is short.
+    for (let attempt = 0; ended.length === 0; attempt++) {
+      const controller = new AbortController()
+      const opened = one.open(targetOf(two), controller.signal)
+      for (let turn = 0; turn < attempt % 30; turn++) await new Promise(setImmediate)
+      controller.abort(new Error('linked meanwhile'))
+      await opened.then(
+        session => session.close('not needed'),
+        () => {}
+      )
+    }
+    for (const line of ended) assert.match(line, /^debug: a session with \w+ ended before it began: /)
   })
 
   it('disconnects blocked peers, and accepts them again afterwards', async () => {
