@@ -6,6 +6,7 @@ export type { Contributor, ContributorTable, CoveredContributor } from './contri
 export type { Coverage } from './coverage.js'
 export type { PredictorLookup } from './current-predictor.js'
 export { isProof } from './equivocation.js'
+export type { KeptSums } from './exchanged-sums.js'
 export { isFragment } from './fragments.js'
 export { hasSum, maximumFrameBytes } from './frame.js'
 export { decodeHead, encodeHead, type Head } from './head.js'
