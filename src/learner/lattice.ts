@@ -20,7 +20,7 @@ export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 const FIRST_CONTRIBUTORS = 16
 /** Mean square of the gradient of an input, before the first update. */
 const FIRST_SQUARE = 1e-4
-/** Batches with few elements have finer grids: their frames consist mostly of headers, so precision costs little. */
+/** Batches with few elements have finer grids: their frames consist mostly of headers, so precision costs little. Factors of V. */
 const FINER = [
   { most: 64, factor: 1 / 64 },
   { most: 512, factor: 1 / 8 }

@@ -28,13 +28,11 @@ function pair(options: Pick<AdmbOptions, 'keptBytes'> = {}): readonly [a: AdmbNo
       })
   )
   for (const end of [a, b]) end.connect(1, 9, 'neighbour')
-  for (let round = 0; round < 2; round++) exchange(a, b)
+  for (let round = 0; round < 2; round++) {
+    send(a, b)
+    send(b, a)
+  }
   return [a, b]
-}
-
-function exchange(a: AdmbNode, b: AdmbNode): void {
-  send(a, b)
-  send(b, a)
 }
 
 function send(from: AdmbNode, to: AdmbNode): void {
