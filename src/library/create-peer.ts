@@ -1,4 +1,6 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
+
+import { Notices } from '../base/notices.js'
 import { checkOptions, optionTypes as types } from '../learner/index.js'
 import {
   type Prediction as Answer,
@@ -79,7 +81,9 @@ export type PeerListener<K extends keyof PeerEvents> = (event: CustomEvent<PeerE
 export async function createPeer(options: CreatePeerOptions): Promise<LearningPeer> {
   checkOptions('the options of createPeer', createPeerType, options)
   const { http, log = () => undefined, upgrades = http?.joinPage ? new WebSocketUpgrades() : undefined } = options
-  const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log))
+  const notices = new Notices(line => log('warn', line, {}))
+  const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log), notices.add)
+  notices.show()
   const execution = { ...options.execution, checkpoint: options.checkpoint }
   const own = Object.fromEntries(Object.entries(options).filter(([key]) => key in peerTypes))
   const peer = await Peer.start({ ...own, upgrades, execution, spec, stream, plugins, log })

@@ -1,4 +1,5 @@
 /** Training in this process, from a file or from arrays: `admb train` for programs. */
+import { importance, Notices } from '../base/notices.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type Blocks,
@@ -65,6 +66,8 @@ const trainType = types.options<TrainOptions>({
 export interface TrainReport extends SerialReport {
   /** Malformed inputs that were skipped. `data: { …, strict: true }` throws instead. */
   readonly skipped: number
+  /** What was guessed of the data and could be wrong, or left out: at most five lines, most important first. */
+  readonly notices: readonly string[]
   /** Figures since the start and over the last inputs. */
   readonly metrics?: Metrics
 }
@@ -89,20 +92,26 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   if ((inputs === undefined) === (options.data === undefined)) {
     throw new OptionError('give either data, or inputs with their labels')
   }
+  const notices = new Notices(line => notices.add(line, importance.leftOut))
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
-  const spec = specFor(inputs === undefined ? await factsOf(stream) : factsOfLabels(task, labels ?? []))
+  const spec = specFor(inputs === undefined ? await factsOf(stream, notices.add) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
   const { trainer, layers } = await trainerFor(spec, execution, predictWith)
   if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
   else if (windows !== undefined)
     throw new OptionError('windows need the times of inputs: give a schema with a column of the role time')
-  const opened = stream && (await openStream({ ...stream, scaling }))
+  const opened = stream && (await openStream({ ...stream, scaling, onNotice: notices.add }))
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)
     layers?.close(undefined)
     const known = closed(spec, dimension, opened)
-    const report = { ...trainer.report(), skipped: opened?.skipped ?? 0, metrics: trainer.metrics() }
+    const report = {
+      ...trainer.report(),
+      skipped: opened?.skipped ?? 0,
+      notices: notices.lines,
+      metrics: trainer.metrics()
+    }
     const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
     const preparation = preparationFor(known, { ...scaling, frozen: true })

@@ -2,6 +2,7 @@
  * CSV (RFC 4180) with a header line and any separator. Without a schema, each column is a number, a category, a text or a
  * time by its values: those in the first rows of a file, or in the first row if the parser is used alone.
  */
+import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
@@ -192,7 +193,8 @@ class CsvParser implements RowParser {
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
       this.#options.onNotice?.(
-        `${this.#reporter.source}: the model does not know ${columns} ${listed(unknown)}, so ${them} ignored`
+        `${this.#reporter.source}: the model does not know ${columns} ${listed(unknown)}, so ${them} ignored`,
+        importance.leftOut
       )
     }
   }

@@ -5,6 +5,7 @@
  * features is given without hashing, names must be feature numbers from 0, as in an array. With a schema, keys are its columns.
  */
 
+import { importance } from '../base/notices.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
@@ -308,7 +309,8 @@ class JsonlParser implements RowParser {
     const { text, from, to } = this.#scanner
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
     this.#options.onNotice?.(
-      `${this.#reporter.source}: the model does not know the key ${name}, so it is ignored, like any other that it does not know`
+      `${this.#reporter.source}: the model does not know the key ${name}, so it is ignored, like any other that it does not know`,
+      importance.leftOut
     )
   }
 

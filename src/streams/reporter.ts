@@ -1,4 +1,5 @@
 /** Counts malformed inputs and reports them to the caller, or throws under `strict`. */
+import type { OnNotice } from '../base/notices.js'
 import { MalformedInputError } from './errors.js'
 import type { Shard } from './stages.js'
 import type { Malformed } from './types.js'
@@ -11,7 +12,7 @@ export interface ReporterOptions {
   /** Called for each malformed input that is skipped, of any shard. @default none */
   readonly onMalformed?: (malformed: Malformed) => void
   /** Called with one line about the input as a whole, such as the columns that the model does not know. @default none */
-  readonly onNotice?: (notice: string) => void
+  readonly onNotice?: OnNotice
 }
 
 export class Reporter {

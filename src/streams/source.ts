@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
+import type { OnNotice } from '../base/notices.js'
 import { MissingInputError, UnreadableInputError } from './errors.js'
 import { decoded, isEncodedFile } from './sources/encodings.js'
 
@@ -26,7 +27,7 @@ export interface SourceOptions {
    */
   readonly onRead?: (share: number) => void
   /** Called with one line for the log, such as that a file was rotated. @default none */
-  readonly onNotice?: (line: string) => void
+  readonly onNotice?: OnNotice
 }
 
 /** Waits, or throws the signal's reason. */

@@ -58,7 +58,8 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     // JSON lines have the features of their first row.
     if (isOpen && !isTable) probe.push(head.bytes)
   }
-  const { label, schema, summary, ...dialect } = inferred
+  const { label, schema, summary, notices, ...dialect } = inferred
+  for (const { line, importance } of notices ?? []) options.onNotice?.(line, importance)
   const isHashed = schema?.some(({ kind }) => kind === 'category' || kind === 'text')
   const hashBits = options.hashBits ?? (isHashed ? tableHashBits : undefined)
   const parserOptions = {

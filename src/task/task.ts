@@ -1,4 +1,5 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
+import type { OnNotice } from '../base/notices.js'
 import { OptionError } from '../learner/index.js'
 import { readsText } from '../nn/spec/sample.js'
 import type { Coverage } from '../nn/weights/exchange.js'
@@ -72,13 +73,15 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial', 
 
 /**
  * The task of a peer. All peers must agree on its spec, so everything must be known before the stream is read.
+ * @param onNotice receives what could be wrong of what the first rows determine @default none
  * @throws OptionError, ModelError, PluginError; errors of the stream
  */
 export async function createPeerTask(
-  options: TaskOptions
+  options: TaskOptions,
+  onNotice?: OnNotice
 ): Promise<Pick<Task, 'stream' | 'plugins' | 'coverage'> & { readonly spec: LearningSpec }> {
   const { stream, plugins, coverage, specFor } = await createTask(options, 'peer')
-  const spec = closed(specFor(await factsOf(stream)))
+  const spec = closed(specFor(await factsOf(stream, onNotice)))
   return { spec, stream: stream && known(stream, spec), plugins, coverage }
 }
 
@@ -117,9 +120,9 @@ export function closed(
 }
 
 /** What the stream knows before it is read. Standard input can be opened only once, so it stays closed. */
-export async function factsOf(stream: StreamOptions | undefined): Promise<StreamFacts> {
+export async function factsOf(stream: StreamOptions | undefined, onNotice?: OnNotice): Promise<StreamFacts> {
   if (stream === undefined || stream.data === '-') return {}
-  const opened = await openStream(stream)
+  const opened = await openStream({ ...stream, onNotice })
   await opened[Symbol.asyncIterator]().return?.()
   return opened
 }

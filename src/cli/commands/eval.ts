@@ -1,5 +1,6 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
+import { Notices } from '../../base/notices.js'
 import { Evaluation, type Score } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
@@ -41,14 +42,16 @@ async function evaluate(given: Flags): Promise<void> {
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, true)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs(flags.shard)
+  const notices = new Notices(warn)
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), true))
   const stream = await openStream({
     ...streamFor(spec, readOptions(flags)),
     tokens,
     scaling,
     onMalformed: skipped.add,
-    onNotice: warn
+    onNotice: notices.add
   })
+  notices.show()
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const outcomes = learner.outcomeKind && new Evaluation(learner.outcomeKind)
@@ -65,6 +68,7 @@ async function evaluate(given: Flags): Promise<void> {
     })
   }
   progress.clear()
+  notices.show()
   const data = flags.data as string
   skipped.requireInputs(data, inputs)
   const weight = inputs + (score.surplus ?? 0)
@@ -76,7 +80,17 @@ async function evaluate(given: Flags): Promise<void> {
   const names = spec.network?.text?.classNames ?? spec.features.classNames
   if (flags.json) {
     const { skipped } = stream
-    printJson({ command: 'eval', inputs, loss, accuracy, metrics, classNames: names, skipped, predictor: predictor.id })
+    printJson({
+      command: 'eval',
+      notices: notices.lines,
+      inputs,
+      loss,
+      accuracy,
+      metrics,
+      classNames: names,
+      skipped,
+      predictor: predictor.id
+    })
   } else {
     print(`inputs      ${formatNumber(inputs)}`)
     print(`loss        ${loss.toFixed(5)}`)

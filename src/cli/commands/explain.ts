@@ -1,5 +1,6 @@
 /** `admb explain`: what a stored predictor has learned, by the names of its features and columns. */
 import type { Command } from 'commander'
+import { Notices } from '../../base/notices.js'
 import { type Examples, rowsOf } from '../../learner/index.js'
 import { readsText } from '../../nn/spec/sample.js'
 import { openStream, RowBuffer } from '../../streams/index.js'
@@ -87,9 +88,17 @@ async function explain(flags: Flags): Promise<void> {
 async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureNames) {
   const options = streamFor(spec, readOptions(flags))
   const skipped = new SkippedInputs(flags.shard)
+  const notices = new Notices(warn)
   const maxRows = flags.limit ?? (spec.network ? NETWORK_ROWS : LINEAR_ROWS)
   const onHashed = spec.features.columns && names.note
-  const stream = await openStream({ ...options, scaling, maxRows, onHashed, onMalformed: skipped.add, onNotice: warn })
+  const stream = await openStream({
+    ...options,
+    scaling,
+    maxRows,
+    onHashed,
+    onMalformed: skipped.add,
+    onNotice: notices.add
+  })
   checkFits(spec, stream)
   const kept = new RowBuffer()
   let unlabelled = 0
@@ -99,6 +108,7 @@ async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureN
       else kept.append(batch, row)
     }
   }
+  notices.show()
   skipped.requireInputs(options.data, kept.size, unlabelled)
   const check = () => skipped.checkLimit(options.data, kept.size, unlabelled, flags.skipLimit)
   return { rows: kept.view(), check }

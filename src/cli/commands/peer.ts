@@ -1,5 +1,6 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
+import { Notices } from '../../base/notices.js'
 import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
 import type { PeerGate, PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
@@ -183,7 +184,12 @@ async function run(all: Flags): Promise<void> {
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
-  const { spec, stream, coverage } = await createPeerTask(await withStored({ ...given, data }, flags.dir, log))
+  const notices = new Notices(line => log('warn', line, {}))
+  const { spec, stream, coverage } = await createPeerTask(
+    await withStored({ ...given, data }, flags.dir, log),
+    notices.add
+  )
+  notices.show()
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readPeerIds(flags.allow, '--allow')
   const auditors = flags.auditors === undefined ? undefined : await readPeerIds(flags.auditors, '--auditors')

@@ -1,5 +1,6 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
+import { Notices } from '../../base/notices.js'
 import { inputKind, type Malformed, openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
@@ -43,6 +44,7 @@ async function predict(given: Flags): Promise<void> {
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, false)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs(flags.shard)
+  const notices = new Notices(warn)
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), false))
   const options = streamFor(spec, readOptions(flags))
   const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
@@ -53,7 +55,16 @@ async function predict(given: Flags): Promise<void> {
     skipped.add(one)
     if (answers) malformed.push(one)
   }
-  const stream = await openStream({ ...options, tokens, scaling, unlabelled, ids: true, onMalformed, onNotice: warn })
+  const stream = await openStream({
+    ...options,
+    tokens,
+    scaling,
+    unlabelled,
+    ids: true,
+    onMalformed,
+    onNotice: notices.add
+  })
+  notices.show()
   checkFits(spec, stream)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const names = spec.features.classNames
@@ -79,6 +90,8 @@ async function predict(given: Flags): Promise<void> {
     }
   }
   answerMalformed()
-  if (flags.json) printJson({ command: 'predict', inputs, skipped: stream.skipped, predictor: predictor.id })
+  notices.show()
+  if (flags.json)
+    printJson({ command: 'predict', notices: notices.lines, inputs, skipped: stream.skipped, predictor: predictor.id })
   skipped.checkLimit(options.data, inputs, 0, flags.skipLimit)
 }

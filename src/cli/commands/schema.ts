@@ -1,6 +1,7 @@
 /** `admb schema`: prints what the columns and the label of data mean, for review and for the option `--schema`. */
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
+import { Notices } from '../../base/notices.js'
 import { type ColumnSchema, openStream, RunningMoments, type Schema } from '../../streams/index.js'
 import { weightsByClass } from '../../task/class-weights.js'
 import { noData } from '../../task/stream.js'
@@ -33,8 +34,9 @@ Examples:
 async function schema(flags: Flags): Promise<void> {
   const { stream: source, schema: given, specFor } = await createTask(taskOptions(flags), 'serial')
   if (source === undefined) throw noData()
+  const notices = new Notices(warn)
   const { shuffleWindow: _shuffleWindow, ...ordered } = source
-  const stream = await openStream({ ...ordered, passes: 1, maxRows: SAMPLE_ROWS, scale: 'none', onNotice: warn })
+  const stream = await openStream({ ...ordered, passes: 1, maxRows: SAMPLE_ROWS, scale: 'none', onNotice: notices.add })
   const { classWeights, classes, features } = specFor(stream)
   const { hashBits } = stream
   const moments = new RunningMoments()
@@ -44,6 +46,7 @@ async function schema(flags: Flags): Promise<void> {
       for (let i = from; i < from + numeric[row]; i++) moments.count(indices[i], values[i])
     }
   }
+  notices.show()
   const { summary } = stream
   const inferred = stream.label ?? given.label
   const { classNames } = features
@@ -56,7 +59,7 @@ async function schema(flags: Flags): Promise<void> {
     ...(columns && { columns }),
     ...(hashBits !== undefined && { hashBits })
   }
-  if (flags.json) printJson({ command: 'schema', schema: found, summary })
+  if (flags.json) printJson({ command: 'schema', notices: notices.lines, schema: found, summary })
   else print(`# ${summary ?? 'the data determine no schema'}\n${stringify(found, { lineWidth: 100 })}`.trimEnd())
 }
 

@@ -25,6 +25,7 @@ export interface TrainCost {
   readonly skipped: number
   /** What was inferred of the data. */
   readonly data: string | undefined
+  readonly notices: readonly string[]
   readonly validation?: ValidationReport
   readonly device?: string
   readonly plan?: Plan
@@ -35,7 +36,7 @@ export interface TrainCost {
 export function showTrained(
   { json, dir }: { readonly json?: boolean; readonly dir?: string },
   trainer: SerialTrainer,
-  { seconds, skipped, data, validation, device, plan, relay }: TrainCost,
+  { seconds, skipped, data, notices, validation, device, plan, relay }: TrainCost,
   predictor: object
 ): void {
   const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
@@ -47,6 +48,7 @@ export function showTrained(
     printJson({
       command: 'train',
       data,
+      notices,
       inputs,
       ...(weight === inputs ? {} : { weight }),
       updates,

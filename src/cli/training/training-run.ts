@@ -188,9 +188,18 @@ export class TrainingRun {
   }
 
   #show(id: object): void {
-    const { device, flags, plan, report, stream, trainer, validation } = this.#setup
+    const { device, flags, notices, plan, report, stream, trainer, validation } = this.#setup
+    notices.show()
     const seconds = (performance.now() - this.#start) / 1000
-    const cost = { seconds, skipped: stream.skipped, data: stream.summary, device, plan, relay: report?.() }
+    const cost = {
+      seconds,
+      skipped: stream.skipped,
+      data: stream.summary,
+      notices: notices.lines,
+      device,
+      plan,
+      relay: report?.()
+    }
     showTrained(flags, trainer, { ...cost, validation: validation?.report }, id)
   }
 }

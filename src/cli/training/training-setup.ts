@@ -1,4 +1,6 @@
 /** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
+
+import { Notices } from '../../base/notices.js'
 import type { Store } from '../../storage/index.js'
 import {
   type ExampleStream,
@@ -52,6 +54,7 @@ export interface TrainingSetup extends RunningTrainer {
   readonly stream: ExampleStream
   readonly scaling: Scaling & { readonly history: LagHistory }
   readonly skipped: SkippedInputs
+  readonly notices: Notices
   /** Whether the same command can continue within the data. */
   readonly isContinuable: boolean
   /** Rows before the first one, if the run continues within its data. */
@@ -86,16 +89,18 @@ export async function setUpTraining(
     frozen: false
   }
   const skipped = new SkippedInputs(flags.shard)
+  const notices = new Notices(warn)
   // A run that scores rows after each pass cannot be continued within one.
   const isContinuable = stored !== undefined && flags.holdout === undefined && flags.validation === undefined
   const resume = isContinuable ? rowsBefore(source, unfinished) : undefined
-  const reports = { onMalformed: skipped.add, onNotice: warn }
+  const reports = { onMalformed: skipped.add, onNotice: notices.add }
   const stream = await openInThread({ ...source, scaling, scaleLater: isContinuable, resume, ...reports }, reader)
   if (resume !== undefined) {
     warn(`continues after ${formatNumber(resume)} rows of ${source.data}, where the last run ended`)
   }
   // On a terminal, a long run shows at its start what was inferred.
   if (stream.summary && process.stderr.isTTY) warn(stream.summary)
+  notices.show()
   const spec = earlier?.spec ?? specFor(stream)
   if (earlier !== undefined) {
     const described = closed(specFor(stream), earlier.spec.dimension, stream)
@@ -117,6 +122,7 @@ export async function setUpTraining(
     stream,
     scaling,
     skipped,
+    notices,
     isContinuable,
     resume,
     spec,

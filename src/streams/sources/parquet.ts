@@ -5,6 +5,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { decompress } from 'fzstd'
+import { importance, type OnNotice } from '../../base/notices.js'
 import { CorruptInputError, HeaderError } from '../errors.js'
 
 type Options = Parameters<typeof import('hyparquet').parquetScan>[0]
@@ -17,7 +18,7 @@ const CHUNK_ROWS = 1000
 export interface ParquetOptions {
   readonly signal?: AbortSignal
   readonly onRead?: (share: number) => void
-  readonly onNotice?: (line: string) => void
+  readonly onNotice?: OnNotice
 }
 
 /** By name of the codec; the library decompresses Snappy itself. */
@@ -72,7 +73,7 @@ async function* tableAsCsv(file: File, name: string, options: ParquetOptions): A
   if (columns.length === 0) throw new HeaderError(`${name}: every column is nested: flatten the table`)
   if (nested.length > 0 && !told.has(options)) {
     told.add(options)
-    options.onNotice?.(`${name}: nested columns are ignored: ${nested.join(', ')}`)
+    options.onNotice?.(`${name}: nested columns are ignored: ${nested.join(', ')}`, importance.leftOut)
   }
   yield Buffer.from(`${columns.map(quoted).join(',')}\n`)
   for (const range of scan.ranges) {

@@ -1,4 +1,5 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
+import type { Notice } from '../../base/notices.js'
 import { HeaderError, SchemaError } from '../errors.js'
 import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
@@ -99,6 +100,8 @@ export interface Inferred extends Dialect {
   readonly label?: LabelSchema
   /** What was inferred, in one line. */
   readonly summary?: string
+  /** What could be wrong of it. */
+  readonly notices?: readonly Notice[]
 }
 
 /**

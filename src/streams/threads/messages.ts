@@ -31,7 +31,7 @@ export interface SentError {
 export type ReaderMessage =
   | { readonly kind: 'slot'; readonly memory: SlotMemory }
   | { readonly kind: 'facts'; readonly facts: StreamFacts }
-  | { readonly kind: 'notice'; readonly notice: string }
+  | { readonly kind: 'notice'; readonly notice: string; readonly importance?: number }
   | { readonly kind: 'malformed'; readonly malformed: Malformed }
   | { readonly kind: 'failed'; readonly error: SentError }
 

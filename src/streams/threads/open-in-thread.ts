@@ -159,7 +159,7 @@ export class ReaderThread {
       if (message.kind === 'slot') this.#ring.replace(message.memory)
       else if (message.kind === 'facts') this.facts = message.facts
       else if (message.kind === 'malformed') this.#listeners.onMalformed?.(message.malformed)
-      else if (message.kind === 'notice') this.#listeners.onNotice?.(message.notice)
+      else if (message.kind === 'notice') this.#listeners.onNotice?.(message.notice, message.importance)
       else this.#failure = fromSent(message.error)
     }
   }

@@ -38,7 +38,7 @@ try {
   stream = await openStream({
     ...options,
     onMalformed: reports ? malformed => post({ kind: 'malformed', malformed }) : undefined,
-    onNotice: notice => post({ kind: 'notice', notice })
+    onNotice: (notice, importance) => post({ kind: 'notice', notice, importance })
   })
   sendFacts(stream)
   // Signals that the stream is open.
