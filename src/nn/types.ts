@@ -14,6 +14,11 @@ export class ModelError extends CodedError {
   static override readonly code = 'ERR_MODEL'
 }
 
+/** A file of weights holds numbers that no prediction can use. */
+export class WeightsError extends CodedError {
+  static override readonly code = 'ERR_WEIGHTS'
+}
+
 /** One weight tensor of a layer. */
 export interface WeightSpec {
   /** Name within the layer. */

@@ -6,6 +6,7 @@ import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import type { TaskModel } from './model.js'
 import type { TaskOptions } from './options.js'
+import { ownCheckpoint, type StartingInputs, startingInputs } from './own-checkpoint.js'
 
 /** What a checkpoint says of its texts. */
 export interface KnownText extends Partial<TextSpec> {
@@ -24,6 +25,8 @@ export interface Start {
   readonly model: TaskModel
   /** Undefined if the checkpoint does not read text. */
   readonly text: KnownText | undefined
+  /** Undefined if the checkpoint does not say how its inputs are read, or reads text. */
+  readonly inputs: StartingInputs | undefined
   coverage(network: NetworkSpec): Coverage
   /** The spec of a network that starts from the weights. */
   begin<Spec extends { readonly network?: NetworkSpec }>(spec: Spec): Spec
@@ -38,6 +41,7 @@ export async function startFrom(path: string, { model, freeze, lora }: TaskOptio
   ])
   const checkpoint = openCheckpoint(path)
   const weights = weightsDigest(checkpoint)
+  const own = ownCheckpoint(checkpoint)
   const { layers, layout, tensors } = checkpoint
   const coverage = (network: NetworkSpec) => coverageOf(networkModel(network), tensors, layout)
   const adapters = lora && loraOf(lora)
@@ -51,6 +55,7 @@ export async function startFrom(path: string, { model, freeze, lora }: TaskOptio
   return {
     model: { kind: 'network', layers },
     text: textOf(checkpoint, path),
+    inputs: own && checkpoint.network?.text === undefined ? startingInputs(own) : undefined,
     coverage,
     begin(spec) {
       if (spec.network === undefined) return spec

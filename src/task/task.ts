@@ -3,7 +3,7 @@ import type { OnNotice } from '../base/notices.js'
 import { OptionError } from '../learner/index.js'
 import { readsText } from '../nn/spec/sample.js'
 import type { Coverage } from '../nn/weights/exchange.js'
-import { inferLabel, openStream, type Schema, type StreamOptions } from '../streams/index.js'
+import { inferLabel, openStream, type SavedMoments, type Schema, type StreamOptions } from '../streams/index.js'
 import { batchRange } from './batch.js'
 import { startFrom } from './checkpoint.js'
 import { classWeightsFrom } from './class-weights-file.js'
@@ -26,7 +26,9 @@ export interface Task {
   readonly stream: StreamOptions | undefined
   /** Modules of plug-ins, for threads that have to load them as well. */
   readonly plugins: readonly string[]
-  /** The schema that was given; empty without one. */
+  /** Running moments of the inputs, of a network that starts from weights that were trained with them. */
+  readonly moments?: SavedMoments
+  /** The schema that was given or stored with the weights; empty without one. */
   readonly schema: Schema
   /**
    * The learning spec.
@@ -48,7 +50,8 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial', 
   if (start === undefined && (options.freeze ?? options.lora) !== undefined) throw new OptionError(NO_WEIGHTS_TO_KEEP)
   const model = start?.model ?? modelOf(options)
   checkOptions(options, model)
-  const schema = await schemaFrom(options.schema)
+  const { inputs } = start ?? {}
+  const schema = options.schema === undefined && inputs ? inputs.schema : await schemaFrom(options.schema)
   const weights = schema.label?.weights
   const given = await classWeightsFrom(options.classWeights)
   // Balanced weights of earlier runs are kept, although the rows differ.
@@ -57,16 +60,18 @@ export async function createTask(options: TaskOptions, role: 'peer' | 'serial', 
     model?.kind === 'network' && readsText(model.layers)
       ? await textTask(options, model.layers, start?.text, needsLabels)
       : undefined
-  const stream = taskStream({ ...options, classWeights }, model, text?.tokens, schema)
+  const scale = options.scale ?? (options.schema === undefined ? inputs?.scale : undefined)
+  const stream = taskStream({ ...options, scale, classWeights }, model, text?.tokens, schema)
   return {
     model,
     stream,
     plugins: modules,
     schema,
     specFor: facts => {
-      const spec = specOf({ options, role, model, text, plugins, schema, classWeights }, facts)
+      const spec = specOf({ options: { ...options, scale }, role, model, text, plugins, schema, classWeights }, facts)
       return start === undefined || spec.network === undefined ? spec : start.begin(spec)
     },
+    moments: inputs?.moments,
     coverage: start && text && start.coverage(text.network)
   }
 }

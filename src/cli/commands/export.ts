@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
 import { openStream } from '../../streams/index.js'
-import { classNamesOf, type LearningSpec, readableSpec } from '../../task/learning-spec.js'
-import { predictorMetadata } from '../../task/predictor-metadata.js'
+import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'
 import { predictorTensors } from '../../task/predictor-tensors.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
@@ -15,7 +14,7 @@ import { withWeights } from '../options/networks.js'
 import { type DataFlags, withCommon, withPredictWith } from '../options/options.js'
 import { readOptions } from '../options/task-options.js'
 import { print, printJson } from '../output/output.js'
-import { loadStored, type Stored } from '../training/stored.js'
+import { loadStored, metadataOf, type Stored } from '../training/stored.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
 interface Flags extends Omit<Partial<DataFlags>, 'format'> {
@@ -108,7 +107,7 @@ async function exportPredictor(given: Flags): Promise<void> {
 }
 
 async function writeFolder(stored: Stored, { out, weights, predictWith = 'average', ...flags }: Flags) {
-  const { predictor, scaling } = stored
+  const { predictor } = stored
   const serving = predictWith === 'current' ? predictor.parameters : predictor.average
   const { spec, blocks } = await whole(stored.spec, serving, weights)
   const layout = flags.layout ?? (spec.network ? layoutFor(spec.network.layers) : 'admb')
@@ -117,12 +116,7 @@ async function writeFolder(stored: Stored, { out, weights, predictWith = 'averag
     import('../../l2l/index.js')
   ])
   if (layout === 'admb') {
-    const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
-    const metadata = {
-      predictor: JSON.stringify(predictor.id),
-      serving: predictWith,
-      ...predictorMetadata(spec, moments, classNamesOf(spec, predictor.parameters))
-    }
+    const metadata = metadataOf({ ...stored, spec }, predictor.parameters, predictWith)
     return { layout, files: writeWeights(out, await predictorTensors(spec, blocks), metadata) }
   }
   if (spec.network === undefined) {

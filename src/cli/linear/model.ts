@@ -1,6 +1,7 @@
 /** A linear model as text files hold it: its weights by feature, and what is needed to use them. */
 import type { PredictorId } from '../../admb/index.js'
 import { startingPredictor } from '../../admb/index.js'
+import { requireFinite } from '../../nn/weights/exchange.js'
 import type { SavedMoments } from '../../streams/index.js'
 import { LagHistory, RunningMoments } from '../../streams/index.js'
 import { type LearningSpec, linearParts, parseSpec, specText } from '../../task/learning-spec.js'
@@ -74,6 +75,7 @@ export function storedFrom({ spec, weights, moments = [] }: LinearWeights, file:
     throw new UsageError(`${file} has ${weights.length} weights, and its model has ${initial.length}: export it again`)
   }
   const { id, ...content } = startingPredictor([weights], recipe)
+  requireFinite(weights, file)
   const scaling = { moments: RunningMoments.restore(moments), history: new LagHistory(), frozen: true }
   return { spec, learner, predictor: { ...content, id: { ...id, origin: 'weights' } }, scaling }
 }

@@ -1,7 +1,8 @@
 /** The predictor of a command: of a state directory, or the weights of a checkpoint. */
-import { digest } from '../../learner/index.js'
+import { type Blocks, digest, learnerAfter } from '../../learner/index.js'
 import { LagHistory, RunningMoments } from '../../streams/index.js'
 import { learningParts } from '../../task/learning-spec.js'
+import { ownCheckpoint } from '../../task/own-checkpoint.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'
@@ -28,9 +29,9 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
     }
     return loadStored(flags.dir, executionOf(flags))
   }
+  const stored = await fromFile(flags.weights, flags)
+  if (stored) return stored
   const options = taskOptions(flags)
-  const linear = await linearFrom(flags.weights, options)
-  if (linear) return linear
   const task = await createTask(options, 'serial', needsLabels)
   const spec = closed(task.specFor(await factsOf(task.stream)))
   const execution = executionOf(flags)
@@ -43,4 +44,22 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
   const id = { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: content }
   const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: true }
   return { spec, learner, predictor: { id, parameters, average: parameters, state: [] }, scaling }
+}
+
+/** The predictor of a file that names its inputs: of a linear model, or of a network that was not given another text. */
+async function fromFile(weights: string, flags: PredictorFlags): Promise<Stored | undefined> {
+  const linear = await linearFrom(weights, taskOptions(flags))
+  if (linear || flags.length !== undefined || flags.tokenizer !== undefined) return linear
+  const { openCheckpoint } = await import('../../nn/weights/checkpoint.js')
+  const own = ownCheckpoint(openCheckpoint(weights))
+  if (own?.spec.network === undefined) return undefined
+  const { spec, moments = [] } = own
+  const execution = executionOf({ ...flags, weights: undefined })
+  const { learner } = await learningParts(spec, execution)
+  const { checkpointBlocks } = await import('../../l2l/index.js')
+  const parameters = checkpointBlocks({ ...own.spec.network, weights: weights }, weights) as Blocks
+  const id = own.id ?? { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: digest([parameters]) }
+  const predictor = { id, parameters, average: parameters, state: [] }
+  const scaling = { moments: RunningMoments.restore(moments), history: new LagHistory(), frozen: true }
+  return { spec, learner: learnerAfter(learner, id.updates), predictor, scaling }
 }

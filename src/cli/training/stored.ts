@@ -1,11 +1,12 @@
 /** Loads a stored predictor with its model. */
 import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../../admb/index.js'
 import type { Execution } from '../../l2l/index.js'
-import { type Learner, learnerAfter } from '../../learner/index.js'
+import { type Blocks, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.js'
 import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
-import { type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
+import { classNamesOf, type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
+import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { UsageError } from '../errors.js'
 import { layeredPredictor, openLayered } from './layered.js'
 
@@ -77,5 +78,19 @@ export async function loadStored(dir: string | undefined, execution: Execution |
     }
   } finally {
     await store.close()
+  }
+}
+
+/** What a file of the predictor says besides its weights. @param blocks of them that are served */
+export function metadataOf(
+  { spec, predictor, scaling }: Stored,
+  blocks: Blocks,
+  serving: 'average' | 'current'
+): Record<string, string> {
+  const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+  return {
+    predictor: JSON.stringify(predictor.id),
+    serving,
+    ...predictorMetadata(spec, moments, classNamesOf(spec, blocks))
   }
 }

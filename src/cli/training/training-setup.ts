@@ -78,13 +78,13 @@ export async function setUpTraining(
   // Balanced weights of earlier runs are kept, although the rows differ.
   const balanced = earlier !== undefined && balances ? { ...flags, classWeights: undefined } : flags
   const wanted = imported ? { ...balanced, weights: undefined } : continued(balanced, earlier)
-  const { stream: first, specFor, coverage } = await createTask(taskOptions(wanted), 'serial')
+  const { stream: first, specFor, coverage, moments: starting } = await createTask(taskOptions(wanted), 'serial')
   if (first === undefined) throw noData()
   const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
   const source = learned(given, flags)
   const { moments, history, unfinished } = earlier?.progress ?? {}
   const scaling = {
-    moments: RunningMoments.restore(moments ?? []),
+    moments: RunningMoments.restore(moments ?? starting ?? []),
     history: LagHistory.restore(history),
     frozen: false
   }

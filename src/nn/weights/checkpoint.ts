@@ -22,6 +22,8 @@ export interface Checkpoint {
   readonly layers: ModelSpec
   /** Of a file of this project, or of a folder that it has written. */
   readonly network?: NetworkSpec
+  /** The header's entries of such a file: its spec, and what inputs are scaled by. */
+  readonly metadata?: Readonly<Record<string, string>>
   /** Of a Hugging Face folder. */
   readonly foreign?: ForeignModel
   /** The contents of a `tokenizer.json`; undefined if there is none. */
@@ -55,7 +57,8 @@ function openFolder(folder: string): Checkpoint {
 
 /** @throws ModelError unless the files name a network */
 function ownCheckpoint(path: string, [first]: readonly string[], tensors: TensorFile): Checkpoint {
-  const { spec } = readMetadata(first)
+  const metadata = readMetadata(first)
+  const { spec } = metadata
   if (spec === undefined) {
     throw new ModelError(`${path} does not name its model: give a folder with config.json, or safetensors of admb`)
   }
@@ -67,7 +70,7 @@ function ownCheckpoint(path: string, [first]: readonly string[], tensors: Tensor
       `${path} holds only what was trained of a network: export the whole (admb export), and give that`
     )
   }
-  return { layers: network.layers, network, tokenizer: network.text?.pieces, layout: 'admb', tensors }
+  return { layers: network.layers, network, metadata, tokenizer: network.text?.pieces, layout: 'admb', tensors }
 }
 
 /** The tensors of all parts. */

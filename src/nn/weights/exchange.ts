@@ -3,7 +3,7 @@ import { layersWithBlocks } from '../blocks.js'
 import { forkSeed, uniforms } from '../random.js'
 import { formatShape, sameShape, sizeOf, totalSize } from '../shape.js'
 import type { Layer, Model, WeightSpec } from '../types.js'
-import { ModelError } from '../types.js'
+import { ModelError, WeightsError } from '../types.js'
 import { type LayoutName, locateWeight, PREFIXES, type TensorLocation } from './layouts.js'
 import type { NamedTensor, StoredTensor, TensorFile } from './safetensors.js'
 
@@ -42,7 +42,7 @@ export interface ImportOptions {
 
 /**
  * Reads the blocks of a model, one at a time.
- * @throws ModelError naming the tensor that is missing or has another shape
+ * @throws ModelError naming the tensor that is missing or has another shape; WeightsError
  */
 export function* importBlocks(
   model: Model,
@@ -128,7 +128,21 @@ function readTensor(
   if (!sameShape(tensor.shape, expected)) {
     throw new ModelError(`tensor ${name} has shape ${formatShape(tensor.shape)}, expected ${formatShape(expected)}`)
   }
-  return isMatrix ? transpose(tensor.read(), expected) : tensor.read()
+  const numbers = tensor.read()
+  requireFinite(numbers, `tensor ${name}`)
+  return isMatrix ? transpose(numbers, expected) : numbers
+}
+
+/** @throws WeightsError naming what holds weights that are not finite, which no prediction can use */
+export function requireFinite(numbers: Float32Array, what: string): void {
+  // The product is NaN for NaN and infinities only.
+  let sum = 0
+  for (let i = 0; i < numbers.length; i++) sum += 0 * numbers[i]
+  if (sum === 0) return
+  const count = numbers.reduce((total, number) => total + Number(!Number.isFinite(number)), 0)
+  throw new WeightsError(
+    `${what} has ${count} weights that are not finite, of ${numbers.length}: give weights of a model that has not diverged`
+  )
 }
 
 interface LocatedWeight {
