@@ -1,6 +1,6 @@
 /** Line plots over the number of inputs, with a line per group of runs. */
 import type { TopLevelSpec } from '#vega-lite'
-import { curvesOf, type Group, type Measure } from './groups.js'
+import { type CurveRow, curvesOf, type Group, type Measure } from './groups.js'
 import type { Figure } from './render.js'
 import { stylesOf } from './styles.js'
 import { colour, DASHES, SERIES } from './theme.js'
@@ -100,7 +100,7 @@ function lineFigure(plot: LinePlot, groups: readonly Group[]): Figure | undefine
     scale: { ...run.scale, range: styles.map(style => style.colour) },
     legend:
       groups.length > 1
-        ? { title: null, orient: 'bottom', columns: columnsFor(groups), symbolType: 'stroke', symbolOpacity: 1 }
+        ? { title: null, orient: 'bottom', columns: columnsFor(groups), symbolOpacity: 1, symbolSize: 80 }
         : null
   }
   const faded = { condition: { param: 'picked', value: 1 }, value: 0.12 }
@@ -123,6 +123,20 @@ function lineFigure(plot: LinePlot, groups: readonly Group[]): Figure | undefine
           strokeDash: {
             ...run,
             scale: { ...run.scale, range: styles.map(({ dash }) => dash) },
+            legend: colourOf.legend
+          },
+          opacity: faded
+        }
+      },
+      {
+        data: { name: 'marks', values: marksOf(values, groups) },
+        mark: { type: 'point', filled: true, size: 52, opacity: 1 },
+        encoding: {
+          y: { field: 'value', type: 'quantitative', ...y },
+          color: colourOf,
+          shape: {
+            ...run,
+            scale: { ...run.scale, range: styles.map(({ shape }) => shape) },
             legend: colourOf.legend
           },
           opacity: faded
@@ -173,6 +187,15 @@ function scaleOf(isLog: boolean): object {
 function rangeOf(groups: readonly Group[]): [number, number] {
   const inputs = groups.flatMap(({ runs }) => runs.flatMap(({ result }) => result.curve.map(point => point.inputs)))
   return [Math.min(...inputs), Math.max(...inputs)]
+}
+
+/** The points with marks: each line has some, at other inputs than the lines beside it, so that no mark hides another one. */
+function marksOf(rows: readonly CurveRow[], groups: readonly Group[]): CurveRow[] {
+  if (groups.length === 1) return []
+  const inputs = [...new Set(rows.map(row => row.inputs))].sort((a, b) => a - b)
+  const turn = new Map(groups.map(({ label }, place) => [label, place % SERIES.length]))
+  const turns = Math.min(groups.length, SERIES.length)
+  return rows.filter(row => (inputs.length - 1 - inputs.indexOf(row.inputs)) % turns === turn.get(row.run))
 }
 
 /** A horizontal line at the best predictor's average loss, if all runs have the same inputs. */

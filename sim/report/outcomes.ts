@@ -2,7 +2,7 @@
 import type { TopLevelSpec } from '#vega-lite'
 import { type Group, labelOf, MEASURES, spreadOf } from './groups.js'
 import type { Figure } from './render.js'
-import { SERIES } from './theme.js'
+import { SERIES, SHAPES } from './theme.js'
 
 /** Maximum number of such plots in a report. */
 const MAX_PLOTS = 4
@@ -59,6 +59,10 @@ function outcomeFigure(key: string, rows: readonly OutcomeRow[]): Figure {
     legend:
       names.length > 1 ? { title: null, orient: 'bottom', columns: names.length > 3 ? 2 : 3, symbolOpacity: 1 } : null
   } as const
+  const shape = {
+    ...color,
+    scale: { domain: names, range: names.map((_, index) => SHAPES[index % SHAPES.length]) }
+  } as const
   const spec: TopLevelSpec = {
     title,
     description: caption,
@@ -84,6 +88,7 @@ function outcomeFigure(key: string, rows: readonly OutcomeRow[]): Figure {
         mark: { type: 'point', filled: true, size: 58, opacity: 1 },
         encoding: {
           y: { ...y, field: 'value' },
+          shape,
           tooltip: [
             { field: 'run', title: 'run' },
             { field: 'key', title: key },

@@ -1,6 +1,6 @@
 /**
  * Colours and fonts of the plots. Specifications refer to colours as CSS variables, which the page defines for light and dark mode;
- * SVG files have the light colours.
+ * SVG files have the light colours, and a style sheet with the dark ones.
  */
 
 /** Values of each colour on light and dark backgrounds. The series colours are distinguishable with colour blindness. */
@@ -30,8 +30,8 @@ export const COLOURS = {
   first: ['#eceae4', '#2b2f36'],
   away: ['#3c434c', '#05070a'],
   'behind-0': ['#dfeaf5', '#20344a'],
-  'behind-1': ['#b3cfe8', '#2c5178'],
-  'behind-2': ['#7caad6', '#3f78b2'],
+  'behind-1': ['#b3cfe8', '#3a699c'],
+  'behind-2': ['#7caad6', '#6aa3df'],
   'behind-3': ['#e9b97a', '#a9743a'],
   'behind-4': ['#dd8440', '#d98a4e'],
   'behind-5': ['#b3412a', '#f0654a']
@@ -45,6 +45,18 @@ export function colour(name: Colour): string {
 
 export const SERIES: readonly string[] = ([1, 2, 3, 4, 5, 6, 7, 8] as const).map(n => colour(`series-${n}`))
 
+/** Shapes of the marks on the lines, in the order of their colours. */
+export const SHAPES: readonly string[] = [
+  'circle',
+  'square',
+  'triangle-up',
+  'diamond',
+  'triangle-down',
+  'cross',
+  'M-0.35,-1.1H0.35V1.1H-0.35Z',
+  'M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z'
+]
+
 /** Lines after the eighth repeat the colours with dashes. */
 export const DASHES: readonly (readonly number[])[] = [
   [1, 0],
@@ -52,9 +64,20 @@ export const DASHES: readonly (readonly number[])[] = [
   [2, 2]
 ]
 
-/** Replaces the variables by light colours, for viewers other than browsers. */
-export function inLightColours(svg: string): string {
-  return svg.replace(/var\(--([\w-]+)\)/g, (_, name: Colour) => COLOURS[name][0])
+/** Replaces the variables by plain colours, which all viewers know. Viewers that know style sheets have dark mode as well. */
+export function inPlainColours(svg: string): string {
+  const used = new Set<Colour>(['ground'])
+  const plain = svg.replace(/var\(--([\w-]+)\)/g, (_, name: Colour) => {
+    used.add(name)
+    return COLOURS[name][0]
+  })
+  const rules = [...used].flatMap(name => {
+    const [light, dark] = COLOURS[name]
+    return ['fill', 'stroke'].map(property => `[${property}="${light}"]{${property}:${dark}}`)
+  })
+  const style = `<style>@media (prefers-color-scheme:dark){${rules.join('')}}</style>`
+  const ground = `<rect width="100%" height="100%" fill="${COLOURS.ground[0]}"/>`
+  return plain.replace('</desc>', `</desc>${style}${ground}`)
 }
 
 /** CSS declarations of the variables. */

@@ -8,7 +8,7 @@ import { overview } from './overview.js'
 import { pageOf } from './page.js'
 import { draw, type Figure } from './render.js'
 import { curveRows, runRows, spanRows, toCsv } from './tables.js'
-import { COLOURS, inLightColours } from './theme.js'
+import { inPlainColours } from './theme.js'
 import type { Timeline } from './timeline.js'
 import type { Report } from './types.js'
 import { windowView } from './window-view.js'
@@ -69,8 +69,7 @@ function viewsOf(timeline: Timeline, label: string, name: string, nodes: number)
   return [...windows.map(window => windowView(window, run)), overview(timeline, run)]
 }
 
-/** An SVG file for any viewer: plain colours on a white background. */
+/** An SVG file for any viewer. */
 function standalone(svg: string): string {
-  const ground = `<rect width="100%" height="100%" fill="${COLOURS.ground[0]}"/>`
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${inLightColours(svg).replace('</desc>', `</desc>${ground}`)}\n`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${inPlainColours(svg)}\n`
 }

@@ -21,6 +21,17 @@ function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
   return { label, varied, scenario, result, timeline: recorder.finish(result.virtualMs) }
 }
 
+/** A layer of a plot, as far as tests read it. */
+interface Layer {
+  readonly data?: {
+    readonly name: string
+    readonly values: readonly { readonly run: string; readonly inputs: number }[]
+  }
+  readonly encoding: {
+    readonly shape?: { readonly scale: { readonly domain: readonly string[]; readonly range: readonly string[] } }
+  }
+}
+
 /** Asserts that tags are balanced, attributes quoted, and `&` and `<` escaped. */
 function assertWellFormed(xml: string, what: string): void {
   const open: string[] = []
@@ -101,6 +112,22 @@ describe('a report', function () {
     }
   })
 
+  it('has SVG files with dark colours for each light one', async () => {
+    for (const file of await readdir(join(folder, 'figures'))) {
+      const svg = await readFile(join(folder, 'figures', file), 'utf8')
+      const [style, drawing] = svg.split('</style>')
+      assert.match(style, /@media \(prefers-color-scheme:dark\)/)
+      const rules = new Set([...style.matchAll(/\[((?:fill|stroke)="#\w+")\]/g)].map(match => match[1]))
+      const used = [...drawing.matchAll(/ ((?:fill|stroke)="#\w+")/g)].map(match => match[1])
+      assert.ok(used.length > 0)
+      assert.deepEqual(
+        [...new Set(used)].filter(one => !rules.has(one)),
+        [],
+        file
+      )
+    }
+  })
+
   it('has the data as CSV and JSON', async () => {
     const read = (file: string) => readFile(join(folder, file), 'utf8')
     const [head, ...rows] = parseCsv(await read('runs.csv'))
@@ -158,6 +185,24 @@ describe("a report's data", () => {
       ]
     )
     assert.equal(outcomeFigures(groups).length, 1)
+  })
+
+  it('tells lines apart that lie on each other: each has a shape of its own, at inputs of its own', () => {
+    const names = ['serial', 'isolated', 'dmb', 'mawo', 'mawo-election', 'mawo-database', 'admb', 'admb-sender']
+    const runs = names.map(algorithm => {
+      const one = run({ algorithm }, 5)
+      const curve = Array.from({ length: 30 }, (_, i) => ({ ...one.result.curve[0], inputs: 100 * (i + 1) }))
+      return { ...one, result: { ...one.result, curve } }
+    })
+    const [{ spec }] = lineFigures(groupRuns(runs))
+    const layers = (spec as unknown as { layer: readonly Layer[] }).layer
+    const marks = layers.find(({ data }) => data?.name === 'marks')
+    const { range = [], domain = [] } = marks?.encoding.shape?.scale ?? {}
+    assert.deepEqual(domain, names)
+    assert.equal(new Set(range).size, 8)
+    const values = marks?.data?.values ?? []
+    for (const name of names) assert.ok(values.filter(({ run }) => run === name).length >= 3, name)
+    assert.equal(new Set(values.map(({ inputs }) => inputs)).size, values.length)
   })
 
   it('lists the lines that a logarithmic axis cannot show', () => {
