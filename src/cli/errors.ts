@@ -2,10 +2,19 @@
 
 import type { CommanderError } from 'commander'
 import { CodedError } from '../base/errors.js'
+import { fileProblem } from '../base/file-problems.js'
 
 /** Wrong usage of a command; exit code 2. */
 export class UsageError extends CodedError {
   static override readonly code = 'ERR_USAGE'
+}
+
+/** Standard output cannot be written. */
+export class OutputError extends CodedError {
+  static override readonly code = 'ERR_OUTPUT'
+  constructor(cause: Error) {
+    super(`the output cannot be written (${fileProblem(cause)}): free space on the disk`)
+  }
 }
 
 /** A signal ended a command early. */
@@ -32,7 +41,7 @@ export function explain(error: unknown): { readonly line: string | undefined; re
   if (isParsingError(error)) return explainParsing(error)
   const line = isBug(error)
     ? `this is a bug in admb, please report it: ${error.stack}`
-    : oneLine(error.message) + codeOf(error)
+    : oneLine(ofSystem(error) ?? error.message) + codeOf(error)
   return { line, exitCode: USAGE.has(error.name) ? 2 : 1 }
 }
 
@@ -44,6 +53,13 @@ function isParsingError(error: Error): error is CommanderError {
 /** Whether the error is a bug of the program rather than wrong input. */
 export function isBug(error: Error): boolean {
   return error instanceof TypeError || error instanceof ReferenceError || error.name === 'AssertionError'
+}
+
+/** The error of a system call that no one has expected; undefined for others. */
+function ofSystem(error: Error & { readonly syscall?: unknown; readonly path?: unknown }): string | undefined {
+  if (error.syscall === undefined) return undefined
+  const what = typeof error.path === 'string' ? error.path : `the system's ${String(error.syscall)}`
+  return `${what} failed (${fileProblem(error)}): check the path, its permissions and the free space`
 }
 
 /** The code that `docs/errors.md` lists. */

@@ -1,13 +1,19 @@
 #!/usr/bin/env node
 /** Where the process `admb` starts. */
+import { explain, OutputError } from './errors.js'
 import { runProgram } from './program.js'
 
-/** The reader of the output (such as `| head`) has closed it. */
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1)
-})
+// Output that is lost is a failure. A reader that has closed it, such as `| head`, needs no message.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (stream === process.stdout && error.code !== 'EPIPE') {
+      process.stderr.write(`admb: ${explain(new OutputError(error)).line}\n`)
+    }
+    process.exit(1)
+  })
+}
 
 const exitCode = await runProgram(process.argv.slice(2))
 if (exitCode !== 0) process.exitCode = exitCode
-// libp2p leaves timers of about a second behind. Only the output has to be flushed.
-process.stdout.write('', () => process.exit())
+// libp2p leaves timers of about a second behind. Only the output has to be flushed; an error is reported above.
+process.stdout.write('', error => error || process.exit())

@@ -1,5 +1,7 @@
 /** Errors of the state directory. Each message states in one line what failed and what to do. */
+
 import { CodedError } from '../base/errors.js'
+import { fileProblem } from '../base/file-problems.js'
 
 /** Another process uses the directory. */
 export class StateInUseError extends CodedError {
@@ -61,8 +63,12 @@ export class NetworkMismatchError extends CodedError {
 export class StateWriteError extends CodedError {
   static override readonly code = 'ERR_STATE_WRITE'
   constructor(directory: string, cause: unknown) {
-    const inner = cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : cause
-    super(`cannot write the state in ${directory} (${inner}): free some space or fix its permissions, then restart`)
+    const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+    const problem = fileProblem(inner)
+    const remedy = /read-only/.test(problem)
+      ? 'give a --dir on another one'
+      : 'free space or correct its permissions, then restart'
+    super(`cannot write the state in ${directory} (${problem}): ${remedy}`)
   }
 }
 

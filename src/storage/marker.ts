@@ -1,7 +1,9 @@
 /** The marker file beside the database. It distinguishes a new directory from one whose database was lost. `#marker` under Node.js. */
+
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../base/folders.js'
 import { DamagedStateError, StateWriteError } from './errors.js'
 import { layersFolder, MARKER, markerText, parseMarker } from './marker-text.js'
 
@@ -32,7 +34,7 @@ export async function writeMarker(directory: string): Promise<void> {
 export async function assertNew(directory: string): Promise<void> {
   let names: string[]
   try {
-    await mkdir(directory, { recursive: true })
+    makeFolder(directory)
     names = await readdir(directory)
   } catch (error) {
     throw new StateWriteError(directory, error)

@@ -1,6 +1,8 @@
 /** `admb export`: a stored predictor as files that other programs read. */
+
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
+import { fileProblem } from '../../base/file-problems.js'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
 import { openStream } from '../../streams/index.js'
 import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'
@@ -166,7 +168,7 @@ function writeNew(out: string, content: string | Uint8Array): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw new UsageError(`${out} already exists and is not overwritten: give another --out`)
-    throw new UsageError(`cannot write ${out} (${code}): check the path after --out`)
+    throw new UsageError(`cannot write ${out} (${fileProblem(error)}): check the path after --out`)
   }
 }
 

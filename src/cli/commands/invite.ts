@@ -1,6 +1,8 @@
 /** `admb invite`: signs and revokes invitations to networks with an allow-list. */
+
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { fileProblem } from '../../base/file-problems.js'
 import type { IdentityKey, Network } from '../../network/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'
@@ -98,7 +100,7 @@ async function writeToken(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, `${text}\n`, { flag: 'wx', mode: 0o600 })
   } catch (error) {
-    throw new UsageError(`cannot write ${file} (${(error as NodeJS.ErrnoException).code}): give another --out`)
+    throw new UsageError(`cannot write ${file} (${fileProblem(error)}): give another --out`)
   }
 }
 

@@ -1,6 +1,8 @@
 /** `admb keygen`: network keys, HTTP tokens, and identities for allow-lists. */
+
 import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
+import { fileProblem } from '../../base/file-problems.js'
 import { generateToken, ROLES, type Role } from '../../server/roles.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
@@ -57,7 +59,7 @@ async function writeSecret(out: string, content: string | Uint8Array): Promise<v
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw new UsageError(`${out} already exists and is not overwritten: give another --out`)
-    throw new UsageError(`cannot write ${out} (${code}): check the path after --out`)
+    throw new UsageError(`cannot write ${out} (${fileProblem(error)}): check the path after --out`)
   }
 }
 

@@ -1,6 +1,8 @@
 /** `admb tokenizer train`: word pieces or byte pairs from texts, for networks that read text. */
+
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { fileProblem } from '../../base/file-problems.js'
 import type { TokenizerKind } from '../../nn/tokenizers/train.js'
 import type { Delimiter, Format } from '../../streams/index.js'
 import { tokenizerFrom, tokenizerKinds } from '../../task/tokenizer.js'
@@ -55,7 +57,7 @@ async function train({ kind, size, out, json: isJson, ...data }: Flags): Promise
   try {
     await writeFile(out, `${json}\n`)
   } catch (error) {
-    throw new UsageError(`cannot write ${out} (${(error as NodeJS.ErrnoException).code}): check the path after --out`)
+    throw new UsageError(`cannot write ${out} (${fileProblem(error)}): check the path after --out`)
   }
   const { vocabulary, texts, tokensPerCharacter } = trained
   if (isJson) printJson({ command: 'tokenizer', kind, file: out, vocabulary, texts, tokensPerCharacter })

@@ -1,8 +1,10 @@
 /** `admb tune`: finds an update rule, an average and a batch for a linear model by successive halving. */
+
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
+import { fileProblem } from '../../base/file-problems.js'
 import { collect } from '../../streams/index.js'
 import { SERIAL_BATCH } from '../../task/spec.js'
 import { UsageError } from '../errors.js'
@@ -168,7 +170,7 @@ async function writeConfig(file: string, model: string, best: Candidate, l2: num
   try {
     await writeFile(file, text)
   } catch (error) {
-    warn(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}): give another path with --out`)
+    warn(`${file} cannot be written (${fileProblem(error)}): give another path with --out`)
     process.exitCode = 1
   }
 }

@@ -7,6 +7,7 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import * as z from 'zod'
 import { CodedError } from '../../base/errors.js'
+import { fileProblem } from '../../base/file-problems.js'
 
 /** A log that cannot be opened, written or read, or that is not a progress log. */
 export class ProgressLogError extends CodedError {
@@ -95,9 +96,8 @@ export class ProgressLog {
   }
 
   #failure(what: string, error: unknown): ProgressLogError {
-    const { code } = error as NodeJS.ErrnoException
     return new ProgressLogError(
-      `--log ${this.#file} cannot be ${what} (${code}): give a writable file on a disk with free space`
+      `--log ${this.#file} cannot be ${what} (${fileProblem(error)}): give a writable file on a disk with free space`
     )
   }
 }

@@ -1,7 +1,9 @@
 /** `--report DIR`: the directory is created before the runs, the report is written after them. */
-import { mkdirSync } from 'node:fs'
+
 import { join } from 'node:path'
 import { loadWriter, type Report } from '../../../sim/report/index.js'
+import { fileProblem } from '../../base/file-problems.js'
+import { makeFolder } from '../../base/folders.js'
 import { UsageError } from '../errors.js'
 import { print } from '../output/output.js'
 
@@ -17,10 +19,9 @@ export interface OpenReport {
 export function openReport(folder: string | undefined): OpenReport | undefined {
   if (folder === undefined) return undefined
   try {
-    mkdirSync(join(folder, 'figures'), { recursive: true })
+    makeFolder(join(folder, 'figures'))
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new UsageError(`--report: cannot create ${folder} (${code})`)
+    throw new UsageError(`--report: cannot create ${folder} (${fileProblem(error)})`)
   }
   return {
     async write(report, { json }) {

@@ -2,8 +2,10 @@
  * The file of a sweep: JSON lines `{scenario, result}`, appended as each run finishes, so that finished runs survive an
  * interruption. The scenario is the key of a run, since it determines the result.
  */
+
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs'
 import { parseScenario, type RunResult, type Scenario } from '../../../sim/index.js'
+import { fileProblem } from '../../base/file-problems.js'
 import { UsageError } from '../errors.js'
 
 export class SweepFile {
@@ -22,8 +24,7 @@ export class SweepFile {
     try {
       this.#file = openSync(path, 'a')
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      throw new UsageError(`--out: cannot write ${path} (${code})`)
+      throw new UsageError(`--out: cannot write ${path} (${fileProblem(error)})`)
     }
   }
 

@@ -3,9 +3,11 @@
  * names the slot of each block. A step writes to the slots that the record does not name, so that a process that ends at
  * any instant leaves the last commit as it was.
  */
-import { closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { makeFolder } from '../../base/folders.js'
 import type { Blocks } from '../../learner/index.js'
 import { lazyBlocks } from '../../nn/blocks.js'
 import { FLOAT_BYTES } from '../../nn/shape.js'
@@ -116,7 +118,7 @@ export function readCommit(folder: string): Commit | undefined {
 
 /** Opens the layer file for reading and writing, creating it. @throws the errors of `openSync` */
 export function openLayers(folder: string, isDirect: boolean): number {
-  mkdirSync(folder, { recursive: true })
+  makeFolder(folder)
   const flags = constants.O_RDWR | constants.O_CREAT
   if (isDirect) {
     try {

@@ -2,9 +2,11 @@
  * The safetensors format: an eight-byte length, a JSON header of names, types, shapes and offsets, then the numbers.
  * Tensors are read one at a time, so that a model larger than the free memory can be imported layer by layer.
  */
+
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
 import * as z from 'zod'
+import { fileProblem } from '../../base/file-problems.js'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import { ModelError } from '../types.js'
 
@@ -152,8 +154,7 @@ function withFile<T>(file: string, flags: 'r' | 'w', use: (handle: number) => T)
   try {
     handle = openSync(file, flags)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new ModelError(`cannot ${flags === 'r' ? 'read' : 'write'} ${file} (${code})`)
+    throw new ModelError(`cannot ${flags === 'r' ? 'read' : 'write'} ${file} (${fileProblem(error)})`)
   }
   try {
     return use(handle)

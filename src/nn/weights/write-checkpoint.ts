@@ -1,6 +1,8 @@
 /** Writes checkpoints as folders that Hugging Face's libraries read: weights in parts of a limited size, and JSON files. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../../base/folders.js'
 import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import type { NetworkSpec } from '../spec/network-spec.js'
 import { createTokenizer } from '../tokenizers/index.js'
@@ -59,7 +61,7 @@ export function writeWeights(
 }
 
 function createEmpty(folder: string): void {
-  mkdirSync(folder, { recursive: true })
+  makeFolder(folder)
   if (readdirSync(folder).length > 0) throw new ModelError(`${folder} is not empty: give a new folder`)
 }
 
