@@ -10,6 +10,7 @@ import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
 import { LabelReader, REFUSED, shortened } from './labels.js'
+import { noticeUnknown } from './libsvm.js'
 import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import type { Reporter } from './reporter.js'
@@ -257,7 +258,9 @@ class JsonlParser implements RowParser {
       return end
     }
     if (byte === NULL) return scanner.literal(bytes, value)
-    const index = (this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask) + this.#constant
+    const number = this.#isNumbered ? this.#featureNumber(value) : hash & this.#mask
+    if (number < 0) return scanner.skip(bytes, value)
+    const index = number + this.#constant
     if (byte === TRUE || byte === FALSE) {
       if (byte === TRUE) this.#ones.push(index)
       if (name !== '') this.#options.onHashed?.(index, NAMED, name)
@@ -320,9 +323,10 @@ class JsonlParser implements RowParser {
     this.#invalidAt = at
   }
 
-  /** The member's name as a feature number. If it is none, the row is rejected. */
+  /** The member's name as a feature number, −1 if the model does not know it. If it is none, the row is rejected. */
   #featureNumber(value: number): number {
-    const { text, from, to } = this.#scanner
+    const scanner = this.#scanner
+    const { text, from, to } = scanner
     const limit = this.#length ?? 0
     let number = to > from && to - from <= 10 ? 0 : limit
     for (let i = from; i < to && number < limit; i++) {
@@ -330,9 +334,19 @@ class JsonlParser implements RowParser {
       number = digit >= 0 && digit <= 9 ? 10 * number + digit : limit
     }
     if (number < limit) return number
+    if (this.#options.ignoreUnknown && this.#isWhole()) {
+      if (!this.#hasUnknown) noticeUnknown(this.#options, this.#reporter.source, Number(textOf(scanner)), limit)
+      this.#hasUnknown = true
+      return -1
+    }
     const name = shortened(Buffer.from(text.subarray(from, to)).toString('utf8'))
     this.#reject(value, `"${name}" is not a feature number from 0 to ${limit - 1}`)
     return 0
+  }
+
+  /** Whether the member's name has digits only. */
+  #isWhole(): boolean {
+    return /^\d{1,10}$/.test(textOf(this.#scanner))
   }
 
   /** Reads a member whose column has a role. */

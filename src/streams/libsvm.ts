@@ -2,6 +2,7 @@
  * LIBSVM text: `label index:value index:value …`, with indices from 1 and comments after `#`. This is the program's hottest loop, so
  * it keeps its state in local variables and handles rare cases in separate functions.
  */
+import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
@@ -25,7 +26,10 @@ class LibsvmParser implements RowParser {
   readonly hashBits: number | undefined
   readonly labels: LabelReader
   readonly locate = locateLines
+  readonly #options: ParserOptions
   readonly #reporter: Reporter
+  /** Whether a feature was left out. */
+  #hasUnknown = false
   readonly #unlabelled: boolean
   readonly #constant: number
   readonly #limit: number
@@ -35,6 +39,7 @@ class LibsvmParser implements RowParser {
   #end = 0
 
   constructor(options: ParserOptions, reporter: Reporter) {
+    this.#options = options
     this.#reporter = reporter
     this.#unlabelled = options.unlabelled ?? false
     this.#constant = options.constant ? 1 : 0
@@ -126,6 +131,11 @@ class LibsvmParser implements RowParser {
           digit = bytes[++position] - 0x30
         }
         if (digit !== 10 || index === 0 || index > limit) {
+          const after = digit === 10 && index > limit ? this.#afterUnknown(bytes, position + 1, index) : -1
+          if (after >= 0) {
+            position = after
+            continue
+          }
           entry = first
           position = this.#skip(bytes, start, at, line, indexFault(digit, index, limit))
           break
@@ -164,14 +174,32 @@ class LibsvmParser implements RowParser {
     return this.#unlabelled ? Number.NaN : this.labels.refuse('the label is missing')
   }
 
+  /** @returns the end of the value of a feature that the model does not know; −1 if its row is malformed */
+  #afterUnknown(bytes: Uint8Array, at: number, index: number): number {
+    if (!this.#options.ignoreUnknown) return -1
+    const value = this.#scanner.scan(bytes, at)
+    if (!isFiniteFloat32(value) || bytes[this.#scanner.end] > 0x20) return -1
+    if (!this.#hasUnknown) noticeUnknown(this.#options, this.#reporter.source, index, this.#limit)
+    this.#hasUnknown = true
+    return this.#scanner.end
+  }
+
   #skip(bytes: Uint8Array, start: number, at: number, line: number, reason: string): number {
     this.#reporter.report(line, at - start + 1, reason)
     return bytes.indexOf(0x0a, at) + 1
   }
 }
 
+/** @param feature its number in the format @param known number of features of the model */
+export function noticeUnknown({ onNotice }: ParserOptions, source: string, feature: number, known: number): void {
+  onNotice?.(
+    `${source}: the model has ${known} features, so others such as ${feature} are left out: it has no weights for them`,
+    importance.leftOut
+  )
+}
+
 function indexFault(digit: number, index: number, limit: number): string {
   if (digit !== 10) return 'expected index:value with an index of digits'
-  if (index === 0) return 'index 0: LIBSVM indices start at 1'
+  if (index === 0) return 'index 0: LIBSVM indices start at 1: add 1 to all of them'
   return `index ${index} is above the number of features, ${limit}`
 }

@@ -75,6 +75,8 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly constant?: boolean
   /** Number of features without the constant one. Larger indices are malformed. @default inferred from the data, or unknown */
   readonly dimension?: number
+  /** Leaves features that `dimension` excludes out of their rows instead of refusing the rows: the model has no weight for them. @default false */
+  readonly ignoreUnknown?: boolean
   /**
    * Number of hashed features as a power of two, 1 … 30. Names are hashed into 2^hashBits features (default 18, as in VW).
    * LIBSVM indices and numeric VW names are not hashed but reduced modulo 2^hashBits if it is given.

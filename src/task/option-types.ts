@@ -65,6 +65,7 @@ export const streamType = options<StreamOptions>(
     header: flag,
     constant: flag,
     dimension: number,
+    ignoreUnknown: flag,
     hashBits: number
   },
   ['data']

@@ -114,7 +114,9 @@ export function optionsOf(spec: LearningSpec, kind: Kind): ParserOptions {
   const fitting = Object.entries(options).filter(
     ([option, value]) => value !== undefined && taken.includes(option) && !(isTable && option === 'dimension')
   )
-  return { target, constant, ...Object.fromEntries(fitting) }
+  // The model may have been trained on rows that lacked some features.
+  const ignoreUnknown = options.dimension !== undefined && !isTable
+  return { target, constant, ...(ignoreUnknown && { ignoreUnknown }), ...Object.fromEntries(fitting) }
 }
 
 /** @throws OptionError if the opened stream does not fit the model */

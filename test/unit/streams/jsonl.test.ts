@@ -117,6 +117,13 @@ describe('JSON lines', () => {
     assert.deepEqual(faults, ['1:1: the array of features is empty', '3:1: an array of 1 features, expected 2'])
   })
 
+  it('leaves numbered features that a model does not know out of their rows', () => {
+    const line = '{"label":1,"features":{"1":5,"9":2}}\n{"label":1,"features":{"y":5}}\n'
+    const { rows, faults } = parseText('jsonl', line, { dimension: 2, ignoreUnknown: true })
+    assert.deepEqual(rows, [{ label: 1, features: [[1, 5]] }])
+    assert.deepEqual(faults, ['2:28: "y" is not a feature number from 0 to 1'])
+  })
+
   it('limits nesting', () => {
     const { faults } = parseText('jsonl', `{"label":1,"features":{},"x":${'['.repeat(100_000)}\n`)
     assert.match(faults[0], /nested deeper than 64/)

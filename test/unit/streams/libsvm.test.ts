@@ -81,11 +81,30 @@ describe('LIBSVM', () => {
     ])
   })
 
+  it('leaves features that a model does not know out of their rows', () => {
+    const notices: string[] = []
+    const options = { dimension: 3, ignoreUnknown: true, onNotice: (line: string) => notices.push(line) }
+    const { rows, faults } = parseText('libsvm', '1 1:2 4:9 3:1\n0 99999999999:1.5\n1 2:1 5:x\n', options)
+    assert.deepEqual(rows, [
+      {
+        label: 1,
+        features: [
+          [0, 2],
+          [2, 1]
+        ]
+      },
+      { label: 0, features: [] }
+    ])
+    assert.deepEqual(faults, ['3:7: index 5 is above the number of features, 3'])
+    assert.equal(notices.length, 1)
+    assert.match(notices[0], /the model has 3 features, so others such as 4 are left out/)
+  })
+
   const malformed: [string, string][] = [
     ['1 1:1 x:2', '1:7: expected index:value with an index of digits'],
     ['1 1:1 2', '1:7: expected index:value with an index of digits'],
     ['1 qid:3 1:1', '1:3: expected index:value with an index of digits'],
-    ['1 0:1', '1:3: index 0: LIBSVM indices start at 1'],
+    ['1 0:1', '1:3: index 0: LIBSVM indices start at 1: add 1 to all of them'],
     ['1 11:1', '1:3: index 11 is above the number of features, 10'],
     ['1 99999999999:1', '1:3: index 99999999999 is above the number of features, 10'],
     ['1 1:nan', '1:5: the value is not a finite float32 number'],
@@ -119,7 +138,7 @@ describe('LIBSVM', () => {
     assert.throws(
       () => parser.push(Buffer.from('1 1:1\n1 0:1\n')),
       (error: Error) =>
-        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1'
+        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1: add 1 to all of them'
     )
   })
 
