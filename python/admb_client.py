@@ -9,6 +9,7 @@ This file has no dependencies. With NumPy, results are arrays, otherwise lists. 
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import re
@@ -17,6 +18,7 @@ import struct
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from array import array
 from typing import Any, Iterable, Iterator
@@ -44,6 +46,10 @@ class PeerError(RuntimeError):
         self.code = code
         #: HTTP status; 0 if there was no answer.
         self.status = status
+
+
+class PeerInputError(PeerError, ValueError):
+    """A peer has rejected inputs that do not fit the model."""
 
 
 class Peer:
@@ -100,18 +106,20 @@ class Peer:
         sample_weight : weights, if the model has a column of weights
         """
         schema = self.schema()
+        name_of = _namer(schema)
         if classes is not None:
-            unknown = set(_plain(classes)) - set(_classes(schema))
+            known = _names(schema)
+            unknown = [one for one in _labels(classes) if name_of(one) not in known]
             if unknown:
                 raise ValueError(f"the peer does not have the classes {sorted(map(str, unknown))}")
+        labels = _labels(y)
         rows = list(_rows(X, schema))
-        members: list[dict[str, Any]] = [{"label": _label(label)} for label in _plain(y)]
-        if len(members) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows, and y has {len(members)}")
+        _require_length("y", labels, rows)
+        members: list[dict[str, Any]] = [{"label": name_of(label)} for label in labels]
         if sample_weight is not None:
             name = _column_of_weights(schema)
-            for member, weight in zip(members, _plain(sample_weight)):
-                member[name] = weight
+            weights = _weights(sample_weight, rows)
+            members = [{**member, name: weight} for member, weight in zip(members, weights)]
         for _ in self._send("learn", ({**member, "features": row} for member, row in zip(members, rows))):
             pass
         return self
@@ -135,14 +143,28 @@ class Peer:
 
     def score(self, X: Any, y: Iterable[Any], sample_weight: Any = None) -> float:
         """The accuracy of the classes, or the coefficient of determination R² of the numbers."""
-        truths, guesses = _plain(y), _plain(self.predict(X))
-        weights = [1.0] * len(truths) if sample_weight is None else _plain(sample_weight)
+        schema = self.schema()
+        truths = _labels(y)
+        guesses = [answer["label"] for answer in self._predictions(X, schema)]
+        _require_length("y", truths, guesses)
+        if not truths:
+            raise ValueError("X has no rows: a score needs some")
+        weights = [1.0] * len(truths) if sample_weight is None else _weights(sample_weight, guesses)
         total = math.fsum(weights)
-        if _classifies(self.schema()):
-            return math.fsum(w for t, g, w in zip(truths, guesses, weights) if _label(t) == g) / total
-        mean = math.fsum(w * t for t, w in zip(truths, weights)) / total
-        residual = math.fsum(w * (t - g) ** 2 for t, g, w in zip(truths, guesses, weights))
-        return 1 - residual / math.fsum(w * (t - mean) ** 2 for t, w in zip(truths, weights))
+        if total == 0:
+            raise ValueError("the weights of all rows are 0")
+        if _classifies(schema):
+            name_of, known = _namer(schema), _names(schema)
+            names = [name_of(label) for label in truths]
+            if not any(name in known for name in names):
+                raise ValueError(f"y has none of the classes of the peer ({', '.join(map(str, known))}), but {truths[0]!r}")
+            return math.fsum(w for t, g, w in zip(names, guesses, weights) if t == g) / total
+        numbers = [_number(label) for label in truths]
+        mean = math.fsum(w * t for t, w in zip(numbers, weights)) / total
+        residual = math.fsum(w * (t - g) ** 2 for t, g, w in zip(numbers, guesses, weights))
+        spread = math.fsum(w * (t - mean) ** 2 for t, w in zip(numbers, weights))
+        # As scikit-learn does if all numbers are equal.
+        return 1 - residual / spread if spread > 0 else float(residual == 0)
 
     def _predictions(self, X: Any, schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
         answers = self._send("predict", ({"features": row} for row in _rows(X, schema)))
@@ -236,14 +258,19 @@ class Peer:
         return True
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
-        classifies = _classifies(self.schema())
+        schema = self.schema()
+        classifies = _classifies(schema)
         return Tags(
             estimator_type="classifier" if classifies else "regressor",
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags() if classifies else None,
             regressor_tags=None if classifies else RegressorTags(),
+            input_tags=InputTags(sparse=True, allow_nan=bool(_columns(schema))),
+            # Others teach the network as well, and it predicts before this client has taught it anything.
+            non_deterministic=True,
+            requires_fit=False,
         )
 
     # HTTP
@@ -272,9 +299,14 @@ class Peer:
         if self.token is not None:
             request.add_header("authorization", f"Bearer {self.token.strip()}")
         context = ssl.create_default_context(cafile=self.ca) if url.startswith("https:") else None
+        handlers: list[Any] = [] if context is None else [urllib.request.HTTPSHandler(context=context)]
+        if _is_loopback(url):
+            # A proxy cannot reach this machine's own addresses.
+            handlers.append(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(*handlers)
         for attempt in range(_ATTEMPTS):
             try:
-                with urllib.request.urlopen(request, timeout=self.timeout, context=context) as answer:
+                with opener.open(request, timeout=self.timeout) as answer:
                     return answer.read()
             except urllib.error.HTTPError as error:
                 refusal = _refusal(error)
@@ -292,13 +324,67 @@ def _refusal(error: urllib.error.HTTPError) -> PeerError:
     try:
         answer = json.loads(error.read())
         message = ": ".join(part for part in (answer["error"], answer.get("remedy")) if part)
-        return PeerError(message, answer["code"], error.code)
+        kind = PeerInputError if answer["code"] == "ERR_REQUEST" else PeerError
+        return kind(message, answer["code"], error.code)
     except (ValueError, KeyError, TypeError):
         return PeerError(f"the answer {error.code} is not a peer's", "ERR_NO_PEER", error.code)
 
 
+def _is_loopback(url: str) -> bool:
+    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _labels(y: Any) -> list[Any]:
+    """Labels of any kind and shape: a sequence, an array of shape (n,) or (n, 1), a series, or a frame of one column."""
+    if hasattr(y, "columns") and hasattr(y, "iloc"):
+        if len(y.columns) != 1:
+            raise ValueError(f"y has {len(y.columns)} columns: give one")
+        y = y.iloc[:, 0]
+    if y is None:
+        raise ValueError("learning requires y to be passed, but the target y is None")
+    labels = []
+    for row, value in enumerate(_plain(y)):
+        if isinstance(value, (list, tuple)) or (hasattr(value, "shape") and value.shape != ()):
+            inner = _plain(value)
+            if len(inner) != 1:
+                raise ValueError(f"row {row} of y has {len(inner)} labels: give one")
+            value = inner[0]
+        value = _value(value)
+        if value is None:
+            raise ValueError(f"row {row} of y has no label: leave the row out")
+        labels.append(value)
+    return labels
+
+
+def _require_length(what: str, values: list[Any], rows: list[Any]) -> None:
+    if len(values) != len(rows):
+        raise ValueError(f"X has {len(rows)} rows, and {what} has {len(values)}")
+
+
+def _weights(sample_weight: Any, rows: list[Any]) -> list[float]:
+    weights = [_number(weight) for weight in _labels(sample_weight)]
+    _require_length("sample_weight", weights, rows)
+    negative = next((weight for weight in weights if not 0 <= weight < math.inf), None)
+    if negative is not None:
+        raise ValueError(f"sample_weight has {negative}: weights are numbers of at least 0")
+    return weights
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value!r} is not a number") from None
+
+
 def _plain(values: Any) -> list[Any]:
     """Lists and numbers of Python, from arrays, series and iterables."""
+    if hasattr(values, "__array__") and not hasattr(values, "tolist") and numpy is not None:
+        values = numpy.asarray(values)
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
@@ -327,26 +413,56 @@ def _classifies(schema: dict[str, Any]) -> bool:
     return schema["label"]["kind"] == "class"
 
 
-def _classes(schema: dict[str, Any]) -> list[Any]:
+def _names(schema: dict[str, Any]) -> list[Any]:
+    """The classes as the peer calls them: texts, or numbers if they have no names."""
     label = schema["label"]
     names = label.get("names")
-    if names is None:
-        return list(range(label["classes"]))
+    return list(range(label.get("classes", 0))) if names is None else [*names, *label.get("added", [])]
+
+
+def _classes(schema: dict[str, Any]) -> list[Any]:
     convert = _converter(schema)
-    return [convert(name) for name in [*names, *label.get("added", [])]]
+    return [convert(name) for name in _names(schema)]
 
 
 def _converter(schema: dict[str, Any]) -> Any:
-    """Class names to labels: whole numbers if all names are."""
-    label = schema["label"]
-    names = [*label.get("names", []), *label.get("added", [])]
-    is_numeric = all(re.fullmatch(r"[+-]?\d+", name) for name in names)
-    return (lambda name: int(name)) if _classifies(schema) and is_numeric else (lambda name: name)
+    """Class names to labels: whole numbers if all names are, as Python writes them. `007` keeps its zeros."""
+    names = _names(schema) if _classifies(schema) else []
+    is_numeric = bool(names) and all(re.fullmatch(r"0|-?[1-9]\d*", str(name)) for name in names)
+    return int if is_numeric else (lambda name: name)
 
 
-def _label(value: Any) -> Any:
-    """Class numbers are often floats in arrays."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _namer(schema: dict[str, Any]) -> Any:
+    """Labels of any kind to the names of the peer's classes, or to numbers. Unknown labels are kept."""
+    if not _classifies(schema):
+        return _number
+    names = _names(schema)
+    known = set(names)
+    by_text = {str(name): name for name in names}
+    by_number = {}
+    for name in reversed(names):
+        try:
+            by_number[float(name)] = name
+        except ValueError:
+            pass
+
+    def name_of(label: Any) -> Any:
+        if isinstance(label, bool):
+            texts = ("True", "true", "TRUE", "1") if label else ("False", "false", "FALSE", "0")
+            return next((by_text[text] for text in texts if text in by_text), label)
+        if label in known:
+            return label
+        if str(label) in by_text:
+            return by_text[str(label)]
+        if isinstance(label, (int, float)):
+            number = int(label) if label == label // 1 else label
+            return by_number.get(label, number)
+        try:
+            return by_number.get(float(label), label) if str(label).isascii() else label
+        except ValueError:
+            return label
+
+    return name_of
 
 
 def _columns(schema: dict[str, Any]) -> list[str]:
@@ -364,39 +480,73 @@ def _column_of_weights(schema: dict[str, Any]) -> str:
 
 def _rows(X: Any, schema: dict[str, Any]) -> Iterator[Any]:
     """The value of `features` for each row."""
+    names = _columns(schema)
+    # Names are hashed, or the names of columns.
+    is_named = bool(names) or "hashBits" in schema
     if hasattr(X, "to_dict") and hasattr(X, "columns"):
-        for row in X.to_dict("records"):
-            yield {str(name): _value(value) for name, value in row.items()}
+        columns = [str(name) for name in X.columns]
+        if len(set(columns)) < len(columns):
+            raise ValueError("X has two columns of one name: rename one")
+        for number, row in enumerate(X.itertuples(index=False, name=None)):
+            values = [_value(value, number) for value in row]
+            yield dict(zip(columns, values)) if is_named else _numbers(values, number)
         return
     if hasattr(X, "tocsr"):
-        matrix = X.tocsr()
-        for start, end in zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist()):
-            yield dict(zip(map(str, matrix.indices[start:end].tolist()), matrix.data[start:end].tolist()))
+        matrix = X.tocsr(copy=True)
+        matrix.sum_duplicates()
+        if names and matrix.shape[1] != len(names):
+            expected = f"{len(names)} columns: {', '.join(names)}"
+            raise ValueError(f"X has {matrix.shape[1]} columns, and the model has {expected}")
+        for number, (start, end) in enumerate(zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist())):
+            values = [_value(value, number) for value in matrix.data[start:end].tolist()]
+            indices = matrix.indices[start:end].tolist()
+            if names:
+                # What a sparse matrix omits is 0, and what a row omits is missing.
+                yield {**dict.fromkeys(names, 0), **{names[index]: value for index, value in zip(indices, values)}}
+            else:
+                yield dict(zip(map(str, indices), _numbers(values, number)))
         return
-    names = _columns(schema)
+    if getattr(getattr(X, "dtype", None), "kind", "") == "M":
+        X = X.astype(str)
     for number, row in enumerate(_plain(X)):
         if isinstance(row, dict):
-            yield {str(name): _value(value) for name, value in row.items()}
+            yield {str(name): _value(value, number) for name, value in row.items()}
             continue
-        values = [_value(value) for value in _plain(row)]
+        if not hasattr(row, "__iter__") or isinstance(row, (str, bytes)):
+            raise ValueError(f"row {number} is {row!r}: give X two dimensions. Reshape your data, such as X.reshape(-1, 1) of one column")
+        values = [_value(value, number) for value in _plain(row)]
         if names:
             if len(values) != len(names):
                 expected = f"{len(names)} columns: {', '.join(names)}"
                 raise ValueError(f"row {number} has {len(values)} values, and the model has {expected}")
             yield dict(zip(names, values))
-        elif None in values:
-            raise ValueError(f"row {number} has a missing value, and the model has no columns: replace it by a number")
         else:
-            yield values
+            yield _numbers(values, number)
 
 
-def _value(value: Any) -> Any:
-    """A value of JSON; None for a missing one."""
-    if hasattr(value, "item"):
-        value = value.item()
+def _numbers(values: list[Any], number: int) -> list[Any]:
+    if None in values:
+        raise ValueError(f"row {number} has a missing value (NaN), and the model has no columns: replace it by a number")
+    return values
+
+
+def _value(value: Any, number: int | None = None) -> Any:
+    """A value of JSON; None for a missing one. `number` is that of the row, for messages."""
+    if hasattr(value, "item") and not isinstance(value, (list, dict)):
+        value = str(value) if getattr(getattr(value, "dtype", None), "kind", "") == "M" else value.item()
+    if type(value).__name__ in ("NAType", "NaTType") or value == "NaT":
+        return None
     if hasattr(value, "isoformat"):
-        return value.isoformat() if value == value else None
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return value.isoformat()
+    if type(value).__name__ == "Decimal":
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+        raise ValueError(f"{'y' if number is None else f'row {number}'} has an infinite value (inf): replace it")
+    if isinstance(value, complex):
+        raise ValueError("Complex data not supported: give numbers")
+    return value
 
 
 def _scaling(metadata: dict[str, str], first: int) -> dict[int, tuple[float, float]] | None:

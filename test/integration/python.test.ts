@@ -140,6 +140,166 @@ print(json.dumps([plain(peer.feature_names_in_), plain(peer.predict_proba(rows[:
     await until(() => served?.peer.status().weight === 128)
   })
 
+  for (const [name, prefix] of [
+    ['with NumPy', ''],
+    ['without NumPy', WITHOUT_NUMPY]
+  ] as const) {
+    it(`takes labels of any kind and shape, and refuses other lengths (${name})`, async function () {
+      if (prefix === '' && !hasPython('numpy,pandas')) this.skip()
+      await start({ dimension: 5, features: { constant: true, scale: 'none', classNames: ['0', '1'] } })
+      const [scores, failures, kinds] = JSON.parse(
+        await runPython(
+          `${prefix}${HEAD}${TRAINING}
+truths = [score(x) > 0 for x in X]
+for _ in range(4): peer.partial_fit(X, [str(int(t)) for t in truths])
+forms = [[str(int(t)) for t in truths], [int(t) for t in truths], [float(t) for t in truths], truths,
+  [[int(t)] for t in truths], (int(t) for t in truths), [f"{int(t)}.0" for t in truths]]
+if ${prefix === '' ? 'True' : 'False'}:
+  import numpy, pandas
+  a = numpy.array(truths)
+  forms += [a, a.astype(int).reshape(-1, 1), a.astype("int8").astype(str), pandas.DataFrame({"y": a}), pandas.Series(a.astype(float)).astype("category"),
+    pandas.array(a.astype(int), dtype="Int64")]
+failures = []
+def fails(call):
+  try: call()
+  except ValueError as error: failures.append(str(error))
+ones = [1] * len(X)
+fails(lambda: peer.score(X, ones[:10]))
+fails(lambda: peer.score(X[:10], ones))
+fails(lambda: peer.score(X, [[1, 0]] * len(X)))
+fails(lambda: peer.score(X, [math.nan, *ones[1:]]))
+fails(lambda: peer.score(X, ["maybe"] * len(X)))
+fails(lambda: peer.score([], []))
+fails(lambda: peer.score(X, ones, sample_weight=[1, 2]))
+fails(lambda: peer.score(X, ones, sample_weight=[-1] * len(X)))
+fails(lambda: peer.predict([1, 2, 3, 4]))
+fails(lambda: peer.predict([[1, 2, 3, math.inf]]))
+fails(lambda: peer.predict([[1, 2, 3]]))
+fails(lambda: peer.partial_fit(X, ones[1:]))
+print(json.dumps([[peer.score(X, y) for y in forms], failures, sorted({type(label).__name__ for label in plain(peer.predict(X))})]))`,
+          served?.url as string
+        )
+      )
+      assert.ok(scores[0] > 0.9, `${scores}`)
+      assert.deepEqual(
+        scores,
+        scores.map(() => scores[0])
+      )
+      assert.deepEqual(kinds, ['int'])
+      assert.match(
+        failures.join('\n'),
+        new RegExp(
+          [
+            'X has 400 rows, and y has 10',
+            'X has 10 rows, and y has 400',
+            'row 0 of y has 2 labels.*',
+            'row 0 of y has no label.*',
+            "y has none of the classes of the peer \\(0, 1\\), but 'maybe'",
+            'X has no rows.*',
+            'X has 400 rows, and sample_weight has 2',
+            'sample_weight has -1.0.*',
+            'row 0 is 1: give X two dimensions.*',
+            'row 0 has an infinite value.*',
+            '.*3 features, expected 4.*',
+            'X has 400 rows, and y has 399'
+          ].join('\n')
+        )
+      )
+    })
+  }
+
+  it('keeps the zeros of class names, and knows truth values by theirs', async () => {
+    await start({ dimension: 5, features: { constant: true, scale: 'none', classNames: ['007', '012'] } })
+    const numbered = await run(`
+peer.partial_fit([[0, 0, 0, 1]] * 64, ["012"] * 64)
+print(json.dumps([plain(peer.classes_), plain(peer.predict([[0, 0, 0, 1]])), peer.score([[0, 0, 0, 1]], ["012"]), peer.score([[0, 0, 0, 1]], [12])]))`)
+    assert.deepEqual(numbered, [['007', '012'], ['012'], 1, 1])
+    await served?.stop()
+
+    await start({ dimension: 5, features: { constant: true, scale: 'none', classNames: ['False', 'True'] } })
+    const truths = await run(`
+peer.partial_fit([[0, 0, 0, 1]] * 64, [True] * 64)
+print(json.dumps([peer.score([[0, 0, 0, 1]], [True]), peer.score([[0, 0, 0, 1]], [False])]))`)
+    assert.deepEqual(truths, [1, 0])
+  })
+
+  it('scores numbers whose truth is constant as scikit-learn does', async () => {
+    await start({ model: 'linear', features: { constant: true, scale: 'none' }, dimension: 5 })
+    assert.deepEqual(
+      await run('print(json.dumps([peer.score([[0, 0, 0, 0]] * 2, y) for y in ([0, 0], [3, 3], ["0", "0"])]))'),
+      [1, 0, 1]
+    )
+  })
+
+  it('adds duplicate entries of sparse matrices, whose other entries are 0', async function () {
+    if (!hasPython('scipy')) this.skip()
+    const program = `
+import numpy, scipy.sparse as sparse
+for _ in range(4): peer.partial_fit(numpy.eye(4), [${'"no", "yes", "no", "yes"'}])
+twice = sparse.csr_matrix(([1.0, 2.0, -1.0], [0, 0, 1], [0, 3]), shape=(1, 4))
+entries = sparse.coo_matrix(([1.0, 2.0, -1.0, 0.0], ([0, 0, 0, 0], [0, 0, 1, 3])), shape=(1, 4))
+print(json.dumps([plain(peer.predict_proba(X)) for X in (twice.toarray(), twice, entries, twice.tocsc())]))`
+    await start()
+    const plain = await run(program)
+    assert.deepEqual(plain, [plain[0], plain[0], plain[0], plain[0]])
+    await served?.stop()
+
+    // The mean of a missing value would be 5.
+    const columns = ['a', 'b', 'c', 'd'].map(name => ({ name, kind: 'number', mean: 5, deviation: 2 }))
+    const features = { constant: true, scale: 'none', columns, classNames: ['no', 'yes'] }
+    await start({ dimension: 5, features } as Partial<LearningSpec>)
+    const table = await run(program)
+    assert.deepEqual(table, [table[0], table[0], table[0], table[0]])
+  })
+
+  it('reaches a peer on loopback past a proxy', async () => {
+    await start()
+    assert.equal(
+      await run(`
+import os
+for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"): os.environ[name] = "http://127.0.0.1:1"
+os.environ.pop("no_proxy", None)
+print(json.dumps(peer.schema()["label"]["kind"]))`),
+      'class'
+    )
+  })
+
+  it("passes scikit-learn's checks of estimators that apply", async function () {
+    if (!hasPython('sklearn')) this.skip()
+    const general = `estimator_cloneable estimator_repr no_attributes_set_in_init do_not_raise_errors_in_init_or_set_params
+      mixin_order parameters_default_constructible get_params_invariance set_params fit1d requires_y_none complex_data
+      supervised_y_no_nan estimator_sparse_tag valid_tag_types decision_proba_consistency`
+    // The others have rows of another width, or classes that a peer does not have.
+    const fitting = {
+      2: 'estimators_overwrite_params estimators_fit_returns_self readonly_memmap_input',
+      3: `fit_score_takes_y dont_overwrite_parameters estimators_nan_inf estimators_pickle f_contiguous_array_estimator
+        dict_unchanged fit2d_predict1d`
+    }
+    for (const [width, names] of Object.entries(fitting)) {
+      const classNames = ['0', '1', '2']
+      const features = { constant: false, scale: 'none', classNames } as const
+      await start({ model: 'softmax', classes: 3, dimension: Number(width), features })
+      const wanted = `${general} ${names}`.split(/\s+/)
+      const failed = await run(
+        `
+import warnings
+warnings.simplefilter("ignore")
+from sklearn.utils import estimator_checks
+wanted = {f"check_{name}" for name in sys.argv[2].split()}
+failed = []
+for estimator, check in getattr(estimator_checks, "estimator_checks_generator", lambda estimator: estimator_checks.check_estimator(estimator, generate_only=True))(peer):
+  name = check.func.__name__
+  if name in wanted:
+    try: check(estimator)
+    except Exception as error: failed.append([name, repr(error)[:200]])
+print(json.dumps(failed))`,
+        wanted.join(' ')
+      )
+      assert.deepEqual(failed, [])
+      await served?.stop()
+    }
+  })
+
   it('is configured as scikit-learn expects', async () => {
     await start()
     const [parameters, changed, refused, shown] = await run(`

@@ -138,7 +138,8 @@ describe('LIBSVM', () => {
     assert.throws(
       () => parser.push(Buffer.from('1 1:1\n1 0:1\n')),
       (error: Error) =>
-        error instanceof MalformedInputError && error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1: add 1 to all of them'
+        error instanceof MalformedInputError &&
+        error.message === 'a.libsvm:2:3: index 0: LIBSVM indices start at 1: add 1 to all of them'
     )
   })
 
