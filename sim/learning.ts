@@ -37,7 +37,7 @@ export interface Learning {
 export function createLearning(
   scenario: Scenario,
   options: SimulateOptions,
-  { model, dimension, classes }: Inputs,
+  { model, dimension, classes, targetScale }: Inputs,
   random: Random
 ): Learning {
   const { batch, batchMax, rule: name, average, sums } = scenario
@@ -48,7 +48,7 @@ export function createLearning(
     scenario.localSteps === undefined
       ? undefined
       : { batch, steps: scenario.localSteps, momentum: scenario.localMomentum }
-  let learner = options.learner ?? createLearner({ model, dimension, classes, clip: scenario.clip })
+  let learner = options.learner ?? createLearner({ model, dimension, classes, targetScale, clip: scenario.clip })
   let recipe = options.recipe ?? {
     rule: local ? averagingRule(rule, local) : rule,
     averaging: createAveraging({ name: average }),

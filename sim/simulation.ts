@@ -251,6 +251,9 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       if (!(error instanceof Violation)) throw error
       this.#violation = `${error.message} (at ${this.now.toFixed(2)} ms)`
     }
+    // Hostile nodes may do any harm to a network that does not defend itself.
+    const { divergence } = meter
+    if (divergence !== undefined && this.adversaries.count === 0) this.#violation ??= `divergence: ${divergence}`
     const totals = this.algorithm.totals()
     this.#trace.add(meter.loss, totals.updates, totals.adoptions)
     const { algorithm, batch, seed } = this.scenario

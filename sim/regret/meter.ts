@@ -13,6 +13,9 @@ import { Recording } from './recording.js'
 /** With more nodes the result has only a summary. */
 const MAX_LISTED_NODES = 64
 
+/** A run has diverged if its loss is as many times that of the predictor without any update. */
+const DIVERGED = 2
+
 interface Point extends Omit<CurvePoint, 'regret' | 'averageLoss'> {
   readonly loss: number
   /** Loss of the best predictor up to this point. */
@@ -134,9 +137,14 @@ export class RegretMeter {
     const recorded = this.#recorded
     if (recorded === undefined || this.#count === 0)
       return { optimum: this.#learner.initial(), comparator: 'hindsight' }
-    const { model, classes, dimension } = this.#inputs
+    const { model, classes, dimension, targetScale } = this.#inputs
     const { examples } = recorded.inputs
-    const { weights, gradientNorm } = hindsightOptimum(model, examples, { classes, dimension })
+    const labels = targetScale && examples.labels.map(label => (label - targetScale.mean) / targetScale.deviation)
+    const { weights, gradientNorm } = hindsightOptimum(
+      model,
+      { ...examples, ...(labels && { labels }) },
+      { classes, dimension }
+    )
     const optimum = [Float32Array.from(weights)]
     let point = 0
     for (let row = 0; row < this.#count; row++) {
@@ -144,6 +152,22 @@ export class RegretMeter {
       if (this.#points[point]?.inputs === row + 1) this.#points[point++].bestLoss = this.#bestLoss
     }
     return { optimum, comparator: 'hindsight', gradientNorm }
+  }
+
+  /**
+   * Why the run has diverged; undefined if it has not. The predictor without any update is the measure, on inputs whose comparator
+   * is found in hindsight.
+   */
+  get divergence(): string | undefined {
+    const average = this.#loss / this.#count
+    if (this.#count > 0 && !Number.isFinite(average)) return `the average loss is ${average}`
+    const recorded = this.#recorded
+    if (recorded === undefined || this.#count === 0) return undefined
+    const initial = this.#learner.initial()
+    let start = 0
+    for (let row = 0; row < this.#count; row++) start += this.#lossOf(initial, recorded.inputs.examples, row)
+    if (this.#loss <= DIVERGED * start) return undefined
+    return `the average loss is ${average.toPrecision(4)}, and ${(start / this.#count).toPrecision(4)} without any update`
   }
 
   #compare(bestLoss: number, node: number, isGood: boolean): void {

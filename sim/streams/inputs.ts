@@ -1,5 +1,5 @@
 /** The streams that a scenario can name, and their common interface. */
-import type { Blocks, Examples, ModelName } from '../../src/learner/index.js'
+import type { Blocks, Examples, ModelName, TargetScale } from '../../src/learner/index.js'
 
 export const streamNames = ['logistic', 'least-squares', 'sparse', 'file'] as const
 export type StreamName = (typeof streamNames)[number]
@@ -9,6 +9,8 @@ export interface Inputs {
   readonly model: ModelName
   /** Number of classes, for softmax. */
   readonly classes?: number
+  /** Regression: by which the target is standardised. @default not standardised */
+  readonly targetScale?: TargetScale
   readonly dimension: number
   /** The minimiser of the expected loss. If undefined, the best predictor is found in hindsight. */
   readonly optimum?: Blocks

@@ -1,5 +1,5 @@
 /** Replays recorded inputs in order, and from the start again if a run needs more. */
-import type { Examples, ModelName } from '../../src/learner/index.js'
+import type { Examples, ModelName, TargetScale } from '../../src/learner/index.js'
 import type { Inputs } from './inputs.js'
 
 /** Plain data that any number of runs can share. */
@@ -7,13 +7,15 @@ export interface RecordedStream {
   readonly model: ModelName
   /** Number of classes, for softmax. */
   readonly classes?: number
+  /** By which the target of a regression is standardised. Losses are in its own units. */
+  readonly targetScale?: TargetScale
   /** Number of features, the constant feature included. */
   readonly dimension: number
   /** At least one row, all labelled. */
   readonly examples: Examples
 }
 
-export function replay({ model, classes, dimension, examples }: RecordedStream): Inputs {
+export function replay({ model, classes, targetScale, dimension, examples }: RecordedStream): Inputs {
   const { size, labels, offsets, indices, values } = examples
   let longest = 0
   for (let r = 0; r < size; r++) longest = Math.max(longest, offsets[r + 1] - offsets[r])
@@ -28,6 +30,7 @@ export function replay({ model, classes, dimension, examples }: RecordedStream):
   return {
     model,
     classes,
+    targetScale,
     dimension,
     varies: true,
     features: offsets[size] / size,

@@ -12,7 +12,7 @@ import { Recorder } from '../training/recorder.js'
  * @throws UsageError, and errors of the parsers
  */
 export async function readData(scenario: Scenario): Promise<RecordedStream | undefined> {
-  const { stream: name, data, format, label, model, classes, scale = 'none', hashBits, inputs } = scenario
+  const { stream: name, data, format, label, model, classes, scale, hashBits, inputs } = scenario
   if (name !== 'file' || data === undefined) return undefined
   if (format !== undefined && !formatNames.includes(format as Format)) {
     throw new UsageError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
@@ -44,6 +44,7 @@ export async function recordStream(flags: SerialFlags & { readonly data: string 
   return {
     model: options.model,
     classes: options.classes,
+    targetScale: options.targetScale,
     dimension: stream.dimension ?? featuresOf(examples),
     examples
   }

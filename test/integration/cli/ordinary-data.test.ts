@@ -19,6 +19,33 @@ describe('ordinary data', function () {
     return at(name)
   }
 
+  it('is scaled by the simulator as by training', async () => {
+    const rows = Array.from({ length: 800 }, (_, i) => {
+      const [x, z] = [Math.sin(3 * i), Math.cos(7 * i)]
+      return `${3000 + 900 * x},${0.002 * z},${x + z > 0 ? 'up' : 'down'},${70_000 + 9000 * x}`
+    })
+    const data = await write('simulated.csv', `x,z,way,price\n${rows.join('\n')}\n`)
+    const simulated = async (label: string) =>
+      admbJson([
+        'sim',
+        'run',
+        'binary-tree',
+        '--set',
+        'stream=file',
+        `data=${data}`,
+        `label=${label}`,
+        'nodes=2',
+        'inputs=800',
+        'batch=16'
+      ])
+    for (const label of ['way', 'price']) {
+      const trained = await admbJson(['train', '--data', data, '--label', label, '--batch', '16'])
+      const { averageLoss, violations } = await simulated(label)
+      assert.deepEqual(violations, [])
+      assert.ok(averageLoss < 1.5 * trained.averageLoss, `${averageLoss}, ${trained.averageLoss}`)
+    }
+  })
+
   it('with features that training lacked is scored, with weight 0 for these', async () => {
     const row = (i: number, more = '') => `${i % 2 ? '+1' : '-1'} 1:${i % 2 ? 1 : -1} 2:0.5${more}\n`
     const rows = (more: (i: number) => string) => Array.from({ length: 200 }, (_, i) => row(i, more(i))).join('')

@@ -81,6 +81,26 @@ describe('regret', () => {
     near(result.comparatorLoss, hindsightOptimum('logistic', data.examples).averageLoss, 1e-9)
   })
 
+  it('of numbers is in their units, although the target is standardised', () => {
+    const plain = recorded(600)
+    const labels = plain.examples.labels.map((label, i) => 5000 + 40 * label + (i % 7))
+    const examples = { ...plain.examples, labels }
+    const data = { ...plain, model: 'linear', targetScale: { mean: 5000, deviation: 20 }, examples } as const
+    const result = simulate(scenario({ stream: 'file', data: 'x', inputs: 600, batch: 16 }), { data })
+    assert.deepEqual(result.violations, [])
+    near(result.comparatorLoss, hindsightOptimum('linear', examples).averageLoss, 1e-4)
+    assert.ok(result.averageLoss < 400, `${result.averageLoss}`)
+  })
+
+  it('of a run that diverges is a violation', () => {
+    const plain = recorded(400)
+    const examples = { ...plain.examples, values: plain.examples.values.map(value => 1e6 * value) }
+    const values = { stream: 'file', data: 'x', inputs: 400, batch: 16 }
+    const { violations } = simulate(scenario(values), { data: { ...plain, examples } })
+    assert.match(violations[0], /^divergence: the average loss is .*, and 0\.69\d+ without any update$/)
+    assert.deepEqual(simulate(scenario(values), { data: plain }).violations, [])
+  })
+
   it('of several passes has the comparator of one pass', () => {
     const data = recorded(500)
     const result = simulate(scenario({ stream: 'file', data: 'x', inputs: 1500 }), { data })
