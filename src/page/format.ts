@@ -5,8 +5,18 @@ const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
 export const formatCount = (value: number): string => whole.format(value)
 
-/** Such as `0.3245`; a dash for an unknown value. */
-export const formatLoss = (loss: number | undefined): string => (loss === undefined ? '–' : loss.toFixed(4))
+/** A loss or an error, such as `0.3245`, `60,195` or `1.21e12`; a dash for an unknown value. */
+export function formatLoss(loss: number | undefined): string {
+  if (loss === undefined) return '–'
+  if (loss >= 1e9) return loss.toExponential(2).replace('+', '')
+  if (loss >= 1000) return formatCount(loss)
+  if (loss >= 100) return loss.toFixed(2)
+  return loss > 0 && loss < 0.001 ? loss.toPrecision(3) : loss.toFixed(4)
+}
+
+/** R², which has no lower bound. */
+export const formatR2 = (r2: number | undefined): string =>
+  r2 === undefined ? '–' : r2 < -99 ? '< −99' : r2.toFixed(3).replace('-', '−')
 
 export const formatShare = (share: number | undefined): string =>
   share === undefined ? '–' : `${(100 * share).toFixed(1)} %`

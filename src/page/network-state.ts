@@ -1,5 +1,5 @@
 /** The page's state of the network: the last snapshot with all updates since. */
-import { Curve, restoredCurve } from '../view/curve.js'
+import { Curve, restoredCurve, wasAway } from '../view/curve.js'
 import { MAX_EVENTS, type NetworkEvent } from '../view/event-log.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from '../view/types.js'
 
@@ -19,6 +19,8 @@ export class NetworkState {
   events: NetworkEvent[] = []
   curves = new Map<string, Curve>()
   references: readonly Reference[] = []
+  /** Numbers of the lines of peers, from 0. A line keeps its number. */
+  readonly #places = new Map<string, number>()
   /** The least and the largest b of the page's own peer so far; undefined if b is fixed. */
   batches: readonly [least: number, most: number] | undefined
 
@@ -29,7 +31,9 @@ export class NetworkState {
     this.at = snapshot.at
     this.peers = new Map(snapshot.peers.map(row => [row.id, row]))
     this.events = [...snapshot.events]
-    this.curves = new Map(Object.entries(snapshot.curves).map(([id, points]) => [id, restoredCurve(points)]))
+    this.curves = new Map(
+      Object.entries(snapshot.curves).map(([id, points]) => [id, restoredCurve(points, snapshot.absences?.[id])])
+    )
     this.references = snapshot.references
     this.#addBatch()
   }
@@ -38,9 +42,11 @@ export class NetworkState {
     this.at = at
     this.network = network ?? this.network
     for (const row of peers) {
-      const isNew = this.peers.get(row.id)?.lastSeen !== row.lastSeen
-      this.peers.set(row.id, row)
       const { id, inputs, lastSeen, loss, recent, ended } = row
+      const before = this.peers.get(id)
+      this.peers.set(id, row)
+      const isNew = before?.lastSeen !== lastSeen
+      if (isNew && before && wasAway(before, row)) this.#curve(id)?.away(before.lastSeen, lastSeen)
       if (isNew && loss !== undefined) this.#curve(id)?.add(inputs, lastSeen, loss, recent?.loss, ended)
     }
     for (const id of gone) {
@@ -59,6 +65,17 @@ export class NetworkState {
     if (batch === undefined) return
     const [least, most] = this.batches ?? [batch, batch]
     this.batches = [Math.min(least, batch), Math.max(most, batch)]
+  }
+
+  /** Number of a peer's line among the lines of the plots, the lowest that was free when it came. */
+  placeOf(id: string): number {
+    for (const known of this.#places.keys()) if (!this.peers.has(known)) this.#places.delete(known)
+    let place = this.#places.get(id)
+    if (place !== undefined) return place
+    const taken = new Set(this.#places.values())
+    for (place = 0; taken.has(place); ) place++
+    this.#places.set(id, place)
+    return place
   }
 
   /** Whether there are peers without a row. */

@@ -1,15 +1,16 @@
 /** Data and axes of the plots: a common column of x values, and for each line its y values, null where it has no point. */
-import type { CurvePoint, Reference } from '../view/types.js'
+import type { Absence, CurvePoint, Reference } from '../view/types.js'
 import { formatCount } from './format.js'
 
 export interface PlotData {
   readonly x: readonly number[]
-  /** In the order of the given lines. */
-  readonly ys: readonly (readonly (number | null)[])[]
+  /** In the order of the given lines: undefined where a line has no point of its own, null in its gaps. */
+  readonly ys: readonly (readonly (number | null | undefined)[])[]
 }
 
 export interface Line {
-  readonly points: readonly (readonly [x: number, y: number])[]
+  /** A point without y is a gap. */
+  readonly points: readonly (readonly [x: number, y: number | null])[]
 }
 
 /** Aligns lines with different, ascending x values to one column of x values. */
@@ -17,36 +18,75 @@ export function aligned(lines: readonly Line[]): PlotData {
   const x = [...new Set(lines.flatMap(({ points }) => points.map(point => point[0])))].sort((a, b) => a - b)
   const index = new Map(x.map((value, i) => [value, i]))
   const ys = lines.map(({ points }) => {
-    const column = new Array<number | null>(x.length).fill(null)
+    const column = new Array<number | null | undefined>(x.length).fill(undefined)
     for (const [value, y] of points) column[index.get(value) as number] = y
+    // A gap reaches to the points beside it, over the points of other lines.
+    for (const [value, y] of points) if (y === null) widen(column, index.get(value) as number)
     return column
   })
   return { x, ys }
 }
 
-/** The loss over the last inputs. @param start time of x = 0 in ms; undefined against inputs */
-export function recentLine(points: readonly CurvePoint[], start: number | undefined): Line {
-  return {
-    points: points.flatMap(([inputs, at, , recent]) => {
-      const x = start === undefined ? inputs : Math.round((at - start) / 100) / 10
-      return recent === undefined ? [] : [[x, recent] as const]
-    })
+function widen(column: (number | null | undefined)[], gap: number): void {
+  for (const step of [-1, 1])
+    for (let at = gap + step; column[at] === undefined && at >= 0 && at < column.length; at += step) column[at] = null
+}
+
+/** What the x axis shows: the inputs of a peer, or seconds since a time, in ms. */
+export type XOf = (point: CurvePoint) => number
+
+export const inputsOf: XOf = ([inputs]) => inputs
+
+export const secondsSince =
+  (start: number): XOf =>
+  ([, at]) =>
+    Math.round((at - start) / 100) / 10
+
+/**
+ * The line of a curve, with a gap wherever the peer was away.
+ * @param isRecent whether it shows the loss over the last inputs, and not that of all inputs so far
+ */
+export function curveLine(
+  { points, absences }: { readonly points: readonly CurvePoint[]; readonly absences: readonly Absence[] },
+  xOf: XOf,
+  isRecent = false
+): Line {
+  const known = isRecent ? points.filter(([, , , recent]) => recent !== undefined) : points
+  const after = new Set(absences.map(([, until]) => known.findIndex(([, at]) => at >= until)))
+  const line: [number, number | null][] = []
+  for (const [place, point] of known.entries()) {
+    const x = xOf(point)
+    const last = line.at(-1)
+    if (last && after.has(place) && x > last[0]) line.push([(last[0] + x) / 2, null])
+    line.push([x, (isRecent ? point[3] : point[2]) as number])
   }
-}
-
-export function againstInputs(points: readonly CurvePoint[]): Line {
-  return { points: points.map(([inputs, , loss]) => [inputs, loss] as const) }
-}
-
-/** The x values are seconds. @param start time of x = 0, in ms */
-export function againstTime(points: readonly CurvePoint[], start: number): Line {
-  return { points: points.map(([, at, loss]) => [Math.round((at - start) / 100) / 10, loss] as const) }
+  return { points: line }
 }
 
 /** A reference has no times, so its final loss is drawn as a horizontal line. */
 export function level({ points }: Reference, from: number, to: number): Line {
   const last = points[points.length - 1]
   return { points: last === undefined ? [] : [[from, last[1]] as const, [to, last[1]] as const] }
+}
+
+/** Powers of ten of the prefixes of units. */
+const PREFIXES = [
+  [12, 'T'],
+  [9, 'G'],
+  [6, 'M'],
+  [3, 'k']
+] as const
+
+/** Labels of a linear axis, as short as distinct labels can be: `0.35`, `60k`, `1.2M`. @param ticks equally spaced */
+export function tickLabels(ticks: readonly number[]): string[] {
+  const largest = Math.max(...ticks.map(Math.abs))
+  const step = Math.abs((ticks[1] ?? ticks[0] ?? 0) - (ticks.length > 1 ? ticks[0] : 0)) || 1
+  const [power, prefix] = PREFIXES.find(([exponent]) => largest >= 10 ** Math.max(4, exponent)) ?? [0, '']
+  const digits = Math.max(0, -Math.floor(Math.log10(step) - power + 1e-9))
+  return ticks.map(tick => {
+    if (tick === 0) return '0'
+    return digits > 6 ? tick.toExponential(1) : `${(tick / 10 ** power).toFixed(digits)}${prefix}`
+  })
 }
 
 /** Width of a decade in pixels above which 1, 2 and 5 are labelled. */

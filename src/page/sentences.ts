@@ -2,7 +2,8 @@
 import type { NetworkEvent } from '../view/event-log.js'
 import type { PeerRow } from '../view/types.js'
 import { windowName } from '../view/window-name.js'
-import { formatCount, formatLoss, formatShare, listOf, markLetter, peerName } from './format.js'
+import { formatCount, formatLoss, formatR2, formatShare, listOf, markLetter, peerName } from './format.js'
+import { formatError, isSquaredError, type Measure, measureOf } from './measure.js'
 import type { NetworkState } from './network-state.js'
 
 type Peers = ReadonlyMap<string, PeerRow>
@@ -88,6 +89,36 @@ export function describeSchema({ label, columns }: LearnedSchema, data: string |
   return `This peer learns to predict ${target}${from}.${data === undefined ? '' : ` Data: ${data === '-' ? 'standard input' : data}.`}`
 }
 
+/** What the plots show, in one sentence. @param label the name of the label, if it has one */
+export function describeMeasure({ name }: Measure, label: string | undefined): string {
+  const what = {
+    Loss: 'The mean loss (in nats) of all predictions so far',
+    RMSE: `The root mean squared error of all predictions so far, in the unit of ${label === undefined ? 'the target' : `“${label}”`}`
+  }
+  return `${what[name]}, each made before its input was learned; lower is better.`
+}
+
+/** Whether only peers of the same machine can reach an address. */
+export const isNear = (address: string): boolean => /^\/ip4\/127\.|^\/ip6\/::1\//.test(address)
+
+/** How another peer joins a network of one. @param addresses of the peer that serves the page */
+export function joinCommand(
+  addresses: readonly string[],
+  { label }: LearnedSchema,
+  data: string | undefined
+): string | undefined {
+  const [address] = [...addresses].sort((a, b) => Number(isNear(a)) - Number(isNear(b)))
+  if (address === undefined) return undefined
+  const [extension = ''] = /\.\w+(\.gz)?$/.exec(data ?? '') ?? []
+  const rows = data === 'digits' ? data : `other${extension === '' ? '.csv' : extension}`
+  const named = label?.name === undefined ? '' : ` --label ${shellWord(label.name)}`
+  return `npx admb peer --data ${rows}${named} --peer ${address}`
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
 /** The first names, and how many follow. */
 function shortList(names: readonly string[]): string {
   const most = 8
@@ -97,10 +128,11 @@ function shortList(names: readonly string[]): string {
 /** The figures of a peer over windows by time, in one sentence; empty without them. */
 export function describeWindows(row: PeerRow | undefined, peers: Peers): string {
   if (row?.windows === undefined) return ''
-  const parts = row.windows.map(({ seconds, inputs, loss, accuracy, rmse }) => {
-    const figures = [`loss ${formatLoss(loss)}`]
+  const parts = row.windows.map(({ seconds, inputs, loss, accuracy, rmse, r2 }) => {
+    const figures = isSquaredError({ loss, rmse }) ? [] : [`loss ${formatLoss(loss)}`]
     if (accuracy !== undefined) figures.push(`accuracy ${formatShare(accuracy)}`)
     if (rmse !== undefined) figures.push(`RMSE ${formatLoss(rmse)}`)
+    if (r2 !== undefined) figures.push(`R² ${formatR2(r2)}`)
     return `over the last ${windowName(seconds)}, ${figures.join(', ')} (${formatCount(inputs)} input${inputs === 1 ? '' : 's'})`
   })
   return `Figures of ${peerName(row.id, peers)} by time: ${parts.join('; ')}.`
@@ -110,13 +142,14 @@ export function describeWindows(row: PeerRow | undefined, peers: Peers): string 
 export function describePeer(row: PeerRow, peers: Peers, self: string | undefined): string {
   const { id, group, inputs, predictor, loss, accuracy, recent } = row
   const links = row.neighbours.map(other => peerName(other, peers))
+  const measure = measureOf([row])
   return [
     `${peerName(id, peers)}${id === self ? ', this peer' : ''}`,
     row.left ? 'has left' : row.alive ? undefined : 'silent',
     `predictor ${markLetter(group)} with ${formatCount(predictor.updates)} updates`,
     `${formatCount(inputs)} inputs`,
-    `loss ${formatLoss(loss)}`,
-    recent === undefined ? undefined : `recent loss ${formatLoss(recent.loss)}`,
+    `${measure.noun} ${formatError(measure, loss)}`,
+    recent === undefined ? undefined : `recent ${measure.noun} ${formatError(measure, recent.loss)}`,
     accuracy === undefined ? undefined : `accuracy ${formatShare(accuracy)}`,
     links.length === 0 ? 'not linked' : `linked with ${listOf(links)}`
   ]

@@ -332,13 +332,14 @@ function recentOf(metrics: PeerStatus['metrics']): Pick<NetworkStatus, 'recent' 
   return { ...(recent && { recent }), ...(windows && windows.length > 0 && { windows }) }
 }
 
-function shortened({ inputs, loss, accuracy, rmse }: Figures): NetworkStatus['recent'] {
+function shortened({ inputs, loss, accuracy, rmse, r2 }: Figures): NetworkStatus['recent'] {
   if (inputs === 0 || !(loss < 1e15)) return undefined
   return {
     inputs,
     loss: rounded(loss),
     ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
-    ...(rmse === undefined ? {} : { rmse: rounded(rmse) })
+    ...(rmse === undefined ? {} : { rmse: rounded(rmse) }),
+    ...(r2 === undefined || !(r2 > -1e15) ? {} : { r2: rounded(r2) })
   }
 }
 

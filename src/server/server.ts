@@ -113,7 +113,7 @@ async function register(
   metricsRoutes(app, routes)
   await app.register(healthRoutes, routes)
   await app.register(schemaRoutes, routes)
-  await app.register(statusRoutes, routes)
+  await app.register(statusRoutes, { ...routes, joinPage })
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
   await app.register(generateRoutes, routes)

@@ -13,8 +13,11 @@ import type { NetworkStatus } from './status.js'
 export const MAX_GROUPS = 6
 /** Maximum number of predictors that are kept of a group. */
 const MAX_HELD = 16
-/** Losses and rates are summed in thousandths. */
+/** Rates are summed in thousandths, losses in millionths. */
 const MILLI = 1000
+const MICRO = 1_000_000
+/** Sums of losses have two parts, because squared errors in the unit of a target can be large. */
+const HIGH = 2 ** 40
 
 const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const histogram = z.array(count).length(BUCKETS)
@@ -40,10 +43,12 @@ const counts = {
   adopted: count,
   discarded: count,
   skipped: count,
-  /** Sum of the progressive losses in thousandths of a nat, over `lossInputs` inputs, and the same for the last inputs. */
+  /** Sum of the progressive losses in millionths, over `lossInputs` inputs, and the same for the last inputs. */
   loss: count,
+  highLoss: count,
   lossInputs: count,
   recentLoss: count,
+  highRecentLoss: count,
   recentLossInputs: count,
   /** Inputs whose class was predicted correctly, of `hitInputs`, and the same for the last inputs. */
   hits: count,
@@ -94,7 +99,8 @@ export const EMPTY: Aggregate = {
 export function aggregateOf(status: NetworkStatus, held: AggregateGroup['held'], isDrifting: boolean): Aggregate {
   const { updates } = status.predictor
   const { inputs, inputsPerSecond, loss, accuracy, recent, ended, software = '' } = status
-  const recentLoss = recent?.loss ?? loss
+  // The error of a regression is compared with the variance of its target.
+  const recentLoss = recent?.r2 === undefined ? (recent?.loss ?? loss) : 1 - recent.r2
   return {
     ...EMPTY,
     peers: 1,
@@ -111,8 +117,8 @@ export function aggregateOf(status: NetworkStatus, held: AggregateGroup['held'],
     adopted: status.adopted,
     discarded: status.discarded,
     skipped: status.skipped ?? 0,
-    ...(loss !== undefined && { loss: whole(MILLI * loss * inputs), lossInputs: inputs }),
-    ...(recent && { recentLoss: whole(MILLI * recent.loss * recent.inputs), recentLossInputs: recent.inputs }),
+    ...(loss !== undefined && lossSum(loss, inputs)),
+    ...(recent && recentLossSum(recent.loss, recent.inputs)),
     ...(accuracy !== undefined && { hits: whole(accuracy * inputs), hitInputs: inputs }),
     ...(recent?.accuracy !== undefined && {
       recentHits: whole(recent.accuracy * recent.inputs),
@@ -147,6 +153,19 @@ function mean(total: number, inputs: number, unit = 1): number | undefined {
   return inputs === 0 ? undefined : total / inputs / unit
 }
 
+function lossSum(loss: number, inputs: number): Pick<Aggregate, 'loss' | 'highLoss' | 'lossInputs'> {
+  const sum = MICRO * loss * inputs
+  return { loss: whole(sum % HIGH), highLoss: whole(Math.floor(sum / HIGH)), lossInputs: inputs }
+}
+
+function recentLossSum(
+  mean: number,
+  inputs: number
+): Pick<Aggregate, 'recentLoss' | 'highRecentLoss' | 'recentLossInputs'> {
+  const { loss, highLoss, lossInputs } = lossSum(mean, inputs)
+  return { recentLoss: loss, highRecentLoss: highLoss, recentLossInputs: lossInputs }
+}
+
 /** Totals as figures. Loss and accuracy are means over all inputs, the recent ones over the last inputs of each peer. */
 export interface Figures {
   readonly inputs: number
@@ -169,8 +188,8 @@ export function figuresOf(all: Aggregate): Figures {
     inputs: all.inputs,
     inputsPerSecond: all.rate / MILLI,
     updates: all.updates,
-    loss: mean(all.loss, all.lossInputs, MILLI),
-    recentLoss: mean(all.recentLoss, all.recentLossInputs, MILLI),
+    loss: mean(all.highLoss * HIGH + all.loss, all.lossInputs, MICRO),
+    recentLoss: mean(all.highRecentLoss * HIGH + all.recentLoss, all.recentLossInputs, MICRO),
     accuracy: mean(all.hits, all.hitInputs),
     recentAccuracy: mean(all.recentHits, all.recentHitInputs),
     sent: all.sent,

@@ -2,16 +2,30 @@
  * Progressive loss over time in a bounded number of points. Plots have a logarithmic axis of inputs or a linear axis of time, so
  * the point to drop is the one that matters least on both.
  */
-import type { CurvePoint } from './types.js'
+import type { NetworkStatus } from './status.js'
+import type { Absence, CurvePoint } from './types.js'
 
 /** Maximum number of points. */
 export const MAX_POINTS = 160
+/** Maximum number of times in which the peer was away: the last ones. */
+const MAX_ABSENCES = 20
 
 export class Curve {
   #points: CurvePoint[] = []
+  #absences: readonly Absence[] = []
 
   get points(): readonly CurvePoint[] {
     return this.#points
+  }
+
+  /** When the peer was away, oldest first. */
+  get absences(): readonly Absence[] {
+    return this.#absences
+  }
+
+  /** Records that the peer was away between two statuses. */
+  away(from: number, until: number): void {
+    this.#absences = [...this.#absences, [from, until] as const].slice(-MAX_ABSENCES)
   }
 
   /**
@@ -30,9 +44,17 @@ export class Curve {
   }
 }
 
+type Run = Pick<NetworkStatus, 'incarnation' | 'started'>
+
+/** Whether a peer was silent or restarted between two statuses. */
+export function wasAway(before: Run & { readonly alive: boolean }, now: Run): boolean {
+  return !before.alive || before.incarnation !== now.incarnation || before.started !== now.started
+}
+
 /** A curve that continues from existing points. */
-export function restoredCurve(points: readonly CurvePoint[]): Curve {
+export function restoredCurve(points: readonly CurvePoint[], absences: readonly Absence[] = []): Curve {
   const curve = new Curve()
+  for (const [from, until] of absences) curve.away(from, until)
   for (const [inputs, at, loss, recent] of points) curve.add(inputs, at, loss, recent)
   return curve
 }

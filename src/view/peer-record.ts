@@ -1,5 +1,5 @@
 /** The last status of a peer, when it arrived, and the predictors held recently. */
-import { Curve } from './curve.js'
+import { Curve, wasAway } from './curve.js'
 import type { NetworkStatus } from './status.js'
 import type { PeerRow } from './types.js'
 
@@ -39,6 +39,7 @@ export class PeerRecord {
   }
 
   receive(status: NetworkStatus, now: number): void {
+    if (wasAway({ ...this.status, alive: this.alive }, status)) this.curve.away(this.lastSeen, now)
     this.status = status
     this.lastSeen = now
     this.isSuspected = false

@@ -24,8 +24,9 @@ const figures = {
   inputs: count,
   loss: positive,
   accuracy: z.number().min(0).max(1).optional(),
-  /** For regression. */
-  rmse: positive.optional()
+  /** For regression: the error in units of the target, and the share of the variance that is predicted. */
+  rmse: positive.optional(),
+  r2: z.number().min(-1e15).max(1).optional()
 }
 
 const schema = z.object({

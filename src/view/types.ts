@@ -23,7 +23,7 @@ export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 't
 export interface NetworkTotals
   extends Figures,
     Pick<Aggregate, 'peers' | 'ended' | 'problems' | 'drifting' | 'adopted' | 'discarded' | 'skipped' | 'received'> {
-  /** Number of peers by recent loss and by inputs per second; see `buckets.ts`. */
+  /** Number of peers by recent loss, of a regression by 1 − R², and by inputs per second; see `buckets.ts`. */
   readonly losses: readonly number[]
   readonly rates: readonly number[]
   /** The largest groups of peers that follow the same predictor. */
@@ -53,6 +53,9 @@ export interface Reference {
   readonly points: readonly (readonly [inputs: number, loss: number])[]
 }
 
+/** A time in which no statuses of a peer arrived, in ms since the epoch. */
+export type Absence = readonly [from: number, until: number]
+
 export interface NetworkSnapshot {
   readonly at: number
   /** Id of the viewing peer; undefined for an observer that is not a peer. */
@@ -63,6 +66,8 @@ export interface NetworkSnapshot {
   readonly events: readonly NetworkEvent[]
   /** By peer id, for the first `CURVES_SHOWN` peers. */
   readonly curves: Readonly<Record<string, readonly CurvePoint[]>>
+  /** Times in which the peers with curves were away, by peer id, oldest first; without those that never were. */
+  readonly absences?: Readonly<Record<string, readonly Absence[]>>
   readonly references: readonly Reference[]
 }
 

@@ -220,6 +220,9 @@ export class NetworkView {
       peers: records.map(record => this.#row(record)),
       events: [...this.#log.events],
       curves: Object.fromEntries(shown.map(({ id, curve }) => [id, [...curve.points]])),
+      absences: Object.fromEntries(
+        shown.flatMap(({ id, curve }) => (curve.absences.length > 0 ? [[id, curve.absences]] : []))
+      ),
       references: this.#references
     }
   }

@@ -115,6 +115,33 @@ describe('the join page', function () {
     await page.context().close()
   })
 
+  it('refuses a wrong file once, and learns from the right one', async () => {
+    const { page, errors } = await visit('tab 3')
+    const problem = page.locator('#problem')
+    const choose = async (name: string, content: string | Buffer) => {
+      await page.getByLabel('A file').check()
+      await page.locator('#file').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(content) })
+      await press(page, (await page.locator('#join').textContent()) ?? '')
+    }
+    await choose('other.csv', `city,price\n${'Riga,1200\n'.repeat(200)}`)
+    await shown('the problem', () => problem.isVisible())
+    assert.match(
+      (await problem.textContent()) ?? '',
+      /^These are not rows of this network, because its first 32 rows do not fit \(/
+    )
+    assert.equal(await page.locator('#fed').textContent(), '')
+    await choose('picture.csv', Buffer.from([0x50, 0x4b, 3, 4, 0, 0, 0xff, 0xfe, 10, 0, 200]))
+    await shown('the problem', async () => /not text in UTF-8/.test((await problem.textContent()) ?? ''))
+    const row = imageRow(new Uint8Array(PIXELS).fill(9), 3)
+    await choose('right.libsvm', `${row}\n`.repeat(40))
+    await shown('rows', async () =>
+      /^40 rows learned; no further/.test((await page.locator('#fed').textContent()) ?? '')
+    )
+    assert.equal(await problem.isVisible(), false)
+    assert.deepEqual(errors, [])
+    await page.context().close()
+  })
+
   it('does not keep its peer from stopping', async () => {
     const { page } = await visit('tab 4')
     await press(page, 'Join and learn')

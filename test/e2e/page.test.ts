@@ -86,7 +86,8 @@ describe('the page', function () {
       /learns to predict the label \(10 classes\)\. Data: digits/.test((await learned.textContent()) ?? '')
     )
     assert.equal(await own.page.locator('#links a').count(), 5)
-    assert.equal(await all.page.locator('#links').isHidden(), true)
+    // An observer has no metrics and no schema.
+    assert.deepEqual(await all.page.locator('#links a:visible').allTextContents(), ['Statuses as JSON', 'Simulator'])
     assert.equal(await own.page.locator('#reference-note').isHidden(), true)
     await shot(own.page, 'whole')
 
@@ -183,6 +184,7 @@ describe('the page', function () {
     const { page } = await open(browser, `${latest.http}/#token=${tokens.learn}`, { ignoreHTTPSErrors: true })
     const state = () => page.locator('#connection').getAttribute('data-state')
     await shown('the form', () => page.locator('#token-form').isVisible())
+    assert.equal(await page.locator('a:visible').count(), 0)
     assert.match((await page.locator('#connection').textContent()) ?? '', /has the role learn.*needs read or admin/)
     assert.match((await page.locator('#token-form').textContent()) ?? '', /with the role read/)
     assert.deepEqual(await seriousProblems(page), [])
@@ -190,5 +192,29 @@ describe('the page', function () {
     await page.keyboard.press('Enter')
     await shown('live', async () => (await state()) === 'live')
     await shown('the peer', async () => (await page.locator('#peers tbody tr').count()) === 1)
+    // Links cannot carry the token.
+    assert.deepEqual(await page.locator('#links a:visible').allTextContents(), ['Simulator'])
+  })
+
+  it('shows a peer that is alone how others join it, until one has', async () => {
+    const lone = await processes.start('--data', 'digits', '--shard', '1/2', '--rate', '50', '--join-page').ready()
+    const { page } = await open(browser, lone.latest.http as string, { viewport: PHONE })
+    await shown('the command', () => page.locator('#join-command').isVisible())
+    const command = (await page.locator('#join-command').textContent()) ?? ''
+    const [, address] = /^npx admb peer --data digits --peer (\S+)$/.exec(command) ?? []
+    assert.ok(lone.latest.addresses.includes(address), command)
+    assert.match((await page.locator('#alone').innerText()) ?? '', /peers on other machines cannot reach it/)
+    assert.deepEqual(await seriousProblems(page), [])
+    await shot(page, 'alone')
+    await page.locator('#join-link a').click()
+    await shown('the join page', async () => /\/join$/.test(page.url()))
+    await page.goBack()
+    await processes.start('--data', 'digits', '--shard', '2/2', '--rate', '50', '--peer', address).ready()
+    await shown('two peers', async () => (await page.locator('#peers tbody tr').count()) === 2)
+    await shown('no command', () => page.locator('#alone').isHidden())
+    const closed = await processes.start('--dimension', '4').ready()
+    await page.goto(closed.latest.http as string)
+    await shown('the command', () => page.locator('#join-command').isVisible())
+    assert.equal(await page.locator('#join-link').isVisible(), false)
   })
 })

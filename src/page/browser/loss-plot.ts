@@ -1,9 +1,20 @@
-/** A plot of progressive losses: one line for each peer in its predictor's colour, and dashed references. */
+/** A plot of progressive losses, or of RMSE: a line for each peer with a colour of its own, and dashed references. */
 import uPlot from 'uplot'
 import type { PeerRow } from '../../view/types.js'
-import { formatCount, formatDuration, formatLoss, markColour, peerName } from '../format.js'
+import { formatCount, formatDuration, formatLoss, MARKS, markColour, peerName } from '../format.js'
+import { formatError, type Measure, measureOf } from '../measure.js'
 import type { NetworkState } from '../network-state.js'
-import { againstInputs, againstTime, aligned, type Line, level, logLabels, logTicks, recentLine } from '../plot-data.js'
+import {
+  aligned,
+  curveLine,
+  inputsOf,
+  type Line,
+  level,
+  logLabels,
+  logTicks,
+  secondsSince,
+  tickLabels
+} from '../plot-data.js'
 import { html, setAttribute, setText } from './dom.js'
 import { axisStyle, colourOf, resolved } from './plot-style.js'
 
@@ -11,40 +22,54 @@ export type Against = 'inputs' | 'time'
 
 const HEIGHT = 260
 const DASHES = { serial: [7, 4], isolated: [2, 3] }
+const REFERENCES = { serial: 'one learner with all inputs', isolated: 'each peer alone' }
+/** Distances of the ticks of the time axis. */
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400]
+/** Mean width of a letter of the axes, and of ticks and spaces beside a label, in pixels. */
+const LETTER = 7
+const LABEL_SPACE = 14
 
 export class LossPlot {
   readonly #host: HTMLElement
   readonly #against: Against
+  readonly #onChoose: ((id: string) => void) | undefined
   readonly #canvas = html('div', { class: 'canvas', role: 'img' })
   readonly #readout = html('p', { class: 'readout' })
-  readonly #legend = html('ul', { class: 'legend' })
+  readonly #key = html('ul', { class: 'legend key', 'aria-label': 'Lines' })
   #plot: uPlot | undefined
   #drawn = ''
+  /** The peers with lines, the selected one last, so that its line lies above the others. */
   #rows: readonly PeerRow[] = []
   #state: NetworkState | undefined
   #chosen: string | undefined
+  #measure: Measure = measureOf([])
   /** Whether a range was selected, which new data then keeps. */
   #isZoomed = false
 
-  constructor(host: HTMLElement, against: Against) {
+  /** @param onChoose called with the peer whose name in the key was selected @default the key is plain text */
+  constructor(host: HTMLElement, against: Against, onChoose?: (id: string) => void) {
     this.#host = host
     this.#against = against
-    host.append(this.#canvas, this.#readout, this.#legend)
+    this.#onChoose = onChoose
+    host.append(this.#canvas, this.#readout, this.#key)
   }
 
   draw(state: NetworkState, chosen: string | undefined): void {
     this.#state = state
     this.#chosen = chosen
-    this.#rows = state.rows.filter(({ id }) => state.curves.has(id))
-    const lines = this.#lines(state)
-    const { x, ys } = aligned(lines)
-    const data = [x, ...ys] as unknown as uPlot.AlignedData
+    this.#measure = measureOf(state.rows)
+    const shown = state.rows.filter(({ id }) => state.curves.has(id))
+    this.#rows = [...shown.filter(({ id }) => id !== chosen), ...shown.filter(({ id }) => id === chosen)]
+    const { of } = this.#measure
+    const { x, ys } = aligned(this.#lines(state))
+    const columns = ys.map(column => column.map(loss => (typeof loss === 'number' ? of(loss) : loss)))
+    const data = [x, ...columns] as unknown as uPlot.AlignedData
     // uPlot reads its series and colours only once, so the plot is recreated if they change.
-    const ends = this.#rows.map(({ id, group, alive }) => `${id} ${group} ${alive}`)
     const appearance = JSON.stringify([
-      ends,
+      this.#rows.map(({ id, name }) => [id, name, this.#colour(id)]),
       state.references.length,
       chosen,
+      this.#measure.name,
       colourOf('--ink'),
       this.#host.clientWidth
     ])
@@ -56,23 +81,25 @@ export class LossPlot {
       this.#plot.over.addEventListener('dblclick', () => {
         this.#isZoomed = false
       })
-      this.#drawLegend(state)
+      this.#drawKey(state)
     } else this.#plot?.setData(data, !this.#isZoomed)
     this.#describe(state)
     this.#read(undefined)
   }
 
   #lines(state: NetworkState): Line[] {
-    const curves = this.#rows.map(({ id }) => state.curves.get(id)?.points ?? [])
-    const shown = state.curves.get(this.#shown ?? '')?.points ?? []
+    const none = { points: [], absences: [] }
+    const curves = this.#rows.map(({ id }) => state.curves.get(id) ?? none)
+    const shown = state.curves.get(this.#shown ?? '') ?? none
     if (this.#against === 'inputs') {
       const references = state.references.map(({ points }) => ({ points }))
-      return [...curves.map(againstInputs), ...references, recentLine(shown, undefined)]
+      return [...curves.map(curve => curveLine(curve, inputsOf)), ...references, curveLine(shown, inputsOf, true)]
     }
-    const start = Math.min(...curves.flatMap(points => points.slice(0, 1).map(([, at]) => at)))
-    const lines = curves.map(points => againstTime(points, start))
+    const start = Math.min(...curves.flatMap(({ points }) => points.slice(0, 1).map(([, at]) => at)))
+    const lines = curves.map(curve => curveLine(curve, secondsSince(start)))
     const last = Math.max(1, ...lines.map(({ points }) => points.at(-1)?.[0] ?? 0))
-    return [...lines, ...state.references.map(reference => level(reference, 0, last)), recentLine(shown, start)]
+    const references = state.references.map(reference => level(reference, 0, last))
+    return [...lines, ...references, curveLine(shown, secondsSince(start), true)]
   }
 
   /** The peer whose recent loss is drawn. */
@@ -80,27 +107,32 @@ export class LossPlot {
     return this.#chosen ?? this.#state?.self ?? this.#rows[0]?.id
   }
 
+  /** The colour of a peer's line as a CSS value: that of the text for the selected one, grey for those without one of their own. */
+  #colour(id: string): string {
+    if (id === this.#chosen) return 'var(--ink)'
+    return this.#hasColour(id) ? markColour(this.#state?.placeOf(id) ?? 0) : 'var(--muted)'
+  }
+
+  #hasColour(id: string): boolean {
+    return (this.#state?.placeOf(id) ?? MARKS) < MARKS
+  }
+
   #options(state: NetworkState, chosen: string | undefined): uPlot.Options {
-    const ink = colourOf('--ink')
-    const series = this.#rows.map(({ id, group, alive }) => ({
-      stroke: id === chosen ? ink : alive ? resolved(markColour(group)) : colourOf('--muted'),
-      width: id === chosen ? 3 : id === state.self ? 2.25 : 1.25,
-      spanGaps: true,
+    const series = this.#rows.map(({ id }) => ({
+      stroke: resolved(this.#colour(id)),
+      width: id === chosen ? 3 : id === state.self ? 2.5 : this.#hasColour(id) ? 1.5 : 0.75,
       points: { show: false }
     }))
     const references = state.references.map(({ name }) => ({
-      stroke: ink,
+      stroke: colourOf('--ink'),
       width: 1.5,
       dash: DASHES[name],
-      spanGaps: true,
       points: { show: false }
     }))
-    const shown = state.peers.get(this.#shown ?? '')
     const recent = {
-      stroke: shown === undefined || shown.id === chosen ? ink : resolved(markColour(shown.group)),
+      stroke: resolved(this.#colour(this.#shown ?? '')),
       width: 1.25,
       dash: [1, 3],
-      spanGaps: true,
       points: { show: false }
     }
     const axis = axisStyle()
@@ -126,13 +158,18 @@ export class LossPlot {
           values,
           space: 56,
           size: 32,
+          ...(this.#against === 'time' && { incrs: SECONDS }),
           // uPlot's ticks are round only if the axis starts at a power of ten.
           ...(this.#against === 'inputs' && {
             splits: (_plot: uPlot, _axis: number, min: number, max: number) => logTicks(min, max),
             filter: (_plot: uPlot, splits: number[]) => splits
           })
         },
-        { ...axis, values: (_plot, splits) => splits.map(value => String(Number(value.toFixed(3)))), size: 44 }
+        {
+          ...axis,
+          values: (_plot, splits) => tickLabels(splits),
+          size: (_plot, labels) => LABEL_SPACE + LETTER * Math.max(4, ...(labels ?? []).map(label => label.length))
+        }
       ],
       series: [{}, ...series, ...references, recent],
       hooks: {
@@ -151,7 +188,7 @@ export class LossPlot {
     const [state, plot] = [this.#state, this.#plot]
     if (state === undefined || plot === undefined) return
     const { data } = plot
-    const values = this.#rows.map((_, line) => near(data[line + 1] as (number | null)[], index))
+    const values = this.#rows.map((_, line) => near(data[line + 1], index))
     const known = values.filter(value => value !== undefined)
     if (known.length === 0) {
       setText(this.#readout, 'Nothing has been learned yet.')
@@ -162,7 +199,7 @@ export class LossPlot {
     const one = this.#chosen ?? state.self
     const own = values[this.#rows.findIndex(({ id }) => id === one)]
     const [low, high] = [Math.min(...known), Math.max(...known)].map(formatLoss)
-    const recent = own === undefined ? undefined : near(data.at(-1) as (number | null)[], index)
+    const recent = own === undefined ? undefined : near(data[data.length - 1], index)
     const parts = [
       index === undefined ? 'Now' : `At ${where}`,
       own === undefined || one === undefined
@@ -175,22 +212,36 @@ export class LossPlot {
 
   #describe({ references }: NetworkState): void {
     const axis = this.#against === 'inputs' ? 'inputs, on a logarithmic axis' : 'time'
-    const known = references.map(({ name, points }) => `${name} reaches ${formatLoss(points.at(-1)?.[1])}`)
-    const text = [`Progressive loss of ${this.#rows.length} peers against ${axis}`, ...known].join('; ')
+    const measure = this.#measure
+    const known = references.map(({ name, points }) => `${name} reaches ${formatError(measure, points.at(-1)?.[1])}`)
+    const text = [`Progressive ${measure.noun} of ${this.#rows.length} peers against ${axis}`, ...known].join('; ')
     setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the exact values.`)
   }
 
-  #drawLegend({ references, self, peers }: NetworkState): void {
-    const shown = peers.get(self ?? '') ?? this.#rows[0]
-    this.#legend.style.setProperty('--mark', markColour(shown?.group ?? 0))
-    const items = [
-      ...(self === undefined ? [] : [['own', 'this peer']]),
-      ['peer', self === undefined ? 'peers, in their predictor’s colour' : 'other peers, in their predictor’s colour'],
-      ['recent', 'over the last 1,000 inputs'],
-      ...references.map(({ name }) => [name, name === 'serial' ? 'one learner with all inputs' : 'each peer alone'])
-    ]
-    this.#legend.replaceChildren(
-      ...items.map(([kind, text]) => html('li', {}, html('span', { class: `stroke ${kind}` }), text))
+  /** Which line is whose. */
+  #drawKey({ references, self, peers, rows, curves }: NetworkState): void {
+    const shown = rows.filter(({ id }) => curves.has(id))
+    const named = shown.filter(({ id }) => this.#hasColour(id) || id === this.#chosen)
+    const others = shown.length - named.length
+    const entries = named.map(({ id }) => {
+      const notes = [id === self ? ' (this)' : '', id === this.#chosen ? ', selected' : '']
+      const kind = id === this.#chosen ? 'chosen' : id === self ? 'own' : 'peer'
+      const stroke = html('span', { class: `stroke ${kind}` })
+      stroke.style.setProperty('--mark', this.#colour(id))
+      const text = `${peerName(id, peers)}${notes.join('')}`
+      if (this.#onChoose === undefined) return html('li', {}, stroke, text)
+      const button = html('button', { type: 'button', 'aria-pressed': String(id === this.#chosen) }, stroke, text)
+      button.addEventListener('click', () => this.#onChoose?.(id))
+      return html('li', {}, button)
+    })
+    const recent = html('span', { class: 'stroke recent' })
+    recent.style.setProperty('--mark', this.#colour(this.#shown ?? ''))
+    const plain = (kind: string, text: string) => html('li', {}, html('span', { class: `stroke ${kind}` }), text)
+    this.#key.replaceChildren(
+      ...entries,
+      ...(others > 0 ? [plain('others', `${formatCount(others)} other peers`)] : []),
+      html('li', {}, recent, `${peerName(this.#shown ?? '', peers)}, over its last 1,000 inputs`),
+      ...references.map(({ name }) => plain(name, REFERENCES[name]))
     )
   }
 }
@@ -203,10 +254,10 @@ function fitted(min: number | null, max: number | null): [number, number] {
 }
 
 /** The value at an index, or the last one before it. */
-function near(column: readonly (number | null)[], index = column.length - 1): number | undefined {
+function near(column: ArrayLike<number | null | undefined>, index = column.length - 1): number | undefined {
   for (let at = index; at >= 0; at--) {
     const value = column[at]
-    if (value !== null) return value
+    if (typeof value === 'number') return value
   }
   return undefined
 }

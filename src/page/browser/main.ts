@@ -1,9 +1,19 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
 import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow } from '../../view/types.js'
-import { formatBudget, formatBytes, formatCount, formatLoss, formatRate, formatShare, peerName } from '../format.js'
+import { formatBudget, formatBytes, formatCount, formatR2, formatRate, formatShare, peerName } from '../format.js'
+import { formatError, measureOf, pooledR2 } from '../measure.js'
 import { NetworkState } from '../network-state.js'
-import { describeNetwork, describePeer, describeSchema, describeWindows, type LearnedSchema } from '../sentences.js'
+import {
+  describeMeasure,
+  describeNetwork,
+  describePeer,
+  describeSchema,
+  describeWindows,
+  isNear,
+  joinCommand,
+  type LearnedSchema
+} from '../sentences.js'
 import { Connection, type ConnectionState } from './connection.js'
 import { byId, html, keyed, setText } from './dom.js'
 import { EventList } from './event-list.js'
@@ -34,7 +44,17 @@ const rates = new Histogram(byId('rates'), 'Inputs per second', bucket =>
   String(Number(rateOfBucket(bucket).toPrecision(3)))
 )
 const events = new EventList(byId('events'), byId('announcer'))
-const plots = [new LossPlot(byId('plot-inputs'), 'inputs'), new LossPlot(byId('plot-time'), 'time')]
+const plots = [new LossPlot(byId('plot-inputs'), 'inputs', choose), new LossPlot(byId('plot-time'), 'time', choose)]
+/** What the peer of the page says about itself; undefined for an observer. */
+let own: { readonly schema: LearnedSchema; readonly status: OwnStatus } | undefined
+
+/** Of the answer of `GET /status`. */
+interface OwnStatus {
+  readonly data?: string
+  readonly addresses: readonly string[]
+  /** Whether it serves the join page. */
+  readonly joinPage?: boolean
+}
 
 const connection = new Connection(tokenFromHash(), {
   state: showConnection,
@@ -58,12 +78,16 @@ const explorer = new Explorer(connection, state, id => {
 async function showLearned(): Promise<void> {
   const isPeer = state.self !== undefined
   const [schema, status] = isPeer ? await Promise.all([connection.get('schema'), connection.get('status')]) : []
-  const element = byId('learned')
+  own = schema && status ? { schema: schema as LearnedSchema, status: status as OwnStatus } : undefined
   // Links cannot carry the token.
-  byId('links').hidden = schema === undefined || connection.token !== undefined
-  element.hidden = schema === undefined
-  if (schema === undefined) return
-  setText(element, describeSchema(schema as LearnedSchema, (status as { readonly data?: string } | undefined)?.data))
+  for (const link of document.querySelectorAll<HTMLElement>('#links a')) {
+    const { needs } = link.dataset
+    link.hidden = needs !== undefined && (connection.token !== undefined || (needs === 'peer' && !isPeer))
+  }
+  const element = byId('learned')
+  element.hidden = own === undefined
+  if (own !== undefined) setText(element, describeSchema(own.schema, own.status.data))
+  redraw()
 }
 
 /** Reads the token from `#token=…` and removes it from the address. Browsers do not send this part of an address. */
@@ -100,7 +124,10 @@ function draw(): void {
     byId('whose'),
     state.self === undefined ? 'seen by an observer' : `seen by ${peerName(state.self, state.peers)}`
   )
+  for (const id of ['skip', 'links']) byId(id).hidden = state.at === 0
   drawTotals()
+  drawMeasure()
+  drawAlone()
   drawMarks()
   byId('reference-note').hidden = state.references.length === 0
   document.body.classList.toggle('many', (state.network?.peers ?? 0) > LARGE_NETWORK)
@@ -118,13 +145,15 @@ function draw(): void {
 function drawTotals(): void {
   const totals = state.network
   if (totals === undefined) return
+  const measure = measureOf(state.rows)
   const figures: readonly (readonly [string, string])[] = [
     ['Inputs', formatCount(totals.inputs)],
     ['Inputs per second', formatRate(totals.inputsPerSecond)],
     ['Updates', formatCount(totals.updates)],
     ...batchFigure(),
-    ['Loss', formatLoss(totals.loss)],
-    ['Recent loss', formatLoss(totals.recentLoss)],
+    [measure.name, formatError(measure, totals.loss)],
+    [`Recent ${measure.noun}`, formatError(measure, totals.recentLoss)],
+    ...r2Figure(),
     ...shareFigure('Accuracy', totals.accuracy),
     ...shareFigure('Recent accuracy', totals.recentAccuracy),
     ['Sent per second', formatBytes(totals.bytesPerSecond)],
@@ -138,6 +167,36 @@ function drawTotals(): void {
     ([name]) => html('div', {}, html('dt', {}, name), html('dd')),
     (element, [, value]) => setText(element.children[1], value)
   )
+}
+
+/** Recent R², if all peers are known. */
+function r2Figure(): readonly (readonly [string, string])[] {
+  const r2 = state.isPartial ? undefined : pooledR2(state.rows.filter(({ alive }) => alive))
+  return r2 === undefined ? [] : [['Recent R²', formatR2(r2)]]
+}
+
+/** Names what the plots show. */
+function drawMeasure(): void {
+  const measure = measureOf(state.rows)
+  for (const element of document.querySelectorAll('.measure-name')) setText(element, measure.name)
+  const hasR2 = state.rows.some(({ recent }) => recent?.r2 !== undefined)
+  setText(
+    byId('losses-title'),
+    hasR2 ? 'Recent 1 − R² (share of the variance that is not predicted), from' : 'Recent loss, from'
+  )
+  setText(byId('measure'), describeMeasure(measure, own?.schema.label?.name))
+}
+
+/** How others join, while the peer of the page is the only one. */
+function drawAlone(): void {
+  const isAlone = (state.network?.peers ?? 0) <= 1 && state.rows.filter(({ alive }) => alive).length === 1
+  const command = own && joinCommand(own.status.addresses, own.schema, own.status.data)
+  const hasLink = own?.status.joinPage === true
+  byId('alone').hidden = !isAlone || (command === undefined && !hasLink)
+  byId('by-command').hidden = command === undefined
+  byId('join-link').hidden = !hasLink
+  byId('near').hidden = own === undefined || !own.status.addresses.every(isNear)
+  setText(byId('join-command'), command ?? '')
 }
 
 /** What frames would take with float32 sums, if that is much more. */
@@ -219,6 +278,11 @@ byId<HTMLFormElement>('token-form').addEventListener('submit', event => {
   connection.token = byId<HTMLInputElement>('token').value.trim()
   showConnection({ kind: 'connecting' })
   void connection.open()
+})
+byId('copy').addEventListener('click', () => {
+  void navigator.clipboard
+    ?.writeText(byId('join-command').textContent ?? '')
+    .then(() => setText(byId('copy'), 'Copied'))
 })
 // Scrollable regions need the focus to be scrolled with the keyboard.
 for (const region of document.querySelectorAll<HTMLElement>('.scroll')) region.tabIndex = 0

@@ -1,77 +1,131 @@
-/** The table of peers, with one row each. The peer's name is a button that selects it. */
+/** The table of peers, with one row each. A click on a row selects its peer; the peer's name is a button for the keyboard. */
 import type { PeerRow } from '../../view/types.js'
 import {
   formatAge,
   formatBytes,
   formatCount,
-  formatLoss,
+  formatR2,
   formatRate,
   formatShare,
   markColour,
   markLetter,
   peerName
 } from '../format.js'
+import { formatError, type Measure, measureOf } from '../measure.js'
 import type { NetworkState } from '../network-state.js'
 import { html, keyed, setAttribute, setText } from './dom.js'
 
+interface Column {
+  readonly head: string
+  readonly text: (row: PeerRow) => string
+  /** Whether a row has something to show. Without one, the column is left out. @default always */
+  readonly isKnown?: (row: PeerRow) => boolean
+}
+
+/** The columns between the peer and its state. */
+function columnsOf(measure: Measure): readonly Column[] {
+  const isScored = ({ accuracy }: PeerRow) => accuracy !== undefined
+  return [
+    { head: 'Inputs', text: row => formatCount(row.inputs) },
+    { head: 'Inputs/s', text: row => (row.alive ? (row.ended ? 'ended' : formatRate(row.inputsPerSecond)) : '–') },
+    { head: 'Updates', text: row => formatCount(row.predictor.updates) },
+    {
+      head: 'Batch',
+      text: ({ batch }) => (batch === undefined ? '–' : formatCount(batch)),
+      isKnown: ({ batch }) => batch !== undefined
+    },
+    { head: measure.name, text: row => formatError(measure, row.loss) },
+    { head: `Recent ${measure.noun}`, text: row => formatError(measure, row.recent?.loss) },
+    { head: 'Recent R²', text: row => formatR2(row.recent?.r2), isKnown: row => row.recent?.r2 !== undefined },
+    { head: 'Accuracy', text: row => formatShare(row.accuracy), isKnown: isScored },
+    { head: 'Recent accuracy', text: row => formatShare(row.recent?.accuracy), isKnown: isScored },
+    { head: 'Skipped', text: row => formatCount(row.skipped ?? 0), isKnown: row => (row.skipped ?? 0) > 0 },
+    { head: 'Discarded', text: row => formatCount(row.discarded), isKnown: row => row.discarded > 0 },
+    { head: 'Sent', text: row => formatBytes(row.sent) },
+    { head: 'Received', text: row => formatBytes(row.received) },
+    { head: 'Links', text: row => formatCount(row.neighbours.length) }
+  ]
+}
+
 export class PeerTable {
+  readonly #table: HTMLTableElement
+  readonly #head: HTMLTableRowElement
   readonly #body: HTMLTableSectionElement
   readonly #onChoose: (id: string) => void
 
   constructor(table: HTMLTableElement, onChoose: (id: string) => void) {
+    const head = table.tHead as HTMLTableSectionElement
+    this.#table = table
+    this.#head = head.rows[0]
     this.#body = table.tBodies[0]
     this.#onChoose = onChoose
+    // Rows that the style sheet shows as cards would lose their roles.
+    table.setAttribute('role', 'table')
+    for (const group of [head, this.#body]) group.setAttribute('role', 'rowgroup')
+    this.#head.setAttribute('role', 'row')
   }
 
   /** @param now by the server's clock */
   draw(state: NetworkState, chosen: string | undefined, now: number): void {
+    const columns = columnsOf(measureOf(state.rows)).filter(
+      ({ isKnown = () => true }) => state.rows.length === 0 || state.rows.some(isKnown)
+    )
+    const heads = ['Peer', ...columns.map(({ head }) => head), 'Last seen']
+    keyed(
+      this.#head,
+      heads,
+      head => head,
+      head => html('th', { scope: 'col', role: 'columnheader' }, head),
+      () => undefined
+    )
     keyed(
       this.#body,
       state.rows,
       row => row.id,
       row => this.#make(row.id),
-      (element, row) => fill(element, row, state, chosen, now)
+      (element, row) => {
+        element.classList.toggle('silent', !row.alive)
+        element.classList.toggle('chosen', row.id === chosen)
+        const [head, ...cells] = element.children
+        fillHead(head, row, state, row.id === chosen)
+        const last = { head: 'Last seen', text: () => stateOf(row, now) }
+        for (const cell of cells.slice(columns.length + 1)) cell.remove()
+        for (const [place, { head, text }] of [...columns, last].entries()) {
+          const cell = (cells[place] ?? element.appendChild(html('td', { role: 'cell' }))) as HTMLElement
+          // Where there is no room for columns, the style sheet shows the head beside the figure.
+          setAttribute(cell, 'data-head', head)
+          cell.className = place < columns.length ? '' : row.problem === undefined ? 'state' : 'state problem'
+          setText(cell, text(row))
+        }
+      }
     )
+    // Without room for its columns, the table shows each row as a card.
+    const { classList, parentElement } = this.#table
+    classList.remove('cards')
+    classList.toggle('cards', this.#table.scrollWidth > (parentElement?.clientWidth ?? 0))
   }
 
   #make(id: string): HTMLTableRowElement {
     const button = html('button', { type: 'button', title: id }, html('span', { class: 'mark' }), html('span'))
-    button.addEventListener('click', () => this.#onChoose(id))
-    const cells = Array.from({ length: 13 }, () => html('td'))
-    return html('tr', {}, html('th', { scope: 'row' }, button), ...cells)
+    const row = html('tr', { role: 'row' }, html('th', { scope: 'row', role: 'rowheader' }, button))
+    row.addEventListener('click', () => {
+      // The end of a selection of text is no click on the row.
+      if (getSelection()?.isCollapsed !== false) this.#onChoose(id)
+    })
+    return row
   }
 }
 
-function fill(
-  element: HTMLTableRowElement,
-  row: PeerRow,
-  state: NetworkState,
-  chosen: string | undefined,
-  now: number
-): void {
-  element.classList.toggle('silent', !row.alive)
-  element.classList.toggle('chosen', row.id === chosen)
-  const [head, ...cells] = element.cells
+function fillHead(head: Element, row: PeerRow, state: NetworkState, isChosen: boolean): void {
   const button = head.firstElementChild as HTMLButtonElement
-  setAttribute(button, 'aria-pressed', String(row.id === chosen))
+  setAttribute(button, 'aria-pressed', String(isChosen))
   const [mark, name] = button.children
   ;(mark as HTMLElement).style.setProperty('--mark', markColour(row.group))
   setText(mark, markLetter(row.group))
   setText(name, `${peerName(row.id, state.peers)}${row.id === state.self ? ' (this)' : ''}`)
-  const texts = [
-    formatCount(row.inputs),
-    row.alive ? (row.ended ? 'ended' : formatRate(row.inputsPerSecond)) : '–',
-    formatCount(row.predictor.updates),
-    row.batch === undefined ? '–' : formatCount(row.batch),
-    formatLoss(row.loss),
-    formatLoss(row.recent?.loss),
-    formatShare(row.accuracy),
-    formatShare(row.recent?.accuracy),
-    formatCount(row.skipped ?? 0),
-    formatBytes(row.sent),
-    formatBytes(row.received),
-    formatCount(row.neighbours.length),
-    row.left ? 'left' : (row.problem ?? formatAge(now - row.lastSeen))
-  ]
-  for (const [index, text] of texts.entries()) setText(cells[index], text)
+}
+
+/** The problem of a peer, or when its last status arrived. */
+function stateOf(row: PeerRow, now: number): string {
+  return row.left ? 'left' : (row.problem ?? formatAge(now - row.lastSeen))
 }

@@ -1,6 +1,10 @@
 /** The network as the answering peer sees it. */
 import { count, counts, number, object, share, text, texts } from './parts.js'
 
+/** Figures that depend on what is predicted. */
+const scores = { accuracy: share, rmse: number, r2: number }
+const SCORES = ['accuracy', 'rmse', 'r2'] as const
+
 export const network = [
   {
     $id: 'PeerRow',
@@ -20,15 +24,12 @@ export const network = [
         accuracy: { ...number, minimum: 0, maximum: 1 },
         recent: {
           description: 'Figures of its last inputs, at most 1,000.',
-          ...object({ inputs: count, loss: number, accuracy: share, rmse: number }, ['accuracy', 'rmse'])
+          ...object({ inputs: count, loss: number, ...scores }, SCORES)
         },
         windows: {
           type: 'array',
           description: 'Figures over windows by time that hold inputs.',
-          items: object({ seconds: number, inputs: count, loss: number, accuracy: share, rmse: number }, [
-            'accuracy',
-            'rmse'
-          ])
+          items: object({ seconds: number, inputs: count, loss: number, ...scores }, SCORES)
         },
         sent: { ...count, description: 'Bytes of frames in this run.' },
         received: { ...count, description: 'Bytes of frames in this run.' },
@@ -107,7 +108,10 @@ export const network = [
         adopted: count,
         discarded: count,
         skipped: count,
-        losses: { ...counts, description: 'Peers by recent loss: bucket i is from 2^(i/2 − 10) nats.' },
+        losses: {
+          ...counts,
+          description: 'Peers by recent loss, of a regression by 1 − R²: bucket i is from 2^(i/2 − 10).'
+        },
         rates: { ...counts, description: 'Peers by inputs per second: bucket i is from 2^(i − 2).' },
         groups: {
           type: 'array',

@@ -140,7 +140,8 @@ export const peer = [
           }),
           description: 'Differential privacy of the inputs; absent without it.'
         },
-        addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' }
+        addresses: { ...texts, description: 'Multiaddresses for other peers to connect to.' },
+        joinPage: { const: true, description: 'It serves the join page; absent if it does not.' }
       },
       [
         'addedClasses',
@@ -153,7 +154,8 @@ export const peer = [
         'distrusted',
         'residualShare',
         'clippedShare',
-        'privacy'
+        'privacy',
+        'joinPage'
       ]
     )
   },

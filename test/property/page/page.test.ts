@@ -7,19 +7,34 @@ import {
   formatBudget,
   formatBytes,
   formatDuration,
+  formatLoss,
+  formatR2,
   formatRate,
   listOf,
   markLetter
 } from '../../../src/page/format.js'
+import { formatError, measureOf, pooledR2 } from '../../../src/page/measure.js'
 import { NetworkState } from '../../../src/page/network-state.js'
 import { hiddenBehind, pathTo } from '../../../src/page/paths.js'
-import { aligned, level, logLabels, logTicks } from '../../../src/page/plot-data.js'
+import {
+  aligned,
+  curveLine,
+  inputsOf,
+  level,
+  logLabels,
+  logTicks,
+  secondsSince,
+  tickLabels
+} from '../../../src/page/plot-data.js'
 import {
   describeEvent,
+  describeMeasure,
   describeNetwork,
   describePeer,
   describeSchema,
-  describeWindows
+  describeWindows,
+  isNear,
+  joinCommand
 } from '../../../src/page/sentences.js'
 import { layOut } from '../../../src/page/tree-layout.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
@@ -47,6 +62,19 @@ describe('the page formats', () => {
     assert.equal(formatBudget({ epsilon: 0.999, spent: 0.9985 }), 'ε 0.999 of 0.999')
     assert.deepEqual([0, 5000, 300_000, 9e6].map(formatAge), ['now', '5 s ago', '5 min ago', '3 h ago'])
     assert.deepEqual([5, 750, 11_100].map(formatDuration), ['0:05', '12:30', '3 h 05'])
+  })
+
+  it('losses and errors of any size, without cutting them', () => {
+    assert.deepEqual([undefined, 0, 0.32451, 0.00001234, 123.456, 150_688.2856, 1.888e9].map(formatLoss), [
+      '–',
+      '0.0000',
+      '0.3245',
+      '0.0000123',
+      '123.46',
+      '150,688',
+      '1.89e9'
+    ])
+    assert.deepEqual([undefined, 0.8934, -0.25, -1e6].map(formatR2), ['–', '0.893', '−0.250', '< −99'])
   })
 
   it('lists of bounded length', () => {
@@ -134,6 +162,48 @@ describe('the page formats', () => {
       describeSchema({ label: { kind: 'class', classes: 10 } }, '-'),
       /the label \(10 classes\)\. Data: standard input\.$/
     )
+  })
+
+  it('the error of a regression as RMSE in the unit of its target, and other losses in nats', () => {
+    const squared = row(A, { loss: 1.888e9, recent: { inputs: 10, loss: 5e5, rmse: 1000, r2: 0.75 } })
+    const measure = measureOf([squared, row(B)])
+    assert.equal(measure.name, 'RMSE')
+    assert.equal(formatError(measure, squared.loss), '61,449')
+    assert.match(describeMeasure(measure, 'price'), /root mean squared error.*in the unit of “price”/)
+    assert.match(describePeer(squared, table(squared), undefined), /RMSE 61,449, recent RMSE 1,000/)
+    const other = row(A, { recent: { inputs: 10, loss: 7, rmse: 1000 } })
+    for (const rows of [[], [row(A)], [other], [squared, other]]) assert.equal(measureOf(rows).name, 'Loss')
+    assert.match(describeMeasure(measureOf([]), undefined), /mean loss \(in nats\)/)
+    const windows = [{ seconds: 60, inputs: 2, loss: 5e5, rmse: 1000, r2: 0.75 }]
+    assert.match(describeWindows({ ...squared, windows }, table(squared)), /1m, RMSE 1,000, R² 0.750 \(2 inputs\)/)
+  })
+
+  it('R² of all peers by their errors and deviations', () => {
+    const of = (inputs: number, rmse: number, r2?: number) =>
+      row(A, { recent: { inputs, loss: rmse ** 2 / 2, rmse, r2 } })
+    assert.equal(pooledR2([of(10, 1, 0.5)]), 0.5)
+    // Squared errors 10 and 30, squared deviations 20 and 300.
+    assert.equal(pooledR2([of(10, 1, 0.5), of(30, 1, 0.9)]), 1 - 40 / 320)
+    assert.equal(pooledR2([of(10, 1, 0.5), row(B)]), 0.5)
+    for (const rows of [[], [row(A)], [of(10, 1)], [of(10, 0, 1)]]) assert.equal(pooledR2(rows), undefined)
+  })
+
+  it('the command with which others join, with an address that they can reach', () => {
+    const near = '/ip4/127.0.0.1/tcp/4280/p2p/X'
+    const far = '/ip4/192.0.2.7/tcp/4280/p2p/X'
+    const label = { name: 'sold for', kind: 'number' } as const
+    assert.equal(
+      joinCommand([near, far], { label }, 'mine.csv.gz'),
+      `npx admb peer --data other.csv.gz --label 'sold for' --peer ${far}`
+    )
+    assert.equal(joinCommand([near], {}, 'digits'), `npx admb peer --data digits --peer ${near}`)
+    assert.equal(joinCommand([], {}, 'digits'), undefined)
+    assert.deepEqual([near, far, '/ip6/::1/tcp/1/p2p/X', '/dns4/example.org/tcp/1'].map(isNear), [
+      true,
+      false,
+      true,
+      false
+    ])
   })
 
   it('a letter for each predictor', () => {
@@ -259,6 +329,8 @@ describe("the page's event parser", () => {
     for (let second = 2; second < 300; second++) {
       view.receive(A, status({ uptime: second, inputs: 10 * second, loss: 1 / second }), 1000 * second)
       if (second === 5) view.receive(B, status(), 1000 * second)
+      if (second >= 20 && second < 30) view.receive(B, status({ uptime: second, inputs: 5 * second }), 1000 * second)
+      if (second === 35) view.receive(B, status({ uptime: 1, inputs: 160, incarnation: 2, started: 9 }), 35_000)
       view.tick(1000 * second)
     }
     const { peers, events, curves } = view.snapshot()
@@ -269,10 +341,79 @@ describe("the page's event parser", () => {
     )
     assert.deepEqual(state.curves.get(A)?.points.at(-1), curves[A].at(-1))
     assert.deepEqual(state.curves.get(B)?.points, curves[B])
+    // Away until second 20, and between two runs.
+    const away = [
+      [5000, 20_000],
+      [29_000, 35_000]
+    ]
+    assert.deepEqual(view.snapshot().absences, { [B]: away })
+    assert.deepEqual(state.curves.get(B)?.absences, away)
+    const opened = new NetworkState()
+    opened.reset(JSON.parse(JSON.stringify(view.snapshot())))
+    assert.deepEqual(opened.curves.get(B)?.absences, away)
   })
 })
 
 describe('plots', () => {
+  it('have short labels on a linear axis, distinct and close to their ticks', () => {
+    assert.deepEqual(tickLabels([0, 20_000, 40_000, 60_000]), ['0', '20k', '40k', '60k'])
+    assert.deepEqual(tickLabels([0.3, 0.35, 0.4]), ['0.30', '0.35', '0.40'])
+    assert.deepEqual(tickLabels([2_000_000, 2_500_000]), ['2.0M', '2.5M'])
+    fc.assert(
+      fc.property(fc.integer({ min: -6, max: 11 }), fc.constantFrom(1, 2, 5), fc.nat(30), (exponent, digit, first) => {
+        const step = digit * 10 ** exponent
+        const ticks = [0, 1, 2, 3].map(i => (first + i) * step)
+        const labels = tickLabels(ticks)
+        assert.equal(new Set(labels).size, ticks.length, labels.join())
+        for (const [i, label] of labels.entries()) {
+          assert.ok(label.length <= 9, label)
+          const [, number, prefix] = /^([\d.e+-]+)([kMGT]?)$/.exec(label) ?? []
+          const value = Number(number) * 1000 ** ' kMGT'.indexOf(prefix || ' ')
+          assert.ok(Math.abs(value - ticks[i]) <= 0.51 * step, `${label} for ${ticks[i]}`)
+        }
+      })
+    )
+  })
+
+  it('have gaps where a peer was away', () => {
+    const points = [
+      [10, 1000, 0.9, 0.8],
+      [20, 2000, 0.8],
+      [40, 9000, 0.6, 0.5]
+    ] as const
+    const absences = [[2000, 9000]] as const
+    assert.deepEqual(curveLine({ points, absences }, inputsOf).points, [
+      [10, 0.9],
+      [20, 0.8],
+      [30, null],
+      [40, 0.6]
+    ])
+    assert.deepEqual(curveLine({ points, absences }, secondsSince(1000), true).points, [
+      [0, 0.8],
+      [4, null],
+      [8, 0.5]
+    ])
+    assert.equal(curveLine({ points, absences: [] }, inputsOf).points.length, 3)
+  })
+
+  it('have a line for each peer that keeps its number', () => {
+    const view = new NetworkView()
+    const state = new NetworkState()
+    for (const [at, id] of [A, B, C].entries()) view.receive(id, status(), at)
+    state.reset(view.snapshot())
+    assert.deepEqual(
+      [C, A, B].map(id => state.placeOf(id)),
+      [0, 1, 2]
+    )
+    state.apply({ at: 9, peers: [], gone: [A], events: [] })
+    assert.deepEqual(
+      [B, C].map(id => state.placeOf(id)),
+      [2, 0]
+    )
+    state.apply({ at: 10, peers: [row('p')], gone: [], events: [] })
+    assert.equal(state.placeOf('p'), 1)
+  })
+
   it('have round ticks, and labels that fit', () => {
     assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
     assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '', ''])
@@ -290,7 +431,7 @@ describe('plots', () => {
         const { x, ys } = aligned(lines)
         for (let i = 1; i < x.length; i++) assert.ok(x[i] > x[i - 1])
         for (const [line, { points }] of lines.entries()) {
-          const back = x.flatMap((value, i) => (ys[line][i] === null ? [] : [[value, ys[line][i]]]))
+          const back = x.flatMap((value, i) => (ys[line][i] === undefined ? [] : [[value, ys[line][i]]]))
           assert.deepEqual(back, points)
         }
       })

@@ -1,6 +1,7 @@
 /** What a network view derives from statuses, in virtual time. */
 import assert from 'node:assert/strict'
-import { aggregateOf } from '../../../src/view/aggregate.js'
+import { aggregateOf, figuresOf, merge } from '../../../src/view/aggregate.js'
+import { lossOfBucket } from '../../../src/view/buckets.js'
 import { Groups } from '../../../src/view/groups.js'
 import { type NetworkStatus, type NetworkUpdate, NetworkView } from '../../../src/view/index.js'
 import { FORGET_MS, MAX_PEERS } from '../../../src/view/view.js'
@@ -228,6 +229,18 @@ describe('a network view', () => {
     assert.deepEqual([peers, inputs, loss, recentLoss, recentAccuracy], [3, 90, 0.5, 0.25, 0.5])
     assert.deepEqual(groups, [{ group: 0, peers: 3, updates: 3 }])
     assert.deepEqual(chain.updates.at(-1)?.network, network)
+  })
+
+  it('has the totals of squared errors in any unit, and counts the peers of a regression by 1 − R²', () => {
+    for (const scale of [1e-6, 1, 1e12]) {
+      const of = (loss: number) =>
+        aggregateOf(status({ inputs: 1e8, loss, recent: { inputs: 1000, loss, r2: 0.75 } }), [], false)
+      const all = merge([of(2 * scale), of(6 * scale)])
+      const { loss = 0, recentLoss = 0 } = figuresOf(all)
+      for (const mean of [loss, recentLoss])
+        assert.ok(Math.abs(mean / (4 * scale) - 1) < 1e-3, `${mean} for ${4 * scale}`)
+      assert.equal(lossOfBucket(all.losses.indexOf(2)), 0.25)
+    }
   })
 
   it('is watched by subscribers that need other statuses, and for a while after a read', () => {

@@ -7,6 +7,8 @@ import { RowReader, type Rows } from '../rows.js'
 
 /** Rows that may be due at once, in seconds of the rate: less after a pause of the tab. */
 const BURST_S = 2
+/** If none of so many first rows fits the model, the source is a wrong one. */
+const TRIED_ROWS = 32
 
 export interface Fed {
   readonly learned: number
@@ -15,6 +17,8 @@ export interface Fed {
   readonly reason?: string
   /** Whether there are no further rows. */
   readonly ended: boolean
+  /** Why the source as a whole is refused. */
+  readonly problem?: string
 }
 
 export class Feeder {
@@ -53,6 +57,7 @@ export class Feeder {
       while (this.#due >= 0) {
         const next = await this.#rows.next()
         if (next.done) {
+          this.#checkFit(1)
           this.#note({ ended: true })
           return
         }
@@ -60,7 +65,8 @@ export class Feeder {
         await this.#learn(next.value)
       }
     } catch (error) {
-      this.#note({ ended: true, reason: (error as Error).message })
+      this.#note({ ended: true, problem: (error as Error).message })
+      this.stop()
     } finally {
       this.#isBusy = false
     }
@@ -73,8 +79,20 @@ export class Feeder {
       this.#note({ learned: this.#fed.learned + rows.count })
     } catch (error) {
       if (rows.count > 1) for (const row of singly(rows)) await this.#learn(row)
-      else this.#note({ refused: this.#fed.refused + 1, reason: (error as Error).message })
+      else {
+        this.#fed = { ...this.#fed, refused: this.#fed.refused + 1, reason: (error as Error).message }
+        this.#checkFit(TRIED_ROWS)
+        this.#note({})
+      }
     }
+  }
+
+  /** @throws Error if no row fits, of that many or more */
+  #checkFit(rows: number): void {
+    const { learned, refused, reason } = this.#fed
+    if (learned > 0 || refused < rows) return
+    const tried = refused === 1 ? 'its only row does' : `its first ${refused} rows do`
+    throw new Error(`these are not rows of this network, because ${tried} not fit (${reason}): choose others`)
   }
 
   #request({ format, text }: Rows): Promise<unknown> {

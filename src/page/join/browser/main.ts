@@ -13,9 +13,10 @@ import type { PeerRow } from '../../../view/types.js'
 import { byId, html, keyed, setText } from '../../browser/dom.js'
 import { LossPlot } from '../../browser/loss-plot.js'
 import { TreeDrawing } from '../../browser/tree.js'
-import { formatCount, formatLoss, formatShare } from '../../format.js'
+import { formatCount, formatShare } from '../../format.js'
+import { formatError, measureOf } from '../../measure.js'
 import { NetworkState } from '../../network-state.js'
-import { describeNetwork, describePeer, describeSchema } from '../../sentences.js'
+import { describeMeasure, describeNetwork, describePeer, describeSchema } from '../../sentences.js'
 import { originAddress } from '../addresses.js'
 import { imageRow, type Rows } from '../rows.js'
 import { Feeder } from './feeder.js'
@@ -38,6 +39,7 @@ const plot = new LossPlot(byId('plot'), 'inputs')
 const form = byId<HTMLFormElement>('choices')
 
 let peer: Peer | undefined
+let labelName: string | undefined
 let feeder: Feeder | undefined
 let rows = new AbortController()
 
@@ -83,6 +85,7 @@ async function load(): Promise<void> {
   if (!response.ok) throw new Error(`the peer has no offer to join its network (HTTP status ${response.status})`)
   const offer = (await response.json()) as JoinOffer
   const spec = specOf(offer)
+  labelName = schemaOf(spec).label?.name
   setText(byId('learned'), describeSchema(schemaOf(spec), offer.data).replace('This peer learns', 'The network learns'))
   byId('key-fact').hidden = !offer.needsKey
   if (offer.isClosed && !offer.takesInvitations)
@@ -189,7 +192,12 @@ function feed(to: Peer, open: (signal: AbortSignal) => AsyncIterable<Rows>): voi
   feeder?.stop()
   rows.abort()
   rows = new AbortController()
-  feeder = new Feeder(to, open(rows.signal), RATE, ({ learned, refused, reason, ended }) => {
+  feeder = new Feeder(to, open(rows.signal), RATE, ({ learned, refused, reason, ended, problem }) => {
+    if (problem !== undefined) {
+      setText(byId('fed'), learned > 0 ? `${formatCount(learned)} rows learned.` : '')
+      showProblem(new Error(problem))
+      return
+    }
     const parts = [`${formatCount(learned)} rows learned`]
     if (refused > 0) parts.push(`${formatCount(refused)} refused`)
     if (reason !== undefined) parts.push(`the last reason: ${reason}`)
@@ -214,10 +222,11 @@ async function learnTyped(to: Peer, text: string, action: 'learn' | 'predict'): 
 function draw(): void {
   if (peer === undefined) return
   const { inputs, updates, averageLoss, accuracy, metrics, neighbours } = peer.status()
+  const measure = measureOf(state.rows)
   const figures: [string, string][] = [
     ['Rows learned', formatCount(inputs)],
-    ['Loss', inputs === 0 ? '–' : formatLoss(averageLoss)],
-    ['Loss of the last minute', formatLoss(metrics?.minute?.loss)],
+    [measure.name, inputs === 0 ? '–' : formatError(measure, averageLoss)],
+    [`${measure.name} of the last minute`, formatError(measure, metrics?.minute?.loss)],
     ...(accuracy === undefined || inputs === 0 ? [] : [['Accuracy', formatShare(accuracy)] as [string, string]]),
     ['Updates of the predictor', formatCount(updates)],
     ['Neighbours', formatCount(neighbours.length)]
@@ -233,7 +242,8 @@ function draw(): void {
   else showState('connecting', 'Looking for a neighbour')
   setText(byId('headline'), `${describeNetwork(state)}.`)
   tree.draw(state, undefined)
-  plot.draw(state, peer.id)
+  plot.draw(state, undefined)
+  setText(byId('measure'), describeMeasure(measure, labelName))
 }
 
 function drawDigits(): void {

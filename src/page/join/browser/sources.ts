@@ -5,6 +5,7 @@ import { imageRow, RowReader, type Rows } from '../rows.js'
 const REQUEST_ROWS = 32
 const PIXELS = 28 * 28
 const GZIP = [0x1f, 0x8b]
+const NOT_TEXT = 'the file is not text in UTF-8: save the table as CSV in UTF-8, and choose that file'
 
 /** The built-in digits, again and again in a new order. */
 export async function* digitRows(signal: AbortSignal): AsyncGenerator<Rows> {
@@ -23,15 +24,24 @@ export async function* digitRows(signal: AbortSignal): AsyncGenerator<Rows> {
   }
 }
 
-/** The rows of a file, once. */
+/** The rows of a file, once. @throws Error if it is not text */
 export async function* fileRows(file: Blob): AsyncGenerator<Rows> {
   const head = new Uint8Array(await file.slice(0, 2).arrayBuffer())
   const isGzip = GZIP.every((byte, i) => head[i] === byte)
   const bytes = isGzip ? file.stream().pipeThrough(new DecompressionStream('gzip')) : file.stream()
-  const reader = bytes.pipeThrough(new TextDecoderStream()).getReader()
   const rows = new RowReader(REQUEST_ROWS)
-  for (let part = await reader.read(); !part.done; part = await reader.read()) yield* rows.push(part.value)
+  for await (const part of textOf(bytes)) yield* rows.push(part)
   yield* rows.end()
+}
+
+async function* textOf(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  const reader = bytes.pipeThrough(new TextDecoderStream('utf-8', { fatal: true })).getReader()
+  for (;;) {
+    const part = await reader.read().catch(() => undefined)
+    if (part === undefined || part.value?.includes('\0')) throw new Error(NOT_TEXT)
+    if (part.done) return
+    yield part.value
+  }
 }
 
 export function typedRows(text: string): Rows[] {
