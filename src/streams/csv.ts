@@ -6,15 +6,15 @@ import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
-import { LabelReader, REFUSED } from './labels.js'
+import { LabelReader, listed, REFUSED } from './labels.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
 import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
+import { inferColumns, plainColumn } from './table/columns.js'
 import { isDerived } from './table/derived.js'
 import { delimiters } from './table/dialect.js'
 import { RowEncoder } from './table/encoder.js'
-import { inferColumns, listed } from './table/infer.js'
 import { type Column, columnRoles, isFeature, Layout } from './table/schema.js'
 import type { ColumnRole, ColumnSchema } from './table/types.js'
 
@@ -34,7 +34,7 @@ export const parquet: TextDefinition = {
   summary: 'Parquet: numbers, categories, texts and times in flat columns',
   fileName: /\.parquet$/,
   options: csv.options.filter(option => !['delimiter', 'decimal', 'header'].includes(option)),
-  dialect: { delimiter: ',', decimal: '.', header: true },
+  dialect: { delimiter: ',', header: true },
   createRowParser: (options, reporter) => new CsvParser(options, reporter, true)
 }
 
@@ -261,7 +261,7 @@ class CsvParser implements RowParser {
     for (let i = 0; i <= last; i++) {
       const field = fields[i]
       const first = position
-      if (typeof field !== 'string' && field.kind === 'number') {
+      if (typeof field !== 'string' && field.kind === 'number' && field.decimal !== ',') {
         const value = scanner.scan(bytes, position)
         position = scanner.end
         if (position === first || !isFiniteFloat32(value)) return -1
@@ -295,10 +295,7 @@ class CsvParser implements RowParser {
       values,
       this.#options.header === false ? { ...this.#options, columns: undefined } : this.#options
     )
-    this.#setFields(
-      names,
-      schema.map(({ missingShare: _, ...column }) => column)
-    )
+    this.#setFields(names, schema.map(plainColumn))
   }
 
   #text(field: number): string {

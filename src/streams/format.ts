@@ -6,7 +6,8 @@ import type { Verified } from './position.js'
 import type { Reporter } from './reporter.js'
 import type { Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
-import type { ColumnSchema, Dialect, LabelSchema } from './table/types.js'
+import type { SniffedDialect } from './table/dialect.js'
+import type { ColumnSchema, LabelSchema } from './table/types.js'
 
 /** Options of all inputs together. Each input takes some of them. */
 export interface InputOptions extends ParserOptions, SourceOptions {
@@ -86,7 +87,7 @@ export interface TextDefinition extends FileDefinition {
   /** Whether the first row determines the number of features, unless an option gives it. */
   readonly isSizedByFirstRow: boolean
   /** How tables are written, whose first rows determine the columns, unless an option gives them. @default not a table */
-  readonly dialect?: Required<Dialect> | 'sniffed'
+  readonly dialect?: SniffedDialect | 'sniffed'
   createRowParser(options: ParserOptions, reporter: Reporter): RowParser
 }
 

@@ -1,7 +1,8 @@
 /** Converts labels to the learner's targets. All formats share it, so that `-1`, `UP` and `7` mean the same in each of them. */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
-import { MissingValues } from './table/values.js'
+import { MissingValues } from './table/missing.js'
+import { type DecimalMark, NumberReader } from './table/numbers.js'
 
 /** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */
 export const REFUSED = Number.NEGATIVE_INFINITY
@@ -30,6 +31,8 @@ export class LabelReader {
   readonly #newNumbers = new Map<string, number>()
   readonly #onLabel: ((label: string) => void) | undefined
   readonly #number: boolean
+  readonly #decimal: DecimalMark | undefined
+  readonly #numberReader = new NumberReader()
   readonly #limit: number
   /** Class numbers by name; undefined if labels are class numbers. */
   readonly #numbers: ReadonlyMap<string, number> | undefined
@@ -40,15 +43,16 @@ export class LabelReader {
   readonly #scanner = new DecimalScanner()
   #scratch = new Uint8Array(64)
 
-  constructor({ onLabel, target, classes, classNames, newClasses, na }: ParserOptions) {
+  constructor({ labelDecimal, onLabel, target, classes, classNames, newClasses, na }: ParserOptions) {
     this.#onLabel = onLabel
+    this.#decimal = labelDecimal
     if (newClasses && classNames !== undefined) this.newNames = []
     this.#number = target === 'number'
     this.classes = classes ?? classNames?.length
     this.#limit = this.classes ?? Number.POSITIVE_INFINITY
     this.#numbers = classNames && new Map(classNames.map((name, number) => [name, number]))
     this.#names = (classNames ?? []).slice(0, COMPARED_NAMES).map(name => Buffer.from(name))
-    this.#missing = new MissingValues(na)
+    this.#missing = new MissingValues(na, 'label')
     this.#isSigned =
       onLabel === undefined && target !== 'number' && classNames === undefined && (this.classes ?? 2) === 2
   }
@@ -68,7 +72,7 @@ export class LabelReader {
     }
     const value = this.#scan(bytes, from, to)
     const isNumber = length > 0 && !Number.isNaN(value)
-    if (isNumber && this.#numbers === undefined) return this.value(value)
+    if (isNumber && this.#numbers === undefined && this.#onLabel === undefined) return this.value(value)
     const name = Buffer.from(bytes.buffer, bytes.byteOffset + from, length).toString('utf8')
     const known = this.#numbers?.get(name)
     if (known !== undefined) return known
@@ -85,12 +89,14 @@ export class LabelReader {
   /** The number that a text is, or NaN. */
   #scan(bytes: Uint8Array, from: number, to: number): number {
     const length = to - from
+    if (this.#number && this.#decimal === ',') return this.#numberReader.read(bytes, from, to, ',')
     if (length >= this.#scratch.length) this.#scratch = new Uint8Array(2 * length)
     for (let i = 0; i < length; i++) this.#scratch[i] = bytes[from + i]
     // The scanner needs a byte that ends the number.
     this.#scratch[length] = 0x20
     const value = this.#scanner.scan(this.#scratch, 0)
-    return this.#scanner.end === length ? value : Number.NaN
+    if (this.#scanner.end === length) return value
+    return this.#number ? this.#numberReader.read(bytes, from, to, this.#decimal) : Number.NaN
   }
 
   /** Converts a label given as a number. @returns the target, or `REFUSED` with `reason` set */
@@ -140,4 +146,10 @@ export class LabelReader {
 export function shortened(text: string): string {
   const plain = text.replace(/\p{Cc}/gu, '?')
   return plain.length > 40 ? `${plain.slice(0, 40)}…` : plain
+}
+
+/** A list of values for a message. */
+export function listed(values: readonly string[], most = 8): string {
+  const shown = values.slice(0, most).map(shortened)
+  return values.length > most ? `${shown.join(', ')}, …` : shown.join(', ')
 }

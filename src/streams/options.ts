@@ -2,6 +2,7 @@
 import { StreamOptionsError } from './errors.js'
 import type { ReporterOptions } from './reporter.js'
 import type { DerivedHints } from './table/derived.js'
+import type { DecimalMark } from './table/numbers.js'
 import type { ColumnSchema, Delimiter } from './table/types.js'
 
 /** Limit of a line's length, so that a file without newlines does not fill the memory. */
@@ -37,6 +38,8 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly ids?: boolean
   /** @internal Called with each hashed value or name and its feature, to explain models. @default none */
   readonly onHashed?: OnHashed
+  /** @internal What an ambiguous mark of a label that is a number means. @default '.' */
+  readonly labelDecimal?: DecimalMark
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
   readonly unlabelled?: boolean
   /** CSV column or JSON key of the label. @default 'label' */
@@ -58,13 +61,13 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly id?: string
   /** CSV without a schema: the column of the rows' times, which is not a feature. @default none */
   readonly time?: string
-  /** Texts of missing values of a table, besides the empty one. @default NA, N/A, NaN, nan, null, NULL, None, ? */
+  /** Texts of missing values of a table, besides the empty one. @default the usual marks in any case: NA, n/a, NaN, null, None, -, ?, … */
   readonly na?: readonly string[]
   /** CSV without a schema: what texts become, words or also pairs of neighbouring words. @default 'words' */
   readonly text?: 'words' | 'bigrams'
   /** CSV: the separator of fields. @default inferred from the first rows, or a comma */
   readonly delimiter?: Delimiter
-  /** CSV: the decimal mark. @default inferred from the first rows, or a point */
+  /** CSV: the decimal mark of numbers in which a mark is ambiguous. @default inferred for each column from the first rows, or a point */
   readonly decimal?: '.' | ','
   /**
    * CSV: whether the first line holds the names of the columns. Without a header, the names are `columns`, or the numbers

@@ -47,6 +47,7 @@ export const streamType = options<StreamOptions>(
     classNames: texts,
     newClasses: flag,
     onLabel: callback,
+    labelDecimal: text,
     ids: flag,
     onHashed: callback,
     unlabelled: flag,

@@ -81,7 +81,8 @@ function textColumns(rows: readonly NamedRow[], source: string, label: string, h
   )
   const texts = columns.filter(({ kind }) => kind === 'text').map(({ name }) => name)
   if (texts.length > 0) return names.filter(name => texts.includes(name))
-  const others = columns.filter(({ kind }) => kind === 'category').map(({ name }) => name)
+  const others = columns.filter(({ kind }) => kind === 'category' || kind === 'ignored').map(({ name }) => name)
+  // Different short texts look like identifiers.
   if (others.length === 1) return others
   throw new OptionError(
     `${source}: none of ${listed(names)} is a text: the model reads the column "text", or columns of several words`
@@ -90,7 +91,7 @@ function textColumns(rows: readonly NamedRow[], source: string, label: string, h
 
 function csvRows(content: string, source: string, hints: TextHints): readonly NamedRow[] {
   const bytes = Buffer.from(content.endsWith('\n') ? content : `${content}\n`)
-  const { delimiter, header } = sniffDialect(bytes, hints, hints.na, source)
+  const { delimiter, header } = sniffDialect(bytes, hints, source)
   const records = new RecordReader(bytes, delimiters[delimiter])
   const names = header ? records.next()?.fields : undefined
   const rows: NamedRow[] = []

@@ -1,9 +1,10 @@
 /** The dialect of a CSV file: its separator, its decimal mark, and whether it has a header. */
 import { HeaderError } from '../errors.js'
+import { listed } from '../labels.js'
 import { RecordLocator, RecordReader } from '../records.js'
-import { listed, numberOf } from './infer.js'
+import { MissingValues } from './missing.js'
+import { numberOf } from './numbers.js'
 import type { Delimiter, Dialect } from './types.js'
-import { MissingValues } from './values.js'
 
 /** The byte of each separator. */
 export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';': 0x3b, '\t': 0x09, '|': 0x7c }
@@ -23,6 +24,9 @@ export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number
   return records
 }
 
+/** What the first rows determine of a dialect. Marks of numbers are those of columns. */
+export type SniffedDialect = Required<Pick<Dialect, 'delimiter' | 'header'>>
+
 /**
  * Determines what the options leave open.
  * @param bytes the start of the file, without a byte order mark
@@ -30,15 +34,15 @@ export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number
  */
 export function sniffDialect(
   bytes: Uint8Array,
-  { delimiter, decimal, header }: Dialect,
-  na: readonly string[] | undefined,
+  { delimiter, header, na, label }: Dialect & { readonly na?: readonly string[]; readonly label?: string },
   source: string
-): Required<Dialect> {
+): SniffedDialect {
   const found = delimiter ?? sniffDelimiter(bytes)
   const records = recordsOf(bytes, found, SNIFFED_ROWS)
-  const mark = decimal ?? (found !== ',' && hasDecimalComma(records) ? ',' : '.')
-  if (header === undefined && records.length > 1) refuseRowAsHeader(records, mark, na, source)
-  return { delimiter: found, decimal: mark, header: header ?? true }
+  const [first = []] = records
+  const isNamed = label !== undefined && first.includes(label)
+  if (header === undefined && records.length > 1 && !isNamed) refuseRowAsHeader(records, na, source)
+  return { delimiter: found, header: header ?? true }
 }
 
 /** The separator for which most of the first records have the same number of fields, above one. */
@@ -59,33 +63,27 @@ function sniffDelimiter(bytes: Uint8Array): Delimiter {
   return best
 }
 
-/** Whether a column has numbers with a comma, and no numbers with a point. */
-function hasDecimalComma(records: readonly (readonly string[])[]): boolean {
-  const [header = []] = records
-  return header.some((_, column) => {
-    const values = records.slice(1).map(record => record[column] ?? '')
-    return values.some(value => /^[+-]?\d+,\d+$/.test(value)) && !values.some(value => /^[+-]?\d+\.\d+$/.test(value))
-  })
-}
-
-/** A header names its columns, so it has no number above a column of numbers. */
+/** A header names its columns, so it has no number above a column of numbers, unless it numbers the columns. */
 function refuseRowAsHeader(
   records: readonly (readonly string[])[],
-  decimal: '.' | ',',
   na: readonly string[] | undefined,
   source: string
 ): void {
   const [first, ...rows] = records
-  const missing = new MissingValues(na)
+  const missing = new MissingValues(na, 'number')
   const isRow = first.some((name, column) => {
-    if (numberOf(name, decimal) === undefined) return false
-    const values = rows
-      .map(row => row[column] ?? '')
-      .filter(value => !missing.includes(Buffer.from(value), 0, value.length))
-    return values.length > 0 && values.every(value => numberOf(value, decimal) !== undefined)
+    if (numberOf(name) === undefined) return false
+    const values = rows.map(row => row[column] ?? '').filter(value => !missing.has(value))
+    return values.length > 0 && values.every(value => numberOf(value) !== undefined)
   })
-  if (!isRow) return
+  if (!isRow || numbersColumns(first)) return
   throw new HeaderError(
-    `${source}: the first line is a row, not the names of the columns (${listed(first, 5)}): add a header line, or give --no-header (header: false), with the label's column by its number from 1`
+    `${source}: the first line is a row, not the names of the columns (${listed(first, 5)}): add a header line, or give --no-header (header: false), with the label's column by its number from 1; if they are the names, give --header`
   )
+}
+
+/** Whether the numbers among the names count the columns, as pandas names columns without names. */
+function numbersColumns(names: readonly string[]): boolean {
+  const numbers = names.filter(name => /^\d+$/.test(name)).map(Number)
+  return numbers.length > 1 && numbers[0] <= 1 && numbers.every((number, index) => number === numbers[0] + index)
 }

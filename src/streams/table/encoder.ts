@@ -1,26 +1,33 @@
 /** Writes the features of a table's rows, one field after another: shared by all formats with columns. */
+import { importance, type OnNotice } from '../../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from '../decimals.js'
 import { murmur3 } from '../hash.js'
 import { shortened } from '../labels.js'
 import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import { crossHash } from './derived.js'
+import { COMMON_MISSING, MissingValues } from './missing.js'
+import { NumberReader } from './numbers.js'
 import type { Column, Derived, Layout } from './schema.js'
+import { DAY_CYCLE, DAY_MS, EPOCH_DAYS, MONTH_CYCLE, TimeParts, TimeReader, WEEK_CYCLE, YEARS_10 } from './times.js'
 import type { ColumnRole } from './types.js'
-import { hashWords, MissingValues, Moments, timeFeatures, timeOf } from './values.js'
+import { hashWords } from './words.js'
 
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10
-const DAY_MS = 86_400_000
-const COMMA = 0x2c
-const POINT = 0x2e
-const SPACE = 0x20
+/** The length of an interval in standard deviations of numbers that are uniform in it. */
+const UNIFORM = Math.sqrt(12)
+const NOTHING = new Uint8Array(0)
 
 export interface EncoderOptions {
   readonly constant?: boolean
   readonly na?: readonly string[]
-  /** @default '.' */
+  /** @default that of each column, or a point */
   readonly decimal?: '.' | ','
+  /** @default '<input>' */
+  readonly source?: string
+  /** Called once for each column whose values contradict how they are read. @default none */
+  readonly onNotice?: OnNotice
   /** @default none */
   readonly onHashed?: OnHashed
   /** Whether invalid weights are accepted, because nothing is learned. @default false */
@@ -34,7 +41,14 @@ export class RowEncoder {
   fault = ''
   readonly #constant: number
   readonly #missing: MissingValues
-  readonly #isDecimalComma: boolean
+  readonly #missingNumbers: MissingValues
+  /** Of columns with further marks. */
+  readonly #ownMissing: ReadonlyMap<Column, MissingValues>
+  readonly #decimal: '.' | ',' | undefined
+  readonly #source: string
+  readonly #onNotice: OnNotice | undefined
+  /** Columns of which a contradiction was reported. */
+  readonly #reported = new Set<string>()
   readonly #hashedFrom: number
   readonly #mask: number
   readonly #onHashed: OnHashed | undefined
@@ -48,12 +62,14 @@ export class RowEncoder {
   readonly #isOrdered: boolean
   /** Whether rows may have times. */
   readonly #isDated: boolean
-  readonly #moments = new Moments()
+  readonly #numbers = new NumberReader()
+  readonly #times = new Map<string, TimeReader>()
+  readonly #parts = new TimeParts()
   #lastTime = Number.NEGATIVE_INFINITY
   /** The column of the weights. */
   protected readonly weight: Column | undefined
+  readonly #timeColumn: Pick<Column, 'name' | 'order'>
   readonly #scanner = new DecimalScanner()
-  #scratch = new Uint8Array(64)
   #out = new RowBuffer()
   /** End of the current row's numbers, which come first because the scaling applies to them. */
   #entry = 0
@@ -62,10 +78,18 @@ export class RowEncoder {
   #indices = new Int32Array(64)
   #values = new Float32Array(64)
 
-  constructor(layout: Layout, { constant = false, na, decimal = '.', onHashed, unlabelled, ids }: EncoderOptions) {
+  constructor(layout: Layout, options: EncoderOptions) {
+    const { constant = false, na, decimal, onHashed, unlabelled, ids, source = '<input>', onNotice } = options
     this.#constant = constant ? 1 : 0
     this.#missing = new MissingValues(na)
-    this.#isDecimalComma = decimal === ','
+    this.#missingNumbers = new MissingValues(na, 'number')
+    const own = layout.columns.filter(column => column.na !== undefined)
+    this.#ownMissing = new Map(
+      own.map(column => [column, new MissingValues(na, column.kind === 'number' ? 'number' : 'other', column.na)])
+    )
+    this.#decimal = decimal
+    this.#source = source
+    this.#onNotice = onNotice
     this.#hashedFrom = layout.hashedFrom + this.#constant
     this.#mask = layout.hashed - 1
     this.#onHashed = onHashed
@@ -75,6 +99,7 @@ export class RowEncoder {
     this.#keepsIds = ids ?? false
     this.#isDated = layout.columns.some(({ role }) => role === 'time')
     this.weight = layout.columns.find(({ role }) => role === 'weight')
+    this.#timeColumn = layout.columns.find(({ role }) => role === 'time') ?? { name: '' }
   }
 
   /**
@@ -108,17 +133,11 @@ export class RowEncoder {
     switch (column.kind) {
       case 'number': {
         if (column.date) return this.#addDate(column, bytes, from, to)
-        const value = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
-        const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end
-        if (end === to && from < to && isFiniteFloat32(value)) {
-          this.addNumber(column, value)
-          return true
-        }
-        if (this.isMissing(bytes, from, to)) {
-          this.addMissing(column)
-          return true
-        }
-        return this.#refuse(column, bytes, from, to, 'is not a finite float32 number')
+        const value = this.#number(column, bytes, from, to)
+        if (isFiniteFloat32(value)) this.addNumber(column, value)
+        else if (this.#isMissingIn(column, bytes, from, to)) this.addMissing(column)
+        else return this.#refuse(column, bytes, from, to, 'is not a finite float32 number')
+        return true
       }
       case 'category':
         // A missing value is a category of its own.
@@ -139,17 +158,11 @@ export class RowEncoder {
           hashWords(bytes, from, to, column.seed, column.bigrams === true, this.#addHashed)
         else this.#addNamedWords(column, bytes, from, to, this.#onHashed)
         return true
-      case 'time': {
-        if (this.isMissing(bytes, from, to)) {
-          this.addMissing(column)
-          return true
-        }
-        const features = timeFeatures(Buffer.from(bytes.subarray(from, to)).toString('latin1'))
-        if (features === undefined)
-          return this.#refuse(column, bytes, from, to, 'is not a date such as 2024-02-29 18:30')
-        for (const [i, value] of features.entries()) this.#addOther(column.feature + i + this.#constant, value)
+      case 'time':
+        if (this.#readTime(column, bytes, from, to)) this.#addTime(column, this.#timeReader(column))
+        else if (this.#isNoTime(column, bytes, from, to)) this.addMissing(column)
+        else return this.#refuse(column, bytes, from, to, 'is not a date such as 2024-02-29 18:30')
         return true
-      }
       case 'ignored':
       case 'interaction':
       case 'lag':
@@ -166,13 +179,14 @@ export class RowEncoder {
   setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {
     if (role === 'id' && this.#keepsIds) this.#out.identify(textOf(bytes, from, to))
     if (role === 'time') {
-      this.#out.date(this.#moments.at(bytes, from, to))
-      return !this.#isOrdered || this.#isLater(textOf(bytes, from, to))
+      const reader = this.#timeReader(this.#timeColumn)
+      const isTime = reader.read(bytes, from, to)
+      this.#out.date(isTime ? reader.utc : Number.NaN)
+      return !this.#isOrdered || this.#isLater(bytes, from, to, isTime ? reader.utc : undefined)
     }
-    if (role !== 'weight') return true
-    const weight = this.#isDecimalComma ? this.#commaNumber(bytes, from, to) : this.#scanner.scan(bytes, from)
-    const end = this.#isDecimalComma ? from + this.#scanner.end : this.#scanner.end
-    const isValid = end === to && from < to && weight >= 0 && isFiniteFloat32(weight)
+    if (role !== 'weight' || this.weight === undefined) return true
+    const weight = this.#number(this.weight, bytes, from, to)
+    const isValid = weight >= 0 && isFiniteFloat32(weight)
     if (isValid) this.#out.weigh(weight)
     if (isValid || !this.#needsWeights) return true
     const text = shortened(textOf(bytes, from, to))
@@ -180,8 +194,10 @@ export class RowEncoder {
     return false
   }
 
-  #isLater(text: string): boolean {
-    const time = timeOf(text)
+  #isLater(bytes: Uint8Array, from: number, to: number, moment: number | undefined): boolean {
+    const text = textOf(bytes, from, to)
+    // Numbers need no unit.
+    const time = text !== '' && Number.isFinite(Number(text)) ? Number(text) : moment
     if (time !== undefined && time >= this.#lastTime) {
       this.#lastTime = time
       return true
@@ -193,12 +209,103 @@ export class RowEncoder {
     return false
   }
 
-  addNumber({ feature, mean, deviation }: Column, value: number): void {
-    let scaled = value
-    if (mean !== undefined && deviation !== undefined) {
-      scaled = Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, (value - mean) / deviation))
+  addNumber({ feature, mean, deviation, origin = 0 }: Column, value: number): void {
+    const isScaled = mean !== undefined && deviation !== undefined
+    this.#push(feature + this.#constant, isScaled ? limited((value - mean) / deviation) : value - origin)
+  }
+
+  /** The number in any notation that the bytes are; NaN if they are none. */
+  #number(column: Column, bytes: Uint8Array, from: number, to: number): number {
+    const { name, decimal = this.#decimal } = column
+    if (decimal !== ',') {
+      const value = this.#scanner.scan(bytes, from)
+      if (this.#scanner.end === to && from < to) return value
     }
-    this.#push(feature + this.#constant, scaled)
+    const numbers = this.#numbers
+    const value = numbers.read(bytes, from, to, decimal)
+    const isOther = decimal === ',' ? numbers.pointIsDecimal : decimal !== 'both' && numbers.commaIsDecimal
+    if (isOther && !Number.isNaN(value)) {
+      const [mark, usual] = decimal === ',' ? ['point', 'comma'] : ['comma', 'point']
+      this.#report(
+        name,
+        `"${shortened(textOf(bytes, from, to))}" in the column "${name}" has a decimal ${mark} and is read as ${value}, but other numbers are read with a decimal ${usual}: give --decimal if they are read wrongly`
+      )
+    }
+    return value
+  }
+
+  /** Reports what contradicts the first rows, once for each column. */
+  #report(name: string, line: string, importanceOf: number = importance.contradiction): void {
+    if (this.#reported.has(name)) return
+    this.#reported.add(name)
+    this.#onNotice?.(`${this.#source}: ${line}`, importanceOf)
+  }
+
+  #isMissingIn(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
+    const usual = column.kind === 'number' ? this.#missingNumbers : this.#missing
+    if (!(this.#ownMissing.get(column) ?? usual).includes(bytes, from, to)) return false
+    if (to > from && this.#onNotice !== undefined && !this.#reported.has(column.name)) {
+      const text = textOf(bytes, from, to)
+      if (!COMMON_MISSING.has(text) && !column.na?.includes(text)) {
+        const line = `"${shortened(text)}" in the column "${column.name}" counts as missing, unlike in the first rows`
+        this.#report(column.name, line, importance.leftOut)
+      }
+    }
+    return true
+  }
+
+  #timeReader({ name, order }: Pick<Column, 'name' | 'order'>): TimeReader {
+    let reader = this.#times.get(name)
+    if (reader === undefined) {
+      reader = new TimeReader(order)
+      this.#times.set(name, reader)
+    }
+    return reader
+  }
+
+  #readTime(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
+    const reader = this.#timeReader(column)
+    if (!reader.read(bytes, from, to)) return false
+    const { orders } = reader
+    if (column.order !== undefined && orders.length > 0 && !orders.includes(column.order)) {
+      this.#report(
+        column.name,
+        `the date "${shortened(textOf(bytes, from, to))}" of the column "${column.name}" has another order than the others: it is read as it can be`
+      )
+    }
+    return true
+  }
+
+  /** Whether a value that is no time counts as missing: a mark, or a date that does not exist, which is reported. */
+  #isNoTime(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.#isMissingIn(column, bytes, from, to)) return true
+    const text = textOf(bytes, from, to)
+    if (!/\d/.test(text)) return false
+    this.#report(
+      column.name,
+      `"${shortened(text)}" in the column "${column.name}" is no date, so it counts as missing, like others that are none`
+    )
+    return true
+  }
+
+  /** Adds the position in time, a number, and the parts of the date and of the day. */
+  #addTime(column: Column, { local, utc, hasDate, hasClock }: TimeReader): void {
+    const { feature, mean, deviation, origin = EPOCH_DAYS } = column
+    const first = feature + this.#constant
+    const isScaled = mean !== undefined && deviation !== undefined
+    const days = utc / DAY_MS
+    if (hasDate) this.#push(first, isScaled ? limited((days - mean) / deviation) : (days - origin) / YEARS_10)
+    const span = isScaled ? deviation * UNIFORM : Number.POSITIVE_INFINITY
+    const parts = this.#parts
+    parts.set(local)
+    if (hasDate && span >= MONTH_CYCLE) this.#addCircle(first + 1, parts.month)
+    if (hasDate && span >= WEEK_CYCLE) this.#addCircle(first + 3, parts.weekday)
+    if (hasClock && (span >= DAY_CYCLE || !hasDate)) this.#addCircle(first + 5, parts.hour)
+  }
+
+  #addCircle(feature: number, share: number): void {
+    this.#addOther(feature, Math.sin(2 * Math.PI * share))
+    this.#addOther(feature + 1, Math.cos(2 * Math.PI * share))
   }
 
   /** Adds what a column has instead of a value: nothing, which is the mean of scaled numbers, and its indicator. */
@@ -208,7 +315,7 @@ export class RowEncoder {
   }
 
   #addMissingCategory(column: Column): void {
-    const hash = murmur3(this.#scratch, 0, 0, column.seed)
+    const hash = murmur3(NOTHING, 0, 0, column.seed)
     const feature = this.#addHashed(hash)
     this.#onHashed?.(feature, column, undefined)
     if (column.slot < 0) return
@@ -253,9 +360,8 @@ export class RowEncoder {
   }
 
   #addDate(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
-    const moment = this.#moments.at(bytes, from, to)
-    if (!Number.isNaN(moment)) this.addNumber(column, moment / DAY_MS)
-    else if (this.isMissing(bytes, from, to)) this.addMissing(column)
+    if (this.#readTime(column, bytes, from, to)) this.addNumber(column, this.#timeReader(column).utc / DAY_MS)
+    else if (this.#isNoTime(column, bytes, from, to)) this.addMissing(column)
     else return this.#refuse(column, bytes, from, to, 'is not a date such as 2024-02-29 18:30')
     return true
   }
@@ -282,19 +388,16 @@ export class RowEncoder {
     out.values[this.#entry++] = value
   }
 
-  #commaNumber(bytes: Uint8Array, from: number, to: number): number {
-    if (to - from >= this.#scratch.length) this.#scratch = new Uint8Array(2 * (to - from))
-    for (let i = from; i < to; i++)
-      this.#scratch[i - from] = bytes[i] === COMMA ? POINT : bytes[i] === POINT ? SPACE : bytes[i]
-    this.#scratch[to - from] = SPACE
-    return this.#scanner.scan(this.#scratch, 0)
-  }
-
   #refuse(column: Column, bytes: Uint8Array, from: number, to: number, why: string): false {
     const text = shortened(Buffer.from(bytes.subarray(from, to)).toString('utf8'))
     this.fault = `"${text}" in the ${column.kind === 'number' ? 'numeric column' : `${column.kind} column`} "${column.name}" ${why}`
     return false
   }
+}
+
+/** Limits a scaled value. */
+function limited(deviations: number): number {
+  return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, deviations))
 }
 
 function textOf(bytes: Uint8Array, from: number, to: number): string {

@@ -1,70 +1,17 @@
 /** Infers a schema from the first rows of an input. */
 import { roundedScale } from '../../base/rounded-scale.js'
-import { isFiniteFloat32 } from '../decimals.js'
 import { SchemaError } from '../errors.js'
-import { shortened } from '../labels.js'
-import { columnRoles } from './schema.js'
-import type { ColumnKind, ColumnSchema, LabelSchema } from './types.js'
-import { MissingValues, timeFeatures } from './values.js'
+import { listed, shortened } from '../labels.js'
+import type { InferredColumn } from './columns.js'
+import { type DecimalMark, numberOf } from './numbers.js'
+import type { LabelSchema } from './types.js'
 
 /** Maximum number of rows in the sample. */
 export const SAMPLE_ROWS = 10_000
-/** A column is numeric if at least this share of its values are numbers. The others are malformed then. */
-const NUMERIC_SHARE = 0.95
-/** Words per value, and share of distinct values, from which a column is text instead of a category. */
-const TEXT_WORDS = 4
-const TEXT_DISTINCT = 0.1
 /** Largest number of classes among whole numbers, unless the task is known to be a classification. */
 const MAX_NUMBER_CLASSES = 100
 /** Largest number of classes whose labels are texts. */
 const MAX_NAMED_CLASSES = 10_000
-
-export interface ColumnHints {
-  /** Columns to leave out. */
-  readonly ignore?: readonly string[]
-  /** Columns that are categories although their values look like numbers. */
-  readonly categorical?: readonly string[]
-  /** Columns that are numbers; if given, every other one is a category. */
-  readonly columns?: readonly string[]
-  /** Columns that have a role and are not features. */
-  readonly weight?: string
-  readonly id?: string
-  readonly time?: string
-  readonly na?: readonly string[]
-  readonly decimal?: '.' | ','
-  /** What texts become. @default 'words' */
-  readonly text?: 'words' | 'bigrams'
-}
-
-/**
- * The features of a table, sorted by name, so that they do not depend on the order of a file's columns.
- * @param names of the columns, without the label
- * @param values of each column in the first rows
- */
-export function inferColumns(
-  names: readonly string[],
-  values: readonly (readonly string[])[],
-  hints: ColumnHints
-): readonly InferredColumn[] {
-  const missing = new MissingValues(hints.na)
-  const columns = names.map((name, index): InferredColumn => {
-    if (hints.ignore?.includes(name)) return { name, kind: 'ignored', missingShare: 0 }
-    const present = values[index].filter(value => !isMissing(missing, value))
-    const missingShare = 1 - present.length / values[index].length
-    const role = columnRoles.find(one => hints[one] === name)
-    const kind = kindOf(name, present, role === undefined ? hints : {})
-    if (role !== undefined) return { name, kind, role, missingShare: 0 }
-    const isIndicated = missingShare > 0 && (kind === 'number' || kind === 'time')
-    const bigrams = kind === 'text' && hints.text === 'bigrams'
-    return { name, kind, ...(isIndicated && { missing: true }), ...(bigrams && { bigrams }), missingShare }
-  })
-  return columns.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-}
-
-/** A column with the share of missing values in the first rows. */
-export interface InferredColumn extends ColumnSchema {
-  readonly missingShare: number
-}
 
 /** One line for people: `label "bought": classes no, yes; 2 numbers, 1 category; missing: 2.0 % of age`. */
 export function describe(label: LabelSchema | undefined, columns: readonly InferredColumn[] | undefined): string {
@@ -98,36 +45,15 @@ export function describe(label: LabelSchema | undefined, columns: readonly Infer
   return parts.join('; ')
 }
 
-function isMissing(missing: MissingValues, value: string): boolean {
-  const bytes = Buffer.from(value)
-  return missing.includes(bytes, 0, bytes.length)
-}
-
-function kindOf(name: string, present: readonly string[], { categorical, columns, decimal }: ColumnHints): ColumnKind {
-  if (categorical?.includes(name)) return 'category'
-  if (columns !== undefined) return columns.includes(name) ? 'number' : 'category'
-  const numbers = present.filter(value => numberOf(value, decimal) !== undefined).length
-  // Nothing is known of a column without values. As a number it takes one feature.
-  if (numbers >= NUMERIC_SHARE * present.length) return 'number'
-  if (present.every(value => timeFeatures(value) !== undefined)) return 'time'
-  const words = present.reduce((sum, value) => sum + value.split(/\s+/).length, 0)
-  const isText = words >= TEXT_WORDS * present.length && new Set(present).size >= TEXT_DISTINCT * present.length
-  return isText ? 'text' : 'category'
-}
-
-/** The finite float32 number that a text is. */
-export function numberOf(text: string, decimal: '.' | ',' = '.'): number | undefined {
-  if (!/^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i.test(text)) return undefined
-  if (text.includes(decimal === '.' ? ',' : '.')) return undefined
-  const value = Number(text.replace(',', '.'))
-  return isFiniteFloat32(value) ? value : undefined
-}
-
 export interface LabelHints {
   /** @default inferred */
   readonly target?: 'class' | 'number'
   /** @default inferred */
   readonly classes?: number
+  /** Labels of columns: what an ambiguous mark means. @default '.' */
+  readonly decimal?: DecimalMark
+  /** Whether labels are values of a column, which may be written as people write numbers. @default true */
+  readonly hasColumns?: boolean
 }
 
 /**
@@ -140,12 +66,14 @@ export interface LabelHints {
  */
 export function inferLabel(
   labels: readonly string[],
-  { target, classes }: LabelHints,
+  { target, classes, decimal, hasColumns = true }: LabelHints,
   what: string
 ): Omit<LabelSchema, 'name'> | undefined {
   if (labels.length === 0)
     return target === undefined ? undefined : { kind: target, ...(classes !== undefined && { classes }) }
-  const numbers = labels.map(label => numberOf(label))
+  const numbers = labels.map(label =>
+    hasColumns || PLAIN_NUMBER.test(label) ? labelNumber(label, decimal) : undefined
+  )
   const text = labels.find((_, i) => numbers[i] === undefined)
   if (target === 'number') {
     if (text === undefined) return { kind: 'number', ...roundedScale(numbers as number[]) }
@@ -182,6 +110,13 @@ export function inferLabel(
   throw new SchemaError(`${what} has only the class "${shortened(names[0])}" in the first rows: give all class names`)
 }
 
+const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
+
+/** The number that a label is. Digits with leading zeros are a name. */
+function labelNumber(label: string, decimal: DecimalMark | undefined): number | undefined {
+  return /^0\d+$/.test(label) ? undefined : numberOf(label, decimal)
+}
+
 /** Whether numbers are values to predict: fractions, or whole numbers too many to be classes. */
 export function isQuantity(numbers: readonly number[]): boolean {
   const distinct = new Set(numbers).size
@@ -198,10 +133,4 @@ function classNumbers(sorted: readonly number[]): number | undefined {
   if (sorted.every(value => value === -1 || value === 1) || sorted.every(value => value === 0 || value === 1)) return 2
   // Few gaps are classes that the first rows lack; many mean that the numbers are names.
   return first === 0 && last + 1 <= 2 * sorted.length ? last + 1 : undefined
-}
-
-/** A list of values for a message. */
-export function listed(values: readonly string[], most = 8): string {
-  const shown = values.slice(0, most).map(shortened)
-  return values.length > most ? `${shown.join(', ')}, …` : shown.join(', ')
 }

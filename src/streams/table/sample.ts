@@ -1,14 +1,22 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
 import type { Notice } from '../../base/notices.js'
-import { HeaderError, SchemaError } from '../errors.js'
+import { SchemaError } from '../errors.js'
 import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
+import {
+  columnNotices,
+  type FirstRows,
+  type InferredColumn,
+  inferNotation,
+  inferTable,
+  plainColumn
+} from './columns.js'
 import { isDerived, withDerived } from './derived.js'
-import { recordsOf, sniffDialect } from './dialect.js'
-import { describe, type InferredColumn, inferColumns, inferLabel, listed, SAMPLE_ROWS } from './infer.js'
-import { columnRoles } from './schema.js'
+import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
+import { describe, inferLabel, SAMPLE_ROWS } from './infer.js'
+import { type DecimalMark, marksOf } from './numbers.js'
 import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
@@ -98,6 +106,8 @@ async function inTime<T>(promise: Promise<T>, milliseconds: number): Promise<T |
 export interface Inferred extends Dialect {
   readonly schema?: readonly ColumnSchema[]
   readonly label?: LabelSchema
+  /** The decimal mark of labels that are ambiguous numbers. */
+  readonly labelDecimal?: DecimalMark
   /** What was inferred, in one line. */
   readonly summary?: string
   /** What could be wrong of it. */
@@ -117,23 +127,42 @@ export function inferFrom(
 ): Inferred {
   const source = options.source ?? '<input>'
   const definition: TextDefinition = formats[format]
-  const sniffed = definition.dialect === 'sniffed' ? sniffDialect(head, options, options.na, source) : undefined
+  const sniffed = definition.dialect === 'sniffed' ? sniffDialect(head, options, source) : undefined
   const dialect = definition.dialect === 'sniffed' ? sniffed : definition.dialect
-  const inferred = options.schema || !dialect ? undefined : csvColumns(head, { ...options, ...dialect })
-  const known = options.schema ?? inferred?.map(({ missingShare: _, ...column }) => column)
-  const schema = known && withDerived(known, options, options.label ?? 'label', source)
+  const first = dialect && firstRows(head, { ...options, ...dialect })
+  const isNew = options.schema === undefined
+  const hints = dialect?.header === false ? { ...options, columns: undefined } : options
+  const found = first && (isNew ? inferTable(first, hints, source) : inferNotation(options.schema, first, options))
+  const known = found?.map(plainColumn) ?? options.schema
+  const label = options.label ?? 'label'
+  const schema = known && withDerived(known, options, label, source)
   if (schema === undefined && format === 'jsonl' && (options.interactions ?? options.lags) !== undefined) {
     throw new SchemaError(`${source}: interactions and lags of JSON lines need a schema: give one with schema`)
   }
-  const columns = { ...sniffed, ...(schema && { schema }) }
+  const labels = first?.get(label)
+  const columns = {
+    ...sniffed,
+    ...(schema && { schema }),
+    ...(labels && { labelDecimal: options.decimal ?? marksOf(labels).decide(undefined).decimal }),
+    notices: columnNotices(found ?? [], source)
+  }
   const derived = schema?.filter(isDerived).map(column => ({ ...column, missingShare: 0 })) ?? []
-  const described = inferred && [...inferred, ...derived]
+  const described = found && isNew ? [...found, ...derived] : undefined
   const summary = described && describe(undefined, described)
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
+  return { ...columns, ...inferredLabel(format, head, { ...options, ...columns }, described) }
+}
+
+/** What the label is, by the labels of the first rows. */
+function inferredLabel(
+  format: TextFormat,
+  head: Uint8Array,
+  options: ParserOptions,
+  described: readonly InferredColumn[] | undefined
+): Pick<Inferred, 'label' | 'summary'> {
   const labels: string[] = []
   const parser = createParser(format, {
     ...options,
-    ...columns,
     target: undefined,
     classes: undefined,
     strict: false,
@@ -142,37 +171,27 @@ export function inferFrom(
     onLabel: label => labels.push(label)
   })
   parser.push(head)
-  const hasColumns = definition.options.includes('schema')
+  const { options: taken }: TextDefinition = formats[format]
+  const hasColumns = taken.includes('schema')
   const name = hasColumns ? (options.label ?? 'label') : undefined
+  const source = options.source ?? '<input>'
   const what = name === undefined ? `${source}: the label` : `${source}: the label "${name}"`
-  const found = inferLabel(labels.slice(0, SAMPLE_ROWS), options, what)
-  if (found === undefined) return { ...columns, summary }
+  const { labelDecimal, target, classes } = options
+  const found = inferLabel(labels.slice(0, SAMPLE_ROWS), { target, classes, decimal: labelDecimal, hasColumns }, what)
+  if (found === undefined) return { summary: described && describe(undefined, described) }
   const label = { ...(name !== undefined && { name }), ...found }
-  return { ...columns, label, summary: describe(label, described) }
+  return { label, summary: describe(label, described) }
 }
 
-function csvColumns(
-  head: Uint8Array,
-  options: ParserOptions & Required<Dialect>
-): readonly InferredColumn[] | undefined {
-  const { delimiter, header, columns, label = 'label' } = options
+/** The values of the columns in the first complete rows; undefined if there are none, or if the header is invalid. */
+function firstRows(head: Uint8Array, options: ParserOptions & SniffedDialect): FirstRows | undefined {
+  const { delimiter, header, columns } = options
   const records = recordsOf(head, delimiter, SAMPLE_ROWS + 1)
   if (records.length <= (header ? 1 : 0)) return undefined
   const [first] = records
   const names = header ? first : first.map((_, index) => columns?.[index] ?? String(index + 1))
   const rows = (header ? records.slice(1) : records).filter(record => record.length === names.length)
-  const hints = [...(options.categorical ?? []), ...columnRoles.flatMap(role => options[role] ?? [])]
-  const unknown = hints.find(name => !names.includes(name))
-  if (unknown !== undefined) {
-    const known = `${options.source ?? '<input>'}: the columns are ${listed(names, 20)}`
-    throw new HeaderError(`${known}, without "${unknown}": check its spelling`)
-  }
   // The parser reports an invalid header.
   if (rows.length === 0 || new Set(names).size < names.length) return undefined
-  const features = names.flatMap((name, index) => (name === label ? [] : [index]))
-  return inferColumns(
-    features.map(index => names[index]),
-    features.map(index => rows.map(row => row[index])),
-    header ? options : { ...options, columns: undefined }
-  )
+  return new Map(names.map((name, index) => [name, rows.map(row => row[index])]))
 }

@@ -5,6 +5,7 @@
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../hash.js'
 import { checkDerived, isDerived } from './derived.js'
+import type { DateOrder } from './times.js'
 import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from './types.js'
 
 export const columnKinds: readonly ColumnKind[] = [
@@ -203,12 +204,15 @@ export function checkedSchema(value: unknown, source: string): Schema {
   }
 }
 
+const columnKeys = [
+  ...['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'date'],
+  ...['decimal', 'order', 'origin', 'na', 'mean', 'deviation']
+]
+
 function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
   if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')
-  const { name, kind, role, of, rows, missing, bigrams, date, mean, deviation } = value
-  const unknown = Object.keys(value).find(
-    key => !['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'date', 'mean', 'deviation'].includes(key)
-  )
+  const { name, kind, role, of, rows, missing, bigrams, date, decimal, order, origin, na, mean, deviation } = value
+  const unknown = Object.keys(value).find(key => !columnKeys.includes(key))
   if (unknown !== undefined) fail(`column "${name}" has the unknown key "${unknown}"`)
   if (!columnKinds.includes(kind as ColumnKind)) fail(`column "${name}": kind must be one of ${columnKinds.join(', ')}`)
   if (role !== undefined && role !== 'feature' && !columnRoles.includes(role as ColumnRole)) {
@@ -221,12 +225,31 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
   if ((mean === undefined) !== (deviation === undefined)) fail(`column "${name}": give both mean and deviation`)
   const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
   if (mean !== undefined && !isScaled) fail(`column "${name}": mean must be a number, and deviation above 0`)
-  if (mean !== undefined && kind !== 'number' && kind !== 'lag') fail(`column "${name}": only a number can be scaled`)
+  if (mean !== undefined && kind !== 'number' && kind !== 'lag' && kind !== 'time') {
+    fail(`column "${name}": only a number or a time can be scaled`)
+  }
+  if (decimal !== undefined && !['.', ',', 'both'].includes(decimal as string)) {
+    fail(`column "${name}": decimal must be ".", "," or both`)
+  }
+  if (order !== undefined && !['mdy', 'dmy', 'ymd'].includes(order as string)) {
+    fail(`column "${name}": order must be mdy, dmy or ymd`)
+  }
+  if (origin !== undefined && !Number.isFinite(origin)) fail(`column "${name}": origin must be a number`)
+  const texts = typeof na === 'string' ? [na] : na
+  if (texts !== undefined && !(Array.isArray(texts) && texts.every(one => typeof one === 'string'))) {
+    fail(`column "${name}": na must be a list of texts`)
+  }
+  const notation = {
+    ...(decimal !== undefined && decimal !== '.' && { decimal: decimal as ',' | 'both' }),
+    ...(order !== undefined && { order: order as DateOrder })
+  }
   const sources = typeof of === 'string' ? [of] : of
   if (sources !== undefined && !(Array.isArray(sources) && sources.every(one => typeof one === 'string'))) {
     fail(`column "${name}": of must be a list of columns`)
   }
-  if (role !== undefined && role !== 'feature') return { name, kind: kind as ColumnKind, role: role as ColumnRole }
+  if (role !== undefined && role !== 'feature') {
+    return { name, kind: kind as ColumnKind, role: role as ColumnRole, ...notation }
+  }
   const indicated = missing === true && (kind === 'number' || kind === 'lag' || kind === 'time')
   return {
     name,
@@ -236,6 +259,9 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
     ...(indicated && { missing: true }),
     ...(bigrams === true && kind === 'text' && { bigrams }),
     ...(date === true && { date }),
+    ...notation,
+    ...(origin !== undefined && { origin: origin as number }),
+    ...(texts !== undefined && { na: texts as string[] }),
     ...(mean !== undefined && { mean: mean as number, deviation: deviation as number })
   }
 }

@@ -1,4 +1,5 @@
 /** The types that describe tables: their schema and their dialect. */
+import type { DateOrder } from './times.js'
 
 /**
  * `number`: one feature. `category`: one hashed feature for each value. `text`: one hashed feature for each word. `time`: year, and
@@ -29,6 +30,20 @@ export interface ColumnSchema {
   readonly bigrams?: boolean
   /** Numbers: the values are dates, or times since 1970, and count as days since 1970. @default false */
   readonly date?: boolean
+  /**
+   * Numbers that are texts: the mark that is decimal where a number such as 1,234 is ambiguous, if a file does not show it. `both`: no
+   * mark divides thousands. @default '.'
+   */
+  readonly decimal?: ',' | 'both'
+  /** Times: the order of the parts of ambiguous dates, if a file does not show it. @default month first with slashes, otherwise day first */
+  readonly order?: DateOrder
+  /**
+   * Numbers and times: what is subtracted before values become float32 numbers, for numbers that differ little for their size. Times: in
+   * days since 1970. @default 0; times: the year 2000
+   */
+  readonly origin?: number
+  /** Numbers and times: further texts of missing values. @default none */
+  readonly na?: readonly string[]
   /** Numbers and lags: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
   readonly mean?: number
   readonly deviation?: number
@@ -67,7 +82,7 @@ export type Delimiter = ',' | ';' | '\t' | '|'
 export interface Dialect {
   /** @default the one that divides the first rows into the same number of fields, or a comma */
   readonly delimiter?: Delimiter
-  /** @default a comma if numbers have one and fields are not divided by it */
+  /** @default that of each column */
   readonly decimal?: '.' | ','
   /** Whether the first line holds the names of the columns. @default true */
   readonly header?: boolean

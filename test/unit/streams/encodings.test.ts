@@ -128,7 +128,7 @@ describe('Parquet', () => {
       )
       const rows = await plainStream(stream)
       assert.equal(rows.length, 3)
-      assert.equal(rows[0].features[0][1], 2 ** 40)
+      assert.ok(rows[0].features.some(([, value]) => value === 2 ** 40))
     })
   })
 
@@ -144,6 +144,7 @@ describe('Parquet', () => {
       const notices: string[] = []
       const stream = await openStream({
         data,
+        schema: [{ name: 'x', kind: 'number' }],
         passes: 2,
         onMalformed: ({ line, reason }) => faults.push(`${line}: ${reason}`),
         onNotice: line => notices.push(line)

@@ -75,7 +75,7 @@ describe('openStream', () => {
 
   it('repeats passes, and counts and reports malformed lines with their file', async () => {
     await withFiles(async write => {
-      const data = await write('a.csv', `a,label\n1,0\nx,1\n${'2,1\n'.repeat(20)}`)
+      const data = await write('a.csv', `a,label\n1,0\nx\n${'2,1\n'.repeat(20)}`)
       const faults: string[] = []
       const stream = await openStream({
         data,
@@ -87,7 +87,7 @@ describe('openStream', () => {
       assert.deepEqual(faults, [`${data}:3:1`, `${data}:3:1`])
       await assert.rejects(plainStream(await openStream({ data, strict: true })), {
         name: 'MalformedInputError',
-        message: `${data}:3:1: "x" in the numeric column "a" is not a finite float32 number`
+        message: `${data}:3:1: 1 fields, expected 2 as in the header`
       })
     })
   })
