@@ -355,7 +355,7 @@ def _labels(y: Any) -> list[Any]:
             value = inner[0]
         value = _value(value)
         if value is None:
-            raise ValueError(f"row {row} of y has no label: leave the row out")
+            raise ValueError(f"row {row} of y has no label: remove the row")
         labels.append(value)
     return labels
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { SCENARIO_KEYS, ScenarioError } from './scenario.js'
+import { oneOf, SCENARIO_KEYS, ScenarioError } from './scenario.js'
 
 /** The folder of the sources, as YAML files are not compiled: dist/sim → sim/scenarios. */
 const FOLDER = fileURLToPath(new URL('../../sim/scenarios', import.meta.url))
@@ -37,7 +37,9 @@ export function loadScenario(name: string | undefined): {
   } catch (error) {
     const names = builtInScenarios().map(scenario => scenario.name)
     const { code } = error as NodeJS.ErrnoException
-    throw new ScenarioError(`cannot read ${name} (${code}); expected a YAML file or one of ${names.join(', ')}`)
+    const isWord = /^[\w-]+$/.test(name)
+    const what = isWord ? `unknown scenario '${name}'` : `cannot read ${name} (${code})`
+    throw new ScenarioError(`${what}; ${oneOf(name, names, 'expected a YAML file or one of')}`)
   }
   let values: unknown
   try {
@@ -67,7 +69,7 @@ export function applyOverrides(
     const key = text.slice(0, separator)
     if (separator < 1) throw new ScenarioError(`${option} ${text}: expected key=value`)
     if (!SCENARIO_KEYS.includes(key)) {
-      throw new ScenarioError(`${option} ${text}: unknown key '${key}'; expected one of ${SCENARIO_KEYS.join(', ')}`)
+      throw new ScenarioError(`${option} ${text}: unknown key '${key}'; ${oneOf(key, SCENARIO_KEYS)}`)
     }
     const path = key.split('.')
     const last = path.pop() as string

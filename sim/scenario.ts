@@ -5,6 +5,7 @@
 
 import * as z from 'zod'
 import { CodedError } from '../src/base/errors.js'
+import { nearest } from '../src/base/nearest.js'
 import { averagingNames, isDual, modelNames, Privacy, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
@@ -169,6 +170,12 @@ export const SCENARIO_KEYS: readonly string[] = Object.keys(schema.shape).flatMa
     : [key]
 )
 
+/** The likely name, with all of them. */
+export function oneOf(given: string, names: readonly string[], what = 'expected one of'): string {
+  const meant = nearest(given, names)
+  return meant === undefined ? `${what} ${names.join(', ')}` : `did you mean ${meant}? (${what} ${names.join(', ')})`
+}
+
 /**
  * Validates a scenario and applies the defaults.
  * @param source named in errors: the file, or `--set`
@@ -180,6 +187,10 @@ export function parseScenario(value: unknown, source: string): Scenario {
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
+    if (issue.code === 'unrecognized_keys') {
+      const unknown = [...issue.path, issue.keys[0]].join('.')
+      throw new ScenarioError(`${source}: unknown key '${unknown}'; ${oneOf(unknown, SCENARIO_KEYS)}`)
+    }
     const given = issue.path.reduce<unknown>((parent, name) => (parent as Record<PropertyKey, unknown>)?.[name], value)
     const key = issue.path.length > 0 ? issue.path.join('.') : 'the scenario'
     const shown = given === undefined ? '' : ` (given: ${JSON.stringify(given)})`

@@ -3,7 +3,7 @@
 /** The candidate with the smallest edit distance, if it is small enough for a typing error. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.ceil(word.length / 3)) + 1
+  let least = Math.ceil(word.length / 3) + 1
   for (const candidate of candidates) {
     const distance = editDistance(word, candidate)
     if (distance < least) {

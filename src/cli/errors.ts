@@ -46,8 +46,10 @@ export function explain(error: unknown): { readonly line: string | undefined; re
 }
 
 /** By its code, so that the option parser is not loaded before it is needed. */
-function isParsingError(error: Error): error is CommanderError {
-  return 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
+export function isParsingError(error: unknown): error is CommanderError {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
+  )
 }
 
 /** Whether the error is a bug of the program rather than wrong input. */

@@ -1,7 +1,7 @@
 /** The program `admb`: loads and runs a command, and turns every error into one line and an exit code. */
 import { softwareVersion } from '../peer/software.js'
 import { addCommand, commandNames, commands } from './commands/index.js'
-import { explain } from './errors.js'
+import { explain, isParsingError } from './errors.js'
 
 /**
  * Runs a command. Its output goes to the standard streams.
@@ -30,6 +30,7 @@ async function perform(words: readonly string[]): Promise<void> {
     .description('peers that learn one predictor together, without a master')
     .version(softwareVersion())
     .exitOverride()
+    .showSuggestionAfterError(false)
     .configureOutput({ outputError: () => undefined })
     .hook('preAction', async (_program, action) => {
       if (action.getOptionValue('config') !== undefined) (await import('./options/config.js')).applyConfig(action)
@@ -47,5 +48,10 @@ async function perform(words: readonly string[]): Promise<void> {
     if ((await import('./options/completion.js')).addCompletion(program, words)) return
   }
   const plain = words.map(word => (word === HELP_ALL ? '--help' : word))
-  await program.parseAsync(plain, { from: 'user' })
+  try {
+    await program.parseAsync(plain, { from: 'user' })
+  } catch (error) {
+    if (!isParsingError(error)) throw error
+    throw await (await import('./options/suggestions.js')).withSuggestion(error, program, words)
+  }
 }

@@ -114,7 +114,7 @@ export function checkLabel(label: number, classes: number, row: number): void {
  */
 export function checkClassWeights(weights: readonly number[] | undefined, classes: number): void {
   if (weights === undefined) return
-  if (classes === 0) throw new OptionError('class weights are for classifiers: leave them out')
+  if (classes === 0) throw new OptionError('class weights are for classifiers: remove them')
   if (weights.length === classes && weights.every(weight => weight > 0 && Math.fround(weight) < Infinity)) return
   throw new OptionError(`class weights ${weights.join(', ')}: give a number above 0 for each of ${classes} classes`)
 }

@@ -92,7 +92,7 @@ export function checkOptions(what: string, type: z.ZodType, value: unknown): voi
 
 function unknown([key]: readonly string[], types: object): string {
   const meant = nearest(key, Object.keys(types))
-  return `unknown option ${key}; ${meant === undefined ? 'leave it out' : `did you mean ${meant}?`}`
+  return `unknown option ${key}; ${meant === undefined ? 'remove it' : `did you mean ${meant}?`}`
 }
 
 /** What was given instead. Only values of choices are repeated: others may be secret. */

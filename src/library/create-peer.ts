@@ -86,8 +86,14 @@ export async function createPeer(options: CreatePeerOptions): Promise<LearningPe
   notices.show()
   const execution = { ...options.execution, checkpoint: options.checkpoint }
   const own = Object.fromEntries(Object.entries(options).filter(([key]) => key in peerTypes))
-  const peer = await Peer.start({ ...own, upgrades, execution, spec, stream, plugins, log })
+  const release = http && (await (await import('../server/index.js')).reserveAddress(http))
+  const started = Peer.start({ ...own, upgrades, execution, spec, stream, plugins, log })
+  const peer = await started.catch(async error => {
+    await release?.()
+    throw error
+  })
   try {
+    await release?.()
     const server = http && (await (await import('../server/index.js')).serveHttp({ ...http, peer, log }))
     return new LearningPeer(peer, server)
   } catch (error) {

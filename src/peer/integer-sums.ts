@@ -41,7 +41,7 @@ async function converted(store: Store, dir: string, checkpoint: Checkpoint, from
       ? withEstimates(predictor.state, shapesOf(learner.layout, next).state)
       : predictor.state.slice(0, -1)
   if (next.digest([parameters, average, state]) !== id.digest) {
-    throw new OptionError(`${dir} has learned with integer sums, which cannot be undone: leave --sums exact out`)
+    throw new OptionError(`${dir} has learned with integer sums, which cannot be undone: remove --sums exact`)
   }
   // The peer verifies them when it restores the predictor.
   for (const [contributor, certificate] of claims ?? []) table.certify(contributor, certificate)

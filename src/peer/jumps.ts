@@ -31,7 +31,7 @@ export function jumpThresholds(options: JumpOptions, self: string): JumpThreshol
       throw new OptionError(`${option} must be an integer from 0 to ${MAX_SIGNERS}, not ${value}`)
   if (most === 0) return undefined
   if (allow === undefined)
-    throw new OptionError(`${name} counts peers of an allow-list: give allow (--allow FILE), or leave ${name} out`)
+    throw new OptionError(`${name} counts peers of an allow-list: give allow (--allow FILE), or remove ${name}`)
   const others = [...allow].filter(peer => peer !== self)
   if (most > others.length)
     throw new OptionError(

@@ -24,7 +24,7 @@ const MOST_MACS = 2 ** 20
 const MOST_MACS_OF_SUMS = 2 ** 17
 
 const NO_GATE =
-  "gate 'all' requires a linear model or a small network, without classesMax and dp: leave gate (--gate) out, or use another model"
+  "gate 'all' requires a linear model or a small network, without classesMax and dp: remove gate (--gate), or use another model"
 
 /** @throws RangeError, OptionError if options do not go together */
 export function createNode(

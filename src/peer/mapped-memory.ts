@@ -68,7 +68,7 @@ export async function mappedMemory(dir: string): Promise<Memory> {
 }
 
 async function systemCalls() {
-  const refusal = 'store disk (--store disk) of a peer requires Linux and the optional package koffi: leave it out'
+  const refusal = 'store disk (--store disk) of a peer requires Linux and the optional package koffi: remove it'
   if (process.platform !== 'linux') throw new OptionError(refusal)
   const { default: koffi } = await import('koffi').catch(() => {
     throw new OptionError(refusal)

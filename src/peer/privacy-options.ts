@@ -13,12 +13,12 @@ export function checkPrivacy({ dp, dir, spec, predictWith }: PeerOptions): void 
   const refused: readonly (readonly [is: boolean, reason: string])[] = [
     [dir === undefined, 'the budget must survive a restart: give a state directory (--dir)'],
     [spec.network !== undefined, 'networks do not clip the gradient of each input: use a linear model'],
-    [spec.localSteps !== undefined, 'local steps mix inputs: leave --local-steps out'],
-    [spec.onDrift !== undefined, 'a reaction to drift depends on losses: leave --on-drift out'],
-    [growingNames(spec) !== undefined, 'names of new classes are sent without noise: leave --classes-max out'],
-    [predictWith === 'ahead', 'look-ahead predictions contain own gradients without noise: leave --predict-with out'],
+    [spec.localSteps !== undefined, 'local steps mix inputs: remove --local-steps'],
+    [spec.onDrift !== undefined, 'a reaction to drift depends on losses: remove --on-drift'],
+    [growingNames(spec) !== undefined, 'names of new classes are sent without noise: remove --classes-max'],
+    [predictWith === 'ahead', 'look-ahead predictions contain own gradients without noise: remove --predict-with'],
     [scale === 'standard', 'moments of the data are in all gradients: give --scale none, or a --schema that scales'],
-    [columns.some(({ kind }) => kind === 'lag'), 'lags are in the gradients of several inputs: leave --lag out']
+    [columns.some(({ kind }) => kind === 'lag'), 'lags are in the gradients of several inputs: remove --lag']
   ]
   for (const [is, reason] of refused) if (is) throw new OptionError(`--dp: ${reason}`)
 }
@@ -37,7 +37,7 @@ export async function initialBudget(
   }
   const hasLearned = run?.checkpoint !== undefined || (run?.journal.records.length ?? 0) > 0
   if (stored === undefined && hasLearned) {
-    throw new OptionError(`${dir} has learned inputs without --dp: give a new --dir, or leave --dp out`)
+    throw new OptionError(`${dir} has learned inputs without --dp: give a new --dir, or remove --dp`)
   }
   const { options } = new Privacy(dp)
   if (stored === undefined || textOf(stored.options) === textOf(options)) return { options, stored }

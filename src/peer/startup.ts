@@ -86,10 +86,10 @@ export async function learnerInit(
   } = options
   if (windows !== undefined) checkWindows(windows)
   if (spec.onDrift !== undefined && drift === 'off') {
-    throw new OptionError('a reaction to drift needs a test of drift: give drift, or leave onDrift out')
+    throw new OptionError('a reaction to drift needs a test of drift: give drift, or remove onDrift')
   }
   if (options.keepJournal && store === undefined) {
-    throw new OptionError('the journal is kept in the state directory: give dir, or leave keepJournal out')
+    throw new OptionError('the journal is kept in the state directory: give dir, or remove keepJournal')
   }
   if (options.store === 'disk' && options.dir === undefined) {
     throw new OptionError('store disk (--store disk) keeps arrays in the state directory: give dir (--dir)')
@@ -144,9 +144,9 @@ function checkAuditors({ auditors, dir, dp, spec }: PeerOptions): void {
   if (auditors === undefined) return
   const refused: readonly (readonly [is: boolean, reason: string])[] = [
     [dir === undefined, 'the journal says which inputs a sum contains: give dir (--dir)'],
-    [dp !== undefined, 'they would see the inputs that dp (--dp) protects: leave one of them out'],
-    [spec.localSteps !== undefined, 'local steps are not computed again: leave localSteps (--local-steps) out'],
-    [growingNames(spec) !== undefined, 'the numbers of added classes change: leave classesMax (--classes-max) out']
+    [dp !== undefined, 'they would see the inputs that dp (--dp) protects: remove one of them'],
+    [spec.localSteps !== undefined, 'local steps are not computed again: remove localSteps (--local-steps)'],
+    [growingNames(spec) !== undefined, 'the numbers of added classes change: remove classesMax (--classes-max)']
   ]
   for (const [is, reason] of refused) if (is) throw new OptionError(`auditors (--auditors): ${reason}`)
 }

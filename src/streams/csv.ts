@@ -6,7 +6,7 @@ import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
-import { LabelReader, listed, REFUSED } from './labels.js'
+import { LabelReader, listed, noLabel, REFUSED } from './labels.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
 import type { Reporter } from './reporter.js'
@@ -155,7 +155,7 @@ class CsvParser implements RowParser {
       throw new HeaderError(`${what} has a duplicate column "${twice}": give each column its own name`)
     }
     if (!known.has(label) && !unlabelled) {
-      throw new HeaderError(`${what} has no label column "${label}": give its name with label`)
+      throw new HeaderError(`${what} ${noLabel(label, names)}`)
     }
     const hinted = this.#schema === undefined ? [...categorical, ...ignore, ...columns, ...roles] : []
     const unknown = hinted.find(name => !known.has(name))

@@ -100,7 +100,7 @@ export async function openCustom(
     forwardOnly,
     async locate(from) {
       if (from === 'now' && reader.now !== undefined) return reader.now()
-      throw new StreamOptionsError(`${format} has no position ${from}: leave from out`)
+      throw new StreamOptionsError(`${format} has no position ${from}: remove the option from`)
     },
     pass: from => batches(reader.read(from, context), `${data} (${format})`, { shift, from, signal })
   }

@@ -53,10 +53,21 @@ export function isText(kind: InputKind): kind is TextFormat {
   return !isBuiltIn(kind) && formats[kind].kind === 'text'
 }
 
+/** Whether the name of a file determines its format. */
+export function isNamedAsData(path: string): boolean {
+  const name = plainName(path)
+  return formatNames.some(format => formats[format].fileName.test(name))
+}
+
+/** In lower case, without directories and compression. */
+function plainName(path: string): string {
+  return (path.split(/[\\/]/).findLast(part => part !== '') ?? '').toLowerCase().replace(/\.(gz|zst)$/, '')
+}
+
 /** The format of a file, by its name. @throws UnknownFormatError listing the known formats */
 export function guessFormat(path: string): Format {
   const file = /^https?:/.test(path) && URL.canParse(path) ? new URL(path).pathname : path
-  const name = (file.split(/[\\/]/).findLast(part => part !== '') ?? '').toLowerCase().replace(/\.(gz|zst)$/, '')
+  const name = plainName(file)
   const format = formatNames.find(candidate => formats[candidate].fileName.test(name))
   if (format !== undefined) return format
   const unsupported = unsupportedName(file)
@@ -96,6 +107,6 @@ export function refuseOtherOptions(input: string, taken: readonly InputOption[],
     const takers = Object.entries({ ...formats, ...builtInStreams })
       .filter(([, definition]) => (definition.options as readonly InputOption[]).includes(option))
       .map(([name]) => name)
-    throw new StreamOptionsError(`${option} has no meaning for ${input}, only for ${takers.join(', ')}: leave it out`)
+    throw new StreamOptionsError(`${option} has no meaning for ${input}, only for ${takers.join(', ')}: remove it`)
   }
 }

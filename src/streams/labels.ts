@@ -1,4 +1,5 @@
 /** Converts labels to the learner's targets. All formats share it, so that `-1`, `UP` and `7` mean the same in each of them. */
+import { nearest } from '../base/nearest.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
 import { MissingValues } from './table/missing.js'
@@ -152,4 +153,11 @@ export function shortened(text: string): string {
 export function listed(values: readonly string[], most = 8): string {
   const shown = values.slice(0, most).map(shortened)
   return values.length > most ? `${shown.join(', ')}, …` : shown.join(', ')
+}
+
+/** The error of a table without the column of the label, after what it names the table. @param names of its columns */
+export function noLabel(label: string, names: readonly string[]): string {
+  const meant = names.find(name => name.toLowerCase() === label.toLowerCase()) ?? nearest(label, names)
+  const hint = meant === undefined ? '' : ` (did you mean "${meant}"?)`
+  return `has no label column "${label}"${hint}: give its name as label (--label COLUMN)`
 }

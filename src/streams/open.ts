@@ -2,6 +2,8 @@
  * Opens any input as a stream of batches. Rows pass through shard, shuffle, limit and scaling, in this order, each only if the
  * options ask for it.
  */
+import { basename } from 'node:path'
+import { importance } from '../base/notices.js'
 import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
 import type { InputOptions, Reader } from './format.js'
@@ -12,16 +14,18 @@ import {
   formats,
   guessFormat,
   isBuiltIn,
+  isNamedAsData,
   isText,
   refuseOtherOptions
 } from './formats.js'
+import { listed } from './labels.js'
 import { checkInteger } from './options.js'
 import type { From, PassPosition, StreamPosition } from './position.js'
 import { Preparation, type Scaling } from './prepare.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
 import { checkSource, sourceName } from './source.js'
-import { logsOf } from './sources/files.js'
+import { logsOf, skippedIn } from './sources/files.js'
 import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
 import { leaveOut, located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
@@ -123,13 +127,14 @@ async function openReader(options: StreamOptions): Promise<Reader> {
     return openCustom(options.format, data, options)
   }
   if (isBuiltIn(data)) {
-    if (options.format !== undefined) throw new StreamOptionsError(`format has no meaning for ${data}: leave it out`)
+    if (options.format !== undefined) throw new StreamOptionsError(`format has no meaning for ${data}: remove it`)
     const definition = builtInStreams[data]
     refuseOtherOptions(data, definition.options, options)
     return definition.open(options)
   }
   const files = data === '-' || isUrl(data) ? [data] : logsOf(await inputFiles(data))
   if (!isUrl(data)) await checkSource(files[0])
+  await noticeSkipped(data, files, options)
   const format = options.format ?? guessFormat(files[0])
   const other = options.format === undefined ? files.find(file => guessFormat(file) !== format) : undefined
   if (other !== undefined) {
@@ -145,6 +150,31 @@ async function openReader(options: StreamOptions): Promise<Reader> {
   return isText(format) ? openText(data, format, options) : formats[format].open(data, options)
 }
 
+/** @throws UnknownFormatError for a directory none of whose files is named as data */
+async function noticeSkipped(
+  data: string,
+  files: readonly string[],
+  { format, onNotice }: StreamOptions
+): Promise<void> {
+  if (data === '-' || isUrl(data)) return
+  const skipped = await skippedIn(data)
+  const named = (paths: readonly string[]) =>
+    listed(
+      paths.map(path => basename(path)),
+      5
+    )
+  if (skipped.length > 0) {
+    onNotice?.(
+      `${data}: ${skipped.length} files are not named as data and are left out: ${named(skipped)}`,
+      importance.leftOut
+    )
+  } else if (format === undefined && files[0] !== data && !files.some(isNamedAsData)) {
+    throw new UnknownFormatError(
+      `${data}: none of its files is named as data (${named(files)}): give a file, or format as one of ${formatNames.join(', ')}`
+    )
+  }
+}
+
 function checkStreamOptions(options: StreamOptions): void {
   const { shard, passes, noise } = options
   if (shard !== undefined) {
@@ -158,10 +188,10 @@ function checkStreamOptions(options: StreamOptions): void {
   checkInteger('maxRows', options.maxRows, 0, Number.MAX_SAFE_INTEGER)
   if (typeof options.from === 'number') checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER)
   if (options.follow && ((passes ?? 1) !== 1 || options.shuffleWindow !== undefined)) {
-    throw new StreamOptionsError('follow reads one pass without an end: leave passes and shuffleWindow out')
+    throw new StreamOptionsError('follow reads one pass without an end: remove passes and shuffleWindow')
   }
   if (options.follow && (isBuiltIn(options.data) || isCustomFormat(options.format))) {
-    throw new StreamOptionsError(`${options.data} is not a file: leave follow out`)
+    throw new StreamOptionsError(`${options.data} is not a file: remove the option follow`)
   }
   if (noise !== undefined && !(noise >= 0 && noise < 1e6)) {
     throw new StreamOptionsError(`noise is ${noise}: give a number of at least 0`)
@@ -184,7 +214,7 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
   const preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
   const isMixed = options.shuffleWindow !== undefined || options.holdout !== undefined
   if (preparation?.isOrdered && isMixed) {
-    throw new StreamOptionsError('lags need rows in their order: leave shuffleWindow and holdout out')
+    throw new StreamOptionsError('lags need rows in their order: remove shuffleWindow and holdout')
   }
   if (!options.scaleLater && preparation !== undefined) rows = preparation.rows(rows)
   const { replayable = reader.repeatable, forwardOnly } = reader
@@ -199,7 +229,8 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
 async function startOf(reader: Reader, options: StreamOptions): Promise<StreamPosition | number> {
   const { from = 'stored', resume, data } = options
   if (from === 'now' || typeof from === 'number') {
-    if (reader.locate === undefined) throw new StreamOptionsError(`${data} has no position ${from}: leave from out`)
+    if (reader.locate === undefined)
+      throw new StreamOptionsError(`${data} has no position ${from}: remove the option from`)
     return { ...START, source: await reader.locate(from) }
   }
   const { replayable = reader.repeatable } = reader

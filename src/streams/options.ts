@@ -100,7 +100,7 @@ export function checkParserOptions({ classes, classNames, dimension, hashBits, t
   checkInteger('dimension', dimension, 1, MAX_DIMENSION - 1)
   checkInteger('hashBits', hashBits, 1, 30)
   if (target === 'number' && (classes !== undefined || classNames !== undefined)) {
-    throw new StreamOptionsError('target number has no classes: leave classes and classNames out')
+    throw new StreamOptionsError('target number has no classes: remove classes and classNames')
   }
   if (classNames !== undefined && new Set(classNames).size !== classNames.length) {
     throw new StreamOptionsError(`classNames ${classNames.join(', ')}: name each class once`)

@@ -34,7 +34,7 @@ export interface Start {
 
 /** @throws ModelError; OptionError for options that describe another model */
 export async function startFrom(path: string, { model, freeze, lora }: TaskOptions): Promise<Start> {
-  if (model !== undefined) throw new OptionError('--weights brings its own model: leave --model out')
+  if (model !== undefined) throw new OptionError('--weights brings its own model: remove --model')
   const [{ coverageOf, openCheckpoint, weightsDigest }, { networkModel }] = await Promise.all([
     import('../nn/weights/checkpoint.js'),
     import('../l2l/index.js')

@@ -36,8 +36,7 @@ export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
 export const SERIAL_NETWORK_BATCH = 32
 
-export const NO_TARGET_SCALE =
-  'a target scale is for models that predict a number: leave it out, or give --model linear'
+export const NO_TARGET_SCALE = 'a target scale is for models that predict a number: remove it, or give --model linear'
 
 /** What an opened stream knows before it is read. */
 export type StreamFacts = Partial<
@@ -84,24 +83,24 @@ function exchangeOf(
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = influence === 'bounded'
   if (role !== 'peer') {
-    if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: leave sums out")
-    if (isBounded) throw new OptionError("influence 'bounded' is of peers: leave influence out")
-    if (localSteps !== undefined) throw new OptionError('local steps are for peers: leave localSteps out')
+    if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: remove the option sums")
+    if (isBounded) throw new OptionError("influence 'bounded' is of peers: remove the option influence")
+    if (localSteps !== undefined) throw new OptionError('local steps are for peers: remove localSteps')
   }
   if (isLattice && reacts) {
-    throw new OptionError('votes on drift need exact sums: leave --on-drift or --sums lattice out')
+    throw new OptionError('votes on drift need exact sums: remove --on-drift or --sums lattice')
   }
   if (isLattice && hasRoom) {
-    throw new OptionError('the names of added classes need exact sums: leave --classes-max or --sums lattice out')
+    throw new OptionError('the names of added classes need exact sums: remove --classes-max or --sums lattice')
   }
   if (localMomentum !== undefined && localSteps === undefined) {
-    throw new OptionError('--local-momentum is for local steps: add --local-steps, or leave it out')
+    throw new OptionError('--local-momentum is for local steps: add --local-steps, or remove it')
   }
   if (localSteps !== undefined) {
     checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
     if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
-    if (reacts) throw new OptionError('leave --on-drift or --local-steps out: they exclude each other')
-    if (isBounded) throw new OptionError('leave --influence or --local-steps out: they exclude each other')
+    if (reacts) throw new OptionError('remove --on-drift or --local-steps: they exclude each other')
+    if (isBounded) throw new OptionError('remove --influence or --local-steps: they exclude each other')
   }
   return {
     ...(isLattice && { sums: 'lattice' }),
@@ -151,7 +150,7 @@ export function specOf(
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
   const hasClasses = !isNumber && (text === undefined || isText)
-  if (!hasClasses && given !== undefined) throw new OptionError('class weights are for classes: leave them out')
+  if (!hasClasses && given !== undefined) throw new OptionError('class weights are for classes: remove them')
   const numbered = { names: classNames, count: classNames?.length ?? classes ?? 2, counts: facts.classCounts }
   const named = given && resolveClassWeights(given, numbered)
   // Classes that are added later have weight 1.
@@ -168,7 +167,7 @@ export function specOf(
     ...(plugins !== undefined && { plugins })
   }
   if (isNetwork) {
-    if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: leave it out for a network')
+    if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: remove it for a network')
     if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
     const number = isNumber ? { kind: 'number' as const, ...(scaling && { scale: scaling }) } : undefined
     const network = text?.network ?? networkOf(model.layers, number, dimension, classes)
@@ -186,7 +185,7 @@ export function specOf(
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
   if (hasRoom && exchange.localSteps !== undefined) {
-    throw new OptionError('classes cannot be added between local steps: leave --classes-max or --local-steps out')
+    throw new OptionError('classes cannot be added between local steps: remove --classes-max or --local-steps')
   }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined
@@ -216,7 +215,7 @@ function mostClasses(
   }
   const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
   if (most > (known ?? most) && !isSoftmax) {
-    throw new OptionError('classes are added only to the model softmax: give it, or leave classes-max out')
+    throw new OptionError('classes are added only to the model softmax: give it, or remove classes-max')
   }
   return most
 }

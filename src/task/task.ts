@@ -156,7 +156,7 @@ function checkOptions(options: TaskOptions, model: TaskModel | undefined) {
   }
   if (model?.kind === 'network') {
     if (l2) throw new OptionError('l2 is for linear models: networks take a rule with decay, such as lamb,decay=0.01')
-    if (constant) throw new OptionError('networks have biases: leave constant out')
+    if (constant) throw new OptionError('networks have biases: remove the option constant')
   } else if (target === 'number' && hasOwnTarget) {
     throw new OptionError(`the model ${model.name} has its own target: for a number, give the model linear`)
   }

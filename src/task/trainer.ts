@@ -55,7 +55,7 @@ export async function trainerFor(
   const isOnDisk = execution.store === 'disk'
   if (!isOnDisk && execution.hostMemory !== undefined) throw new OptionError('--host-memory is for --store disk')
   if (spec.model !== 'network') {
-    if (isOnDisk) throw new OptionError('--store disk is for networks: leave it out')
+    if (isOnDisk) throw new OptionError('--store disk is for networks: remove it')
     const { model, classes, classWeights, dimension, l2, onDrift } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
@@ -107,7 +107,7 @@ export async function trainerFor(
   }
   if (isOnDisk) {
     throw new OptionError(
-      `--store disk needs a rule that steps layers independently, which ${rule.name} with these options does not: leave out radius, clip or maxLossDecrease`
+      `--store disk needs a rule that steps layers independently, which ${rule.name} with these options does not: remove radius, clip or maxLossDecrease`
     )
   }
   // A rule that looks at all layers at once waits for the last gradient.

@@ -44,7 +44,7 @@ export function demoCommand(program: Command): Command {
 async function demo(given: SharedFlags): Promise<void> {
   const passes = given.passes ?? (given.data === undefined ? DEFAULT_PASSES : 1)
   const flags = { ...given, data: given.data ?? 'digits', passes, batch: given.batch ?? PEER_BATCH }
-  if (flags.shard !== undefined) throw new UsageError('demo divides the data among its peers: leave --shard out')
+  if (flags.shard !== undefined) throw new UsageError('demo divides the data among its peers: remove --shard')
   if (flags.data === '-') throw new UsageError('demo reads its data several times: give a file instead of -')
   const { spec, stream } = await createPeerTask(taskOptions(flags))
   if (stream === undefined) throw noData()

@@ -73,7 +73,7 @@ async function evaluate(given: Flags): Promise<void> {
   skipped.requireInputs(data, inputs)
   const weight = inputs + (score.surplus ?? 0)
   if (weight === 0)
-    throw new UsageError(`the weights of all inputs of ${data} are 0: give others, or leave the weights out`)
+    throw new UsageError(`the weights of all inputs of ${data} are 0: give others, or remove the weights`)
   const loss = score.loss / weight
   const accuracy = learner.classifies ? score.hits / weight : undefined
   const metrics = outcomes?.figures(score.loss)

@@ -72,7 +72,7 @@ async function whole(
 ): Promise<{ readonly spec: LearningSpec; readonly blocks: readonly Float32Array[] }> {
   const { network } = spec
   if (network?.tuning === undefined) {
-    if (weights !== undefined) throw new UsageError('the directory holds all weights of its model: leave --weights out')
+    if (weights !== undefined) throw new UsageError('the directory holds all weights of its model: remove --weights')
     return { spec, blocks }
   }
   const { wholeBlocks, wholeNetwork } = await import('../../l2l/index.js')
@@ -86,23 +86,22 @@ async function exportPredictor(given: Flags): Promise<void> {
   const stored = await loadStored(dir, undefined)
   const { id } = stored.predictor
   if (format === 'onnx') {
-    if (layout !== undefined) throw new UsageError('--layout is for safetensors: leave it out with --format onnx')
-    if (flags.data !== undefined)
-      throw new UsageError('--data names the features of json, csv and vw-text: leave it out')
+    if (layout !== undefined) throw new UsageError('--layout is for safetensors: remove it with --format onnx')
+    if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: remove it')
     writeNew(out, await onnxOf(stored, flags))
     if (json) printJson({ command: 'export', format, files: [out], predictor: id })
     else print(`written to ${out}`)
     return
   }
   if (format !== 'safetensors') {
-    if (layout !== undefined) throw new UsageError(`--layout is for safetensors: leave it out with --format ${format}`)
-    if (flags.weights !== undefined) throw new UsageError('--weights is for networks: leave it out')
+    if (layout !== undefined) throw new UsageError(`--layout is for safetensors: remove it with --format ${format}`)
+    if (flags.weights !== undefined) throw new UsageError('--weights is for networks: remove it')
     await writeLinear(stored, flags, FORMATS[format].write)
     if (json) printJson({ command: 'export', format, files: [out], predictor: id })
     else print(`written to ${out}`)
     return
   }
-  if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: leave it out')
+  if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: remove it')
   const written = await writeFolder(stored, flags)
   if (json) printJson({ command: 'export', ...written, predictor: id })
   else print(`written to ${out}: ${written.files.join(', ')}`)

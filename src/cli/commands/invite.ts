@@ -64,7 +64,7 @@ Examples:
 async function invite(flags: Flags): Promise<void> {
   const signer = await readSigner(flags)
   if (flags.revoke !== undefined) return revoke(flags.revoke, signer, flags)
-  if (flags.peer !== undefined) throw new UsageError('--peer is for --revoke: leave it out')
+  if (flags.peer !== undefined) throw new UsageError('--peer is for --revoke: remove it')
   const { encodeToken, signInvitation } = await import('../../network/index.js')
   const terms = {
     network: signer.networkId ?? '',

@@ -4,7 +4,7 @@ import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../le
 import { SERIAL_BATCH } from '../../task/spec.js'
 import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options/options.js'
 import { collect, whole } from '../options/values.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'
+import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { ProgressLogError, readProgress } from '../output/progress-log.js'
 import { openLearning, type SerialFlags } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
@@ -68,7 +68,11 @@ function fromLogs(files: readonly string[]): Served {
   const { inputs, loss, hits } = readProgress(files)
   if (inputs === 0)
     throw new ProgressLogError(`${files.join(', ')}: no inputs yet: wait until the peers have learned some`)
-  return { inputs, averageLoss: loss / inputs, accuracy: hits === undefined ? undefined : hits / inputs }
+  return {
+    inputs,
+    averageLoss: inputs > 0 ? loss / inputs : 0,
+    accuracy: hits === undefined || inputs === 0 ? undefined : hits / inputs
+  }
 }
 
 function show(
@@ -83,11 +87,11 @@ function show(
     return
   }
   print(`inputs          ${formatNumber(inputs)}`)
-  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
+  print(`average loss    ${formatMean(averageLoss, inputs)}   (each input scored before it was learned)`)
   print(
     `in hindsight    ${comparatorLoss.toFixed(5)}   (${explain(outcome)}; gradient ${gradientNorm.toExponential(1)})`
   )
-  print(`regret          ${regret.toFixed(1)}   (${(regret / inputs).toFixed(5)} per input)`)
+  print(`regret          ${regret.toFixed(1)}   (${formatMean(regret / inputs, inputs)} per input)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (inputs !== dataInputs) {
     const passes = (inputs / dataInputs).toFixed(3)

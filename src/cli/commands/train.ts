@@ -59,7 +59,7 @@ async function train(given: TrainFlags, prestarted: Promise<ReaderThread | undef
   const { openForTraining } = await import('../training/trained-store.js')
   const { setUpTraining } = await import('../training/training-setup.js')
   const { TrainingRun } = await import('../training/training-run.js')
-  const flags = await withReadableWeights(given)
+  const flags = { ...(await withReadableWeights(given)), givenWeights: given.weights }
   const stored = dir === undefined ? undefined : { dir, ...(await openForTraining(dir)) }
   try {
     const start = performance.now()

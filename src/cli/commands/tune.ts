@@ -65,7 +65,7 @@ Examples:
 
 async function tune(flags: Flags): Promise<void> {
   const { data = '', passes = 1, budget = BUDGET, seed = 0, limit = Number.POSITIVE_INFINITY } = flags
-  if (passes > 1) throw new UsageError('only the first pass is progressive: leave --passes out')
+  if (passes > 1) throw new UsageError('only the first pass is progressive: remove --passes')
   if (flags.rule && 'geometry' in flags.rule && flags.rule.geometry === 'entropic') {
     throw new UsageError('the entropic geometry depends on features that do not occur: give another rule')
   }

@@ -1,5 +1,5 @@
 /** The demo's live table of peers, redrawn in place on a terminal. */
-import { colour, formatNumber } from '../output/output.js'
+import { colour, formatMean, formatNumber } from '../output/output.js'
 import type { Cluster } from './cluster.js'
 
 const PALETTE = [colour.green, colour.yellow, colour.magenta, colour.cyan, colour.blue]
@@ -22,7 +22,7 @@ export class Table {
         `  ${place + 1}`,
         formatNumber(inputs).padStart(8),
         paint(formatNumber(updates).padStart(8)),
-        averageLoss.toFixed(4).padStart(8),
+        formatMean(averageLoss, inputs, 4).padStart(8),
         `${(100 * accuracy).toFixed(1)} %`.padStart(9),
         formatNumber(adopted).padStart(8),
         `  ${links.join(' ') || '-'}${side}`

@@ -89,7 +89,7 @@ function known(
 ): LinearWeights {
   const { spec } = found
   if (model !== undefined && model !== spec.model) {
-    throw new UsageError(`${file} is of the model ${spec.model}: leave --model out`)
+    throw new UsageError(`${file} is of the model ${spec.model}: remove --model`)
   }
   const given = {
     ...(rule && { rule: isCustomName(spec.model) ? rule : ruleFor(spec.model, rule) }),

@@ -4,6 +4,7 @@ import type { Command, Option } from 'commander'
 import { nearest } from '../../base/nearest.js'
 import { parseYaml } from '../../base/yaml.js'
 import { UsageError } from '../errors.js'
+import { meantOption } from './suggestions.js'
 import { collect } from './values.js'
 
 /** Fills in options that were not given on the command line from the file named by `--config`. */
@@ -16,7 +17,8 @@ export function applyConfig(command: Command): void {
   for (const [key, value] of Object.entries(values)) {
     const option = options.get(key)
     if (option === undefined) {
-      const meant = nearest(key, [...options.keys()])
+      const known = [...options.keys()]
+      const meant = meantOption(key, known)?.name ?? nearest(key, known)
       throw new UsageError(`${file}: unknown key ${key}${meant ? `; did you mean ${meant}?` : ''}`)
     }
     const name = option.attributeName()

@@ -22,6 +22,11 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
 
+/** A mean over inputs with so many digits, or a dash without inputs. */
+export function formatMean(value: number | undefined, inputs: number, digits = 5): string {
+  return value === undefined || inputs === 0 ? '–' : value.toFixed(digits)
+}
+
 /** A line on stderr that is overwritten a few times a second. Prints nothing unless stderr is a terminal. */
 export class ProgressLine {
   readonly #every = 200

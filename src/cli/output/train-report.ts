@@ -4,7 +4,7 @@ import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { SerialReport, SerialTrainer } from '../../learner/index.js'
 import type { ValidationReport } from '../training/validation.js'
 import { driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
-import { formatNumber, print, printJson, timeLeft } from './output.js'
+import { formatMean, formatNumber, print, printJson, timeLeft } from './output.js'
 import { showOutcome } from './plan-table.js'
 
 /** The line of progress. @param start in milliseconds of `performance.now` @param share of the data that has been read */
@@ -16,7 +16,7 @@ export function progressLine(
   const seconds = (performance.now() - start) / 1000
   const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
   const rate = `${formatNumber(inputs / seconds)} inputs/s`
-  return `${formatNumber(inputs)} inputs, loss ${(averageLoss ?? 0).toFixed(4)}${hits}, ${rate}${timeLeft(share, seconds)}`
+  return `${formatNumber(inputs)} inputs, loss ${formatMean(averageLoss, inputs, 4)}${hits}, ${rate}${timeLeft(share, seconds)}`
 }
 
 /** What a run has used and found besides the losses. */
@@ -32,9 +32,9 @@ export interface TrainCost {
   readonly relay?: ExecutionReport
 }
 
-/** Prints the result of a run. @param predictor where it is stored, as keys of the JSON output */
+/** Prints the result of a run. @param flags with the `weights` that the stored predictor needs @param predictor where it is stored, as keys of the JSON output */
 export function showTrained(
-  { json, dir }: { readonly json?: boolean; readonly dir?: string },
+  { json, dir, weights }: { readonly json?: boolean; readonly dir?: string; readonly weights?: string },
   trainer: SerialTrainer,
   { seconds, skipped, data, notices, validation, device, plan, relay }: TrainCost,
   predictor: object
@@ -73,7 +73,7 @@ export function showTrained(
   )
   if (weight !== inputs) print(`weight          ${formatNumber(weight)}`)
   print(`updates         ${formatNumber(updates)}`)
-  print(`average loss    ${averageLoss.toFixed(5)}   (each input scored before it was learned)`)
+  print(`average loss    ${formatMean(averageLoss, inputs)}   (each input scored before it was learned)`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (metrics !== undefined)
     for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
@@ -95,5 +95,6 @@ export function showTrained(
     if (plan) showOutcome(plan, relay)
     if (dropped > 0) print(`dropped         ${dropped} gradients that were not finite`)
   }
-  if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir} --data FILE)`)
+  const frozen = weights === undefined ? '' : ` --weights ${weights}`
+  if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir}${frozen} --data FILE)`)
 }

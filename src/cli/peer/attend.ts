@@ -1,7 +1,7 @@
 /** A running peer's output, and the events that end it. */
 import type { Peer, PeerStatus } from '../../peer/index.js'
 import type { NetworkStatus } from '../../view/index.js'
-import { formatNumber, ProgressLine, print, printJson } from '../output/output.js'
+import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 
 /** Between two JSON objects, in milliseconds. */
 const REPORT_MS = 1000
@@ -72,7 +72,7 @@ function announce(peer: Peer, url: string | undefined): void {
 function describe(peer: Peer): string {
   const { inputs, updates, averageLoss, accuracy, neighbours, privacy } = peer.status()
   const hits = accuracy === undefined ? '' : `, accuracy ${(100 * accuracy).toFixed(2)} %`
-  return `${formatNumber(inputs)} inputs, ${formatNumber(updates)} updates, loss ${averageLoss.toFixed(4)}${hits}, ${neighbours.length} neighbours${budgetOf(privacy)}`
+  return `${formatNumber(inputs)} inputs, ${formatNumber(updates)} updates, loss ${formatMean(averageLoss, inputs, 4)}${hits}, ${neighbours.length} neighbours${budgetOf(privacy)}`
 }
 
 function budgetOf(privacy: PeerStatus['privacy']): string {

@@ -44,13 +44,15 @@ export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | '
   readonly where: HttpAddress
   /** The files of the certificate. */
   readonly renewable: CertificateFlags
+  /** Frees the address, which is held until HTTP is served. */
+  readonly release: () => Promise<void>
 }
 
-/** @throws UsageError before anything starts */
+/** Checks the flags and takes the port, before anything starts. @throws UsageError, HttpListenError */
 export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
   const { http, httpTokenFile, httpOrigin, httpBody, httpRate, joinPage, stun } = flags
   const where = parseHttp(http)
-  if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: leave --http off out')
+  if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: remove --http off')
   if (stun !== undefined && !joinPage) throw new UsageError('--stun is for the tabs that join: give --join-page too')
   const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
   const tls = await readCertificate(flags)
@@ -64,6 +66,7 @@ export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
     token,
     tls,
     renewable: flags,
+    release: await reserved(where),
     origins: httpOrigin?.map(parseOrigin),
     bodyLimit,
     requestsPerSecond: httpRate,
@@ -71,14 +74,22 @@ export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
   }
 }
 
+async function reserved(where: HttpAddress): Promise<() => Promise<void>> {
+  const nothing = async () => undefined
+  // Another port takes the place of the default one.
+  if (where === 'off' || where === undefined) return nothing
+  return (await import('../../server/index.js')).reserveAddress(where)
+}
+
 /** @throws HttpListenError */
 export async function serve(
   peer: Peer,
-  { where, renewable, ...plan }: HttpPlan,
+  { where, renewable, release, ...plan }: HttpPlan,
   log: Log
 ): Promise<HttpServer | undefined> {
   if (where === 'off') return undefined
   const { serveHttp } = await import('../../server/index.js')
+  await release()
   return renewed(await listenAt(where, at => serveHttp({ peer, log, ...plan, ...at })), renewable, log)
 }
 

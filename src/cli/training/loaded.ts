@@ -25,7 +25,7 @@ export interface PredictorFlags extends Partial<DataFlags>, NetworkFlags {
 export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean): Promise<Stored> {
   if (flags.weights === undefined || flags.dir !== undefined) {
     if (flags.length !== undefined || flags.tokenizer !== undefined) {
-      throw new UsageError('a stored predictor has its --length and its --tokenizer: leave them out')
+      throw new UsageError('a stored predictor has its --length and its --tokenizer: remove them')
     }
     return loadStored(flags.dir, executionOf(flags))
   }

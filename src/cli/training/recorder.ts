@@ -19,7 +19,7 @@ export class Recorder {
   append(rows: Examples): void {
     if (rows.weights !== undefined) {
       throw new UsageError(
-        `${this.#data} has weights of inputs, which regret and simulations do not take: leave weight out`
+        `${this.#data} has weights of inputs, which regret and simulations do not take: remove the option weight`
       )
     }
     for (let row = 0; row < rows.size; row++) this.#rows.append(rows, row)

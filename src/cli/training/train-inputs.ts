@@ -29,6 +29,8 @@ export interface TrainFlags extends DataFlags, LearningFlags {
   readonly json?: boolean
   readonly store?: StoreLocation
   readonly hostMemory?: number
+  /** `--weights` as it was given, if `weights` is a copy. */
+  readonly givenWeights?: string
 }
 
 /** The flags that describe the model. For a model with frozen weights that is continued, `--weights` only says where they are. */
@@ -52,11 +54,9 @@ export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefi
   const { linearFrom } = await import('../linear/formats.js')
   const found = await linearFrom(flags.weights, taskOptions(flags))
   if (found === undefined) return undefined
-  if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: leave --weights out`)
+  if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: remove --weights`)
   if (flags.onDrift !== undefined || flags.classWeights !== undefined) {
-    throw new UsageError(
-      '--weights of a linear model brings its class weights: leave --class-weights and --on-drift out'
-    )
+    throw new UsageError('--weights of a linear model brings its class weights: remove --class-weights and --on-drift')
   }
   const { spec, predictor, scaling } = found
   const { parameters, average, state } = predictor
@@ -69,7 +69,7 @@ export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefi
 export function storedExecution(flags: TrainFlags, stored: EarlierRun | undefined): Execution {
   const { store = stored?.place && 'disk', hostMemory, holdout, validation } = flags
   if (store === 'disk' && (holdout !== undefined || validation !== undefined)) {
-    throw new UsageError('--store disk keeps one predictor, and validation the best as well: leave one of them out')
+    throw new UsageError('--store disk keeps one predictor, and validation the best as well: remove one of them')
   }
   return { ...executionOf(flags), store, hostMemory }
 }
@@ -82,7 +82,7 @@ export function layerPlace(
 ): LayerPlace | undefined {
   if (store !== 'disk' || dir === undefined) return undefined
   if (stored?.spec.sums === 'lattice') {
-    throw new UsageError(`${dir} is of peers with integer sums: leave --store disk out, or train in another --dir`)
+    throw new UsageError(`${dir} is of peers with integer sums: remove --store disk, or train in another --dir`)
   }
   return stored?.place ?? { folder: layersFolder(dir) }
 }

@@ -188,7 +188,7 @@ export class TrainingRun {
   }
 
   #show(id: object): void {
-    const { device, flags, notices, plan, report, stream, trainer, validation } = this.#setup
+    const { device, flags, notices, plan, report, spec, stream, trainer, validation } = this.#setup
     notices.show()
     const seconds = (performance.now() - this.#start) / 1000
     const cost = {
@@ -200,6 +200,8 @@ export class TrainingRun {
       plan,
       relay: report?.()
     }
-    showTrained(flags, trainer, { ...cost, validation: validation?.report }, id)
+    // A network with frozen layers or adapters lacks them in its directory.
+    const weights = spec.network?.tuning && flags.givenWeights
+    showTrained({ ...flags, weights }, trainer, { ...cost, validation: validation?.report }, id)
   }
 }

@@ -41,7 +41,7 @@ export function diskOptions(
   { hostMemory, workers = 1 }: Pick<Execution, 'hostMemory' | 'workers'>,
   place: LayerPlace = { folder: temporaryFolder() }
 ): DiskOptions {
-  if (workers > 1) throw new OptionError('--store disk trains on one device: leave --workers out')
+  if (workers > 1) throw new OptionError('--store disk trains on one device: remove --workers')
   const { least, file } = diskNeeds(server)
   if (hostMemory !== undefined && hostMemory < least) {
     const [given, needed] = formatExcess(hostMemory, least)

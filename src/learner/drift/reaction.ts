@@ -48,7 +48,7 @@ export function reactingRule(
 ): UpdateRule {
   if (aged === undefined) {
     throw new OptionError(
-      `rule ${rule.name} does not shorten its steps with time, so it cannot react to drift: leave --on-drift out, or use adagrad or mirror-descent`
+      `rule ${rule.name} does not shorten its steps with time, so it cannot react to drift: remove --on-drift, or use adagrad or mirror-descent`
     )
   }
   return {

@@ -108,7 +108,7 @@ export function isCompact(
 ): boolean {
   if (bits === undefined || bits === 32) return false
   if (bits !== 8) throw new OptionError(`rule ${rule}: bits must be 8 or 32, not ${bits}`)
-  if (radius !== undefined) throw new OptionError(`rule ${rule}: bits=8 and a radius do not go together: leave one out`)
+  if (radius !== undefined) throw new OptionError(`rule ${rule}: bits=8 and a radius do not go together: remove one`)
   return true
 }
 

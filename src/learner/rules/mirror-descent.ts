@@ -42,7 +42,7 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
     const values = resolveOptions('rule mirror-descent', options, given)
     const { geometry } = values
     if (geometry === 'entropic' && values.radius !== undefined)
-      throw new OptionError('rule mirror-descent: the entropic geometry stays on the simplex: leave radius out')
+      throw new OptionError('rule mirror-descent: the entropic geometry stays on the simplex: remove radius')
     return {
       name: 'mirror-descent',
       description: describe('mirror-descent', values),

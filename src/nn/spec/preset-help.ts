@@ -8,6 +8,7 @@ interface Property {
   readonly default?: unknown
   readonly enum?: readonly string[]
   readonly minimum?: number
+  readonly exclusiveMinimum?: number
   readonly exclusiveMaximum?: number
   readonly items?: Property
 }
@@ -28,12 +29,12 @@ export function presetHelp(): string {
 }
 
 function rangeOf(property: Property): string {
-  const { type, minimum, exclusiveMaximum, items } = property
+  const { type, minimum, exclusiveMinimum, exclusiveMaximum, items } = property
   if (property.enum !== undefined) return property.enum.join(' or ')
   if (type === 'boolean') return 'true or false'
   if (items !== undefined) return `a list of whole numbers, each ${rangeOf(items)}`
   if (exclusiveMaximum !== undefined) return `from ${minimum} to below ${exclusiveMaximum}`
-  return `at least ${minimum}`
+  return minimum === undefined ? `above ${exclusiveMinimum ?? 0}` : `at least ${minimum}`
 }
 
 /** Options without a default say in their description what happens without them. */

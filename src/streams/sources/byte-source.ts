@@ -10,7 +10,7 @@ import { isUrl, openUrl } from './url.js'
 /** @throws MissingInputError, UnreadableInputError, StreamOptionsError */
 export async function openByteSource(data: string, options: ByteSourceOptions): Promise<ByteSource> {
   if (data === '-') {
-    if (options.follow) throw new StreamOptionsError('standard input has no end to wait at: leave follow out')
+    if (options.follow) throw new StreamOptionsError('standard input has no end to wait at: remove the option follow')
     return onceSource('-', '<stdin>', options)
   }
   if (isUrl(data)) return openUrl(data, options)
@@ -19,8 +19,9 @@ export async function openByteSource(data: string, options: ByteSourceOptions): 
   for (const file of files) kinds.push(await checkSource(file))
   if (!options.follow) return kinds.every(Boolean) ? fileSource(data, options) : onceSource(data, data, options)
   const last = files[files.length - 1]
-  if (!kinds[kinds.length - 1]) throw new StreamOptionsError(`${last} is not a regular file: leave follow out`)
-  if (await isEncoded(last)) throw new StreamOptionsError(`${last} is compressed and cannot grow: leave follow out`)
+  if (!kinds[kinds.length - 1]) throw new StreamOptionsError(`${last} is not a regular file: remove the option follow`)
+  if (await isEncoded(last))
+    throw new StreamOptionsError(`${last} is compressed and cannot grow: remove the option follow`)
   return fileSource(data, options)
 }
 
@@ -36,7 +37,7 @@ function onceSource(path: string, name: string, options: SourceOptions): ByteSou
     resume: async () => ({ isSame: false }),
     async locate(from) {
       if (from === 'now') return undefined
-      throw new StreamOptionsError(`${name} has no offsets: leave from out`)
+      throw new StreamOptionsError(`${name} has no offsets: remove the option from`)
     }
   }
 }
@@ -63,7 +64,7 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
         throw new StreamOptionsError(`${data} is several files, so an offset is ambiguous: give one file`)
       }
       if (await isEncoded(path))
-        throw new StreamOptionsError(`${path} is compressed and has no offsets: leave from out`)
+        throw new StreamOptionsError(`${path} is compressed and has no offsets: remove the option from`)
       const { size } = await stat(path)
       const offset = await rowStart(path, size, offset => readSource(path, {}, offset), from)
       return offset === 0 ? undefined : { path, offset, line: 0, head: first?.head }

@@ -2,6 +2,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { MissingInputError } from '../errors.js'
+import { isNamedAsData } from '../formats.js'
 
 /** Names that log rotation gives: `log.1`, `log-20260131.gz`. */
 const ROTATED = /^[.-]\d[\d.:T_-]*(\.(gz|zst))?$/
@@ -55,7 +56,26 @@ function isPattern(data: string): boolean {
   return /[*?{]/.test(data)
 }
 
+/** Files of a directory that are not read, because others are named as data. */
+export async function skippedIn(data: string): Promise<string[]> {
+  if (!(await stat(data).catch(() => undefined))?.isDirectory()) return []
+  const read = new Set(await filesIn(data))
+  return (await visibleIn(data)).filter(file => !read.has(file))
+}
+
+/** The files of a directory: if some are named as data, only these and what rotation has made of them. */
 async function filesIn(directory: string): Promise<string[]> {
+  const files = await visibleIn(directory)
+  const named = files.filter(isNamedAsData)
+  if (named.length === 0) return files
+  return files.filter(file => named.some(log => file === log || isRotated(file, log)))
+}
+
+function isRotated(file: string, log: string): boolean {
+  return file.startsWith(log) && ROTATED.test(file.slice(log.length))
+}
+
+async function visibleIn(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true })
   const files = entries.filter(entry => !entry.isDirectory() && !entry.name.startsWith('.'))
   return files.map(({ name }) => join(directory, name)).sort()

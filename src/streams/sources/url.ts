@@ -35,7 +35,9 @@ export async function openUrl(url: string, options: ByteSourceOptions, pollMs = 
   const { isReplayable, hasRanges, size } = await probe(url, options.signal)
   const { follow = false, signal } = options
   if (follow && !isReplayable) {
-    throw new StreamOptionsError(`${url} has no validator or length, so it cannot be followed: leave follow out`)
+    throw new StreamOptionsError(
+      `${url} has no validator or length, so it cannot be followed: remove the option follow`
+    )
   }
   const say = options.onNotice ?? (() => undefined)
   const readAt = (offset: number) => slices(bytesFrom(url, offset, hasRanges, signal))
@@ -67,10 +69,12 @@ export async function openUrl(url: string, options: ByteSourceOptions, pollMs = 
     },
     async locate(from, first) {
       if (!hasRanges || size === undefined) {
-        throw new StreamOptionsError(`${url}: the server has no byte ranges, so no row can be found: leave from out`)
+        throw new StreamOptionsError(
+          `${url}: the server has no byte ranges, so no row can be found: remove the option from`
+        )
       }
       if (await isCompressed(url, signal)) {
-        throw new StreamOptionsError(`${url} is compressed and has no offsets: leave from out`)
+        throw new StreamOptionsError(`${url} is compressed and has no offsets: remove the option from`)
       }
       const offset = await rowStart(url, size, readAt, from)
       return offset === 0 ? undefined : { path: url, offset, line: 0, head: first?.head }

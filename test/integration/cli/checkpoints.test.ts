@@ -133,7 +133,9 @@ describe('checkpoints on the command line', function () {
   it('are fine-tuned with adapters, which need the folder and are merged into the exported one', async () => {
     const model = join(dir, 'adapted')
     const rule = ['--rule', 'adamw,step=0.02', '--batch', '2', '--passes', '6', '--average', 'none']
-    await admbJson(['train', ...optionsOf(bert, pairs, 'same'), '--lora', 'rank=2,layers=all', ...rule, '--dir', model])
+    const adapt = ['train', ...optionsOf(bert, pairs, 'same'), '--lora', 'rank=2,layers=all', ...rule, '--dir', model]
+    const [, advice = ''] = /\(try: admb (.*)\)/.exec((await admb(adapt)).stdout) ?? []
+    await admbJson(advice.replace('FILE', pairs).split(' '))
     const evaluate = ['eval', '--data', pairs, '--dir', model]
     const { loss } = await admbJson([...evaluate, '--weights', bert.folder])
     assert.ok(loss < bert.losses[0] - 0.2, `${loss}`)

@@ -1,11 +1,13 @@
 /** Errors of the commands: one line on stderr, and the documented exit code. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { RARER } from '../../../src/cli/options/help.js'
-import { admb, admbProcess, MAIN } from '../../support/admb-command.js'
+import { admb, admbJson, admbProcess, MAIN } from '../../support/admb-command.js'
 import { blocks } from '../../support/documents.js'
 import { parquetOf } from '../../support/parquet.js'
 
@@ -40,7 +42,9 @@ describe('a command', function () {
   it('suggests the nearest name for an unknown command or option', async () => {
     await refuses(['trian'], 2, /unknown command 'trian'.*train/)
     await refuses(['train', '--bach', '3'], 2, /unknown option '--bach'.*--batch/)
-    await refuses(['train', 'data.csv'], 2, /too many arguments/)
+    await refuses(['train', 'data.csv'], 2, /takes no argument 'data\.csv': give inputs as --data data\.csv/)
+    await refuses(['status', 'now'], 2, /admb status takes no argument 'now': remove it/)
+    await refuses(['data.csv'], 2, /unknown command 'data\.csv': .*admb train --data data\.csv/)
     await refuses(['train', '--target-scale', '3'], 2, /MEAN:SD with SD above 0/)
     await refuses(['keygen', 'network'], 2, /required option '--out <file>'/)
   })
@@ -422,6 +426,76 @@ describe('a command', function () {
       ['--gat', '--gate']
     ])
       await refuses(['peer', given, 'x'], 2, new RegExp(`unknown option '${given}' \\(Did you mean .*${nearest}\\b`))
+  })
+
+  it('suggests what other programs call otherwise', async () => {
+    for (const [words, line] of [
+      ['peer --port 80', /use --http HOST:PORT/],
+      ['peer --join x', /use --peer/],
+      ['train --lr 0.1', /use --rule NAME,step=NUMBER/],
+      ['train --learning_rate=0.1', /use --rule NAME,step=NUMBER/],
+      ['train --epochs 3', /use --passes/],
+      ['train --shuffle', /use --shuffle-window/],
+      ['train --batch-size 3', /use --batch/],
+      ['predict --file x', /use --data/],
+      ['sim run --seed 3', /--set seed=VALUE/],
+      ['sim run --crash-share 3', /unknown option/],
+      ['serve', /use admb peer/],
+      ['simulate', /use admb sim/],
+      ['fit', /use admb train/]
+    ] as const) {
+      await refuses(words.split(' '), 2, line)
+    }
+    await refuses(['sim', 'run', 'binary-tree', '--set', 'nods=3'], 2, /unknown key 'nods'; did you mean nodes\?/)
+    await refuses(['sim', 'run', 'binary-trees'], 2, /unknown scenario 'binary-trees'; did you mean binary-tree\?/)
+    const { stdout } = await admb(['train', '--model', 'help'])
+    assert.doesNotMatch(stdout, /undefined/)
+  })
+
+  it('names the columns, and the likely one, if there is no label', async () => {
+    const data = await file('columns.csv', 'age,Bought\n1,a\n2,b\n')
+    await refuses(
+      ['train', '--data', data],
+      1,
+      /\(age, Bought\) has no label column "label": give its name as label \(--label COLUMN\)/
+    )
+    await refuses(
+      ['train', '--data', data, '--label', 'bought'],
+      1,
+      /no label column "bought" \(did you mean "Bought"\?\)/
+    )
+  })
+
+  it('reads the files of a directory that are named as data, and names the others', async () => {
+    const folder = join(dir, 'mixed')
+    await mkdir(folder)
+    const rows = 'x,y\n1,a\n-1,b\n'
+    for (const [name, content] of [
+      ['one.csv', rows],
+      ['two.csv', rows],
+      ['README.md', '# About\n'],
+      ['table.xlsx', 'PK']
+    ])
+      await writeFile(join(folder, name), content)
+    const { inputs, notices } = await admbJson(['train', '--data', folder, '--label', 'y'])
+    assert.equal(inputs, 4)
+    assert.match(notices.join('\n'), /2 files are not named as data and are left out: README\.md, table\.xlsx/)
+    await rm(join(folder, 'one.csv'))
+    await rm(join(folder, 'two.csv'))
+    await refuses(['train', '--data', folder], 1, /none of its files is named as data \(README\.md, table\.xlsx\)/)
+  })
+
+  it('takes the port of HTTP before a peer starts', async () => {
+    const holder = createServer()
+    await new Promise<void>(resolve => holder.listen(0, '127.0.0.1', resolve))
+    const { port } = holder.address() as { readonly port: number }
+    const state = join(dir, 'no-port')
+    try {
+      await refuses(['peer', '--dimension', '2', '--dir', state, '--http', String(port)], 1, /the port is in use/)
+    } finally {
+      holder.close()
+    }
+    assert.equal(existsSync(state), false)
   })
 
   it('shows all options with --help-all', async () => {

@@ -170,7 +170,7 @@ describe('weights of linear models in text files', function () {
     assert.match(await use('d.txt', 'Version 8\n'), /is not the text of a VW model: vw --readable_model/)
     assert.match(await use('e.json', '{"a": 1}'), /holds no weights of a linear model/)
     const file = await written('used.json', '--dir', dir, '--format', 'json')
-    assert.match(await refused('train', '--data', data, '--weights', file, '--model', 'hinge'), /leave --model out/)
+    assert.match(await refused('train', '--data', data, '--weights', file, '--model', 'hinge'), /remove --model/)
     assert.match(await refused('train', '--data', data, '--weights', file, '--dir', dir), /holds a predictor already/)
     assert.match(await refused('peer', '--weights', file), /run admb train --weights .* first, then admb peer/)
     assert.match(await refused('export', '--dir', dir, '--format', 'json', '--out', file), /already exists/)

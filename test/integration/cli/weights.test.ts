@@ -135,7 +135,7 @@ describe('weights', function () {
     )
     const text = await write('text.txt', 'a line of text\n'.repeat(50))
     const { code, stderr } = await admb(['train', '--data', text, '--model', 'gpt', '--class-weights', 'balanced'])
-    assert.deepEqual([code, stderr], [2, 'admb: class weights are for classes: leave them out (ERR_OPTION)\n'])
+    assert.deepEqual([code, stderr], [2, 'admb: class weights are for classes: remove them (ERR_OPTION)\n'])
     await refuses(/weight has no meaning for libsvm/, '--data', data, '--format', 'libsvm', '--weight', 'x')
   })
 

@@ -70,7 +70,7 @@ describe('a state directory with float32 sums', function () {
     assert.ok(trained.predictor.updates > report.predictor.updates)
     const back = await admb(['peer', ...dirs[0], '--data', 'digits', '--batch', '32', '--sums', 'exact'])
     assert.equal(back.code, 2)
-    assert.match(back.stderr, /has learned with integer sums, which cannot be undone: leave --sums exact out/)
+    assert.match(back.stderr, /has learned with integer sums, which cannot be undone: remove --sums exact/)
   })
 
   it('keeps them without --sums, and says how to convert it', async () => {

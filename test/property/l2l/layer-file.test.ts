@@ -240,6 +240,6 @@ describe('a layer file', () => {
       () => diskOptions({ ...given, threads: 0 }, { hostMemory: least - 1 }),
       /the model, whose largest layer needs/
     )
-    throws(() => diskOptions({ ...given, threads: 0 }, { workers: 2 }), /leave --workers out/)
+    throws(() => diskOptions({ ...given, threads: 0 }, { workers: 2 }), /remove --workers/)
   })
 })

@@ -128,8 +128,8 @@ describe('a learning task', () => {
       assert.equal(await sumsOf(options), 'lattice')
     for (const options of [{ sums: 'exact' }, reacts, room] as const) assert.equal(await sumsOf(options), undefined)
     for (const [options, reason] of [
-      [reacts, /^votes on drift need exact sums: leave --on-drift or --sums lattice out$/],
-      [room, /^the names of added classes need exact sums: leave --classes-max or --sums lattice out$/]
+      [reacts, /^votes on drift need exact sums: remove --on-drift or --sums lattice$/],
+      [room, /^the names of added classes need exact sums: remove --classes-max or --sums lattice$/]
     ] as const)
       await assert.rejects(sumsOf({ ...options, sums: 'lattice' }), { name: 'OptionError', message: reason })
     const { specFor } = await createTask({ features: 4 }, 'serial')

@@ -28,7 +28,7 @@ describe('a grid', () => {
 
   it('is rejected if invalid, with an error that names the option', () => {
     assert.throws(() => grid('batch=4,0'), /--over batch=0: batch: .*>=1.*given: 0/)
-    assert.throws(() => grid('nods=4'), /--over nods=4: unknown key 'nods'; expected one of .*nodes/)
+    assert.throws(() => grid('nods=4'), /--over nods=4: unknown key 'nods'; did you mean nodes/)
     assert.throws(() => grid('batch'), /--over batch: expected key=value/)
     assert.throws(() => grid('batch='), /--over batch=: expected key=value/)
     assert.throws(() => grid('batch=4,,5'), /"" is not a value/)

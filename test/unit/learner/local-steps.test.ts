@@ -27,9 +27,9 @@ describe('local steps', () => {
     [{ localSteps: undefined, localMomentum: 0.5 }, /add --local-steps/],
     [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
-    [{ influence: 'bounded' }, /leave --influence or --local-steps out/],
-    [{ onDrift: 'restart' }, /leave --on-drift or --local-steps out/],
-    [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /leave --classes-max or --local-steps out/]
+    [{ influence: 'bounded' }, /remove --influence or --local-steps/],
+    [{ onDrift: 'restart' }, /remove --on-drift or --local-steps/],
+    [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /remove --classes-max or --local-steps/]
   ] as const)
     it(`are refused with ${JSON.stringify(options)}`, () =>
       assert.rejects(specOf(options as TaskOptions), { code: 'ERR_OPTION', message: reason }))

@@ -341,7 +341,7 @@ describe('update rules', () => {
       [{ name: 'adam', beta1: 1 }, /beta1 must be a number at least 0 and below 1/],
       [{ name: 'momentum', step: Number.NaN }, /step/],
       [{ name: 'mirror-descent', geometry: 'round' }, /euclidean or entropic, not round/],
-      [{ name: 'mirror-descent', geometry: 'entropic', radius: 1 }, /leave radius out/]
+      [{ name: 'mirror-descent', geometry: 'entropic', radius: 1 }, /remove radius/]
     ]
     for (const [spec, message] of bad) {
       const throws = () => createRule(spec as RuleSpec)

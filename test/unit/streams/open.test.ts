@@ -207,7 +207,7 @@ describe('openStream', () => {
         [
           { data: plain, scale: 'standard' },
           'StreamOptionsError',
-          /scale has no meaning for libsvm, only for csv, parquet, jsonl: leave it out$/
+          /scale has no meaning for libsvm, only for csv, parquet, jsonl: remove it$/
         ],
         [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
         [

@@ -99,10 +99,10 @@ describe('a URL', function () {
     assert.deepEqual(await valuesFrom('now'), [7])
     await assert.rejects(valuesFrom(1e9), { message: /rows\.libsvm has \d+ bytes, fewer than the offset 1000000000$/ })
     content = Buffer.from(gzipSync(lines(0, 5)))
-    await assert.rejects(valuesFrom('now'), { message: /is compressed and has no offsets: leave from out$/ })
+    await assert.rejects(valuesFrom('now'), { message: /is compressed and has no offsets: remove the option from$/ })
     hasRanges = false
     content = Buffer.from(lines(0, 5))
-    await assert.rejects(valuesFrom('now'), { message: /the server has no byte ranges, .*: leave from out$/ })
+    await assert.rejects(valuesFrom('now'), { message: /the server has no byte ranges, .*: remove the option from$/ })
   })
 
   it('is followed from its end without reading what it has', async () => {
@@ -133,7 +133,7 @@ describe('a URL', function () {
     const { values, position } = await read()
     assert.deepEqual(values, range(0, 5))
     assert.equal(position, undefined)
-    await assert.rejects(openStream({ data: url, follow: true }), /cannot be followed: leave follow out$/)
+    await assert.rejects(openStream({ data: url, follow: true }), /cannot be followed: remove the option follow$/)
   })
 
   for (const ranges of [true, false])
