@@ -19,6 +19,8 @@ export interface TextOptions extends InputOptions {
   readonly classesMax?: number
   /** Counts the labels of each class in the first rows. @default false */
   readonly countClasses?: boolean
+  /** Rows in the window of a later shuffle. @default no shuffle */
+  readonly shuffleWindow?: number
   /** `hashBits` of a table with categories or texts, if that is not given. @default 18 */
   readonly tableHashBits?: number
 }
@@ -54,7 +56,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     else started = { ...piece, read: () => head.chunks }
     refuseUnsupported(head.bytes, named.source)
     first = head.bytes
-    inferred = inferFrom(format, head.bytes, named, inferLabel)
+    inferred = inferFrom(format, head.bytes, named, inferLabel, options.shuffleWindow)
     // JSON lines have the features of their first row.
     if (isOpen && !isTable) probe.push(head.bytes)
   }

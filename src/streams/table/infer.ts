@@ -107,7 +107,9 @@ export function inferLabel(
   }
   if (count !== undefined) return { kind: 'class', classes: classes ?? count }
   if (names.length > 1) return { kind: 'class', names, classes: names.length }
-  throw new SchemaError(`${what} has only the class "${shortened(names[0])}" in the first rows: give all class names`)
+  throw new SchemaError(
+    `${what} has only the class "${shortened(names[0])}" in the first rows: give all class names (--class-names), and --shuffle-window if the rows are sorted by it`
+  )
 }
 
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
@@ -122,7 +124,10 @@ export function isQuantity(numbers: readonly number[]): boolean {
   const distinct = new Set(numbers).size
   if (numbers.some(value => !Number.isInteger(value))) return true
   if (numbers.some(value => Math.abs(value) >= 2 ** 24)) return true
-  return distinct > MAX_NUMBER_CLASSES || (distinct > 20 && distinct > numbers.length / 10)
+  if (distinct > MAX_NUMBER_CLASSES || (distinct > 20 && distinct > numbers.length / 10)) return true
+  // Classes are counted from 0 or 1.
+  const least = numbers.reduce((a, b) => Math.min(a, b))
+  return distinct > 20 && least !== 0 && least !== 1
 }
 
 /** The number of classes, if the labels are class numbers, or −1 and +1. */

@@ -16,6 +16,7 @@ import {
 import { isDerived, withDerived } from './derived.js'
 import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
 import { describe, inferLabel, SAMPLE_ROWS } from './infer.js'
+import { labelNotices, refuseLabels } from './label-checks.js'
 import { type DecimalMark, marksOf } from './numbers.js'
 import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
@@ -117,13 +118,15 @@ export interface Inferred extends Dialect {
 /**
  * @param head the start of the input
  * @param infersLabel whether the task is to be inferred as well
+ * @param shuffleWindow rows in the window of a later shuffle
  * @throws SchemaError, HeaderError
  */
 export function inferFrom(
   format: TextFormat,
   head: Uint8Array,
   options: ParserOptions,
-  infersLabel: boolean
+  infersLabel: boolean,
+  shuffleWindow = 0
 ): Inferred {
   const source = options.source ?? '<input>'
   const definition: TextDefinition = formats[format]
@@ -150,7 +153,8 @@ export function inferFrom(
   const described = found && isNew ? [...found, ...derived] : undefined
   const summary = described && describe(undefined, described)
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
-  return { ...columns, ...inferredLabel(format, head, { ...options, ...columns }, described) }
+  const own = inferredLabel(format, head, { ...options, ...columns }, described, shuffleWindow)
+  return { ...columns, ...own, notices: [...columns.notices, ...own.notices] }
 }
 
 /** What the label is, by the labels of the first rows. */
@@ -158,8 +162,9 @@ function inferredLabel(
   format: TextFormat,
   head: Uint8Array,
   options: ParserOptions,
-  described: readonly InferredColumn[] | undefined
-): Pick<Inferred, 'label' | 'summary'> {
+  described: readonly InferredColumn[] | undefined,
+  shuffleWindow: number
+): Pick<Inferred, 'label' | 'summary'> & { readonly notices: readonly Notice[] } {
   const labels: string[] = []
   const parser = createParser(format, {
     ...options,
@@ -177,10 +182,14 @@ function inferredLabel(
   const source = options.source ?? '<input>'
   const what = name === undefined ? `${source}: the label` : `${source}: the label "${name}"`
   const { labelDecimal, target, classes } = options
-  const found = inferLabel(labels.slice(0, SAMPLE_ROWS), { target, classes, decimal: labelDecimal, hasColumns }, what)
-  if (found === undefined) return { summary: described && describe(undefined, described) }
+  const sample = labels.slice(0, SAMPLE_ROWS)
+  refuseLabels(sample, format, what)
+  const found = inferLabel(sample, { target, classes, decimal: labelDecimal, hasColumns }, what)
+  if (found === undefined) return { summary: described && describe(undefined, described), notices: [] }
   const label = { ...(name !== undefined && { name }), ...found }
-  return { label, summary: describe(label, described) }
+  const isGiven = target !== undefined || classes !== undefined
+  const notices = labelNotices(sample, found, { isGiven, shuffleWindow }, what)
+  return { label, summary: describe(label, described), notices }
 }
 
 /** The values of the columns in the first complete rows; undefined if there are none, or if the header is invalid. */

@@ -19,6 +19,74 @@ describe('ordinary data', function () {
     return at(name)
   }
 
+  const noticesOf = async (...args: string[]) => (await admbJson(['train', ...args])).notices.join('\n')
+
+  it('with many whole numbers as labels is a regression, or says so', async () => {
+    const table = (label: (i: number) => number) =>
+      `x,y\n${Array.from({ length: 2000 }, (_, i) => `${Math.sin(i)},${label(i)}`).join('\n')}\n`
+    const ages = await write(
+      'ages.csv',
+      table(i => 18 + ((i * 7919) % 60))
+    )
+    const { metrics, notices } = await admbJson(['train', '--data', ages, '--label', 'y'])
+    assert.ok(metrics.total.rmse > 0)
+    assert.match(notices.join('\n'), /60 whole numbers, which are taken for a number: give --target class/)
+    assert.equal(await noticesOf('--data', ages, '--label', 'y', '--target', 'number'), '')
+    const codes = await write(
+      'codes.csv',
+      table(i => (i * 7919) % 50)
+    )
+    assert.match(await noticesOf('--data', codes, '--label', 'y'), /taken for classes: give --target number/)
+    const few = await write(
+      'few.csv',
+      table(i => (i * 7919) % 3)
+    )
+    assert.equal(await noticesOf('--data', few, '--label', 'y'), '')
+  })
+
+  it('with several labels a row, or labels of bandits, is refused', async () => {
+    for (const [name, row] of [
+      ['several.svm', (i: number) => `${i % 3 ? i % 3 : '1,3'} 1:${i}`],
+      ['several.vw', (i: number) => `${i % 3 ? i % 3 : '1,2'} | a:${i}`],
+      ['bandit.vw', (i: number) => `${1 + (i % 2)}:0.5:0.25 | a:${i}`],
+      ['costs.vw', (i: number) => `${1 + (i % 2)}:0.5 | a:${i}`],
+      ['several.csv', (i: number) => (i === 0 ? 'x,label' : `${i},${['a', 'b', 'a|b', 'c', 'b|c'][i % 5]}`)]
+    ] as const) {
+      const data = await write(name, `${Array.from({ length: 100 }, (_, i) => row(i)).join('\n')}\n`)
+      const { code, stderr } = await admb(['train', '--data', data])
+      assert.equal(code, 1, name)
+      assert.match(stderr, /^admb: .*label.* (has several labels in a row|as contextual bandits)/, name)
+    }
+  })
+
+  it('that is sorted by its label is named, unless it is shuffled', async () => {
+    const table = (label: (i: number) => string | number) =>
+      `x,y\n${Array.from({ length: 400 }, (_, i) => `${Math.sin(7 * i)},${label(i)}`).join('\n')}\n`
+    const sorted = [
+      await write(
+        'classes.csv',
+        table(i => (i < 200 ? 'no' : 'yes'))
+      ),
+      await write(
+        'blocks.csv',
+        table(i => ['a', 'b', 'c'][Math.floor(i / 40) % 3])
+      ),
+      await write(
+        'falling.csv',
+        table(i => 1000.5 - 2 * i)
+      )
+    ]
+    for (const data of sorted) {
+      assert.match(await noticesOf('--data', data, '--label', 'y'), /rows are sorted by it.*--shuffle-window/)
+      assert.doesNotMatch(await noticesOf('--data', data, '--label', 'y', '--shuffle-window', '400'), /sorted/)
+    }
+    const mixed = await write(
+      'mixed.csv',
+      table(i => (Math.sin(i * i) > 0 ? 'yes' : 'no'))
+    )
+    assert.doesNotMatch(await noticesOf('--data', mixed, '--label', 'y'), /sorted/)
+  })
+
   it('is scaled by the simulator as by training', async () => {
     const rows = Array.from({ length: 800 }, (_, i) => {
       const [x, z] = [Math.sin(3 * i), Math.cos(7 * i)]
