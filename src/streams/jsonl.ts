@@ -379,7 +379,7 @@ class JsonlParser implements RowParser {
       if (end >= 0) this.#label = this.labels.text(scanner.text, scanner.from, scanner.to)
     } else if (byte === TRUE || byte === FALSE || byte === NULL) {
       end = scanner.literal(bytes, value)
-      if (end >= 0 && byte !== NULL) this.#label = this.labels.value(byte === TRUE ? 1 : 0)
+      if (end >= 0 && byte !== NULL) this.#label = this.labels.boolean(byte === TRUE)
     } else {
       end = scanner.finite(bytes, value)
       if (end >= 0) this.#label = this.labels.value(scanner.number)

@@ -2,6 +2,7 @@
 import { nearest } from '../base/nearest.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
+import { canonicalCategory } from './table/category.js'
 import { MissingValues } from './table/missing.js'
 import { type DecimalMark, NumberReader } from './table/numbers.js'
 
@@ -37,6 +38,8 @@ export class LabelReader {
   readonly #limit: number
   /** Class numbers by name; undefined if labels are class numbers. */
   readonly #numbers: ReadonlyMap<string, number> | undefined
+  /** Class numbers by the canonical form of names, so that `True` is `true`. */
+  readonly #canonical: ReadonlyMap<string, number>
   /** The first names as bytes, which are compared without decoding. */
   readonly #names: readonly Uint8Array[]
   readonly #missing: MissingValues
@@ -52,6 +55,7 @@ export class LabelReader {
     this.classes = classes ?? classNames?.length
     this.#limit = this.classes ?? Number.POSITIVE_INFINITY
     this.#numbers = classNames && new Map(classNames.map((name, number) => [name, number]))
+    this.#canonical = new Map((classNames ?? []).map((name, number) => [canonicalCategory(name), number]))
     this.#names = (classNames ?? []).slice(0, COMPARED_NAMES).map(name => Buffer.from(name))
     this.#missing = new MissingValues(na, 'label')
     this.#isSigned =
@@ -75,7 +79,7 @@ export class LabelReader {
     const isNumber = length > 0 && !Number.isNaN(value)
     if (isNumber && this.#numbers === undefined && this.#onLabel === undefined) return this.value(value)
     const name = Buffer.from(bytes.buffer, bytes.byteOffset + from, length).toString('utf8')
-    const known = this.#numbers?.get(name)
+    const known = this.#numbers?.get(name) ?? this.#canonical.get(canonicalCategory(name))
     if (known !== undefined) return known
     if (length === 0) return this.refuse('the label is empty')
     if (this.#missing.includes(bytes, from, to)) return this.refuse('the label is missing')
@@ -98,6 +102,16 @@ export class LabelReader {
     const value = this.#scanner.scan(this.#scratch, 0)
     if (this.#scanner.end === length) return value
     return this.#number ? this.#numberReader.read(bytes, from, to, this.#decimal) : Number.NaN
+  }
+
+  /** Converts a label given as true or false, which are the class names `true` and `false`, or 1 and 0. */
+  boolean(value: boolean): number {
+    const name = String(value)
+    if (this.#onLabel !== undefined) {
+      this.#onLabel(name)
+      return 0
+    }
+    return this.#canonical.get(name) ?? this.value(Number(value))
   }
 
   /** Converts a label given as a number. @returns the target, or `REFUSED` with `reason` set */

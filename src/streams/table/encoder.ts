@@ -5,6 +5,7 @@ import { murmur3 } from '../hash.js'
 import { shortened } from '../labels.js'
 import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
+import { CategoryReader } from './category.js'
 import { crossHash } from './derived.js'
 import { COMMON_MISSING, MissingValues } from './missing.js'
 import { NumberReader } from './numbers.js'
@@ -62,6 +63,7 @@ export class RowEncoder {
   readonly #isOrdered: boolean
   /** Whether rows may have times. */
   readonly #isDated: boolean
+  readonly #category = new CategoryReader()
   readonly #numbers = new NumberReader()
   readonly #times = new Map<string, TimeReader>()
   readonly #parts = new TimeParts()
@@ -143,11 +145,13 @@ export class RowEncoder {
         // A missing value is a category of its own.
         if (this.isMissing(bytes, from, to)) this.#addMissingCategory(column)
         else {
-          const hash = murmur3(bytes, from, to, column.seed)
+          const value = this.#category
+          value.read(bytes, from, to)
+          const hash = murmur3(value.text, value.from, value.to, column.seed)
           const feature = this.#addHashed(hash)
           if (column.slot >= 0) this.#crossed[column.slot] = hash
           if (this.#onHashed !== undefined) {
-            const text = textOf(bytes, from, to)
+            const text = textOf(value.text, value.from, value.to)
             this.#onHashed(feature, column, text)
             if (column.slot >= 0) this.#crossedTexts[column.slot] = text
           }

@@ -72,7 +72,7 @@ export function inferLabel(
   if (labels.length === 0)
     return target === undefined ? undefined : { kind: target, ...(classes !== undefined && { classes }) }
   const numbers = labels.map(label =>
-    hasColumns || PLAIN_NUMBER.test(label) ? labelNumber(label, decimal) : undefined
+    hasColumns || PLAIN_NUMBER.test(label) ? labelNumber(label, decimal, target) : undefined
   )
   const text = labels.find((_, i) => numbers[i] === undefined)
   if (target === 'number') {
@@ -115,7 +115,8 @@ export function inferLabel(
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
 
 /** The number that a label is. Digits with leading zeros are a name. */
-function labelNumber(label: string, decimal: DecimalMark | undefined): number | undefined {
+function labelNumber(label: string, decimal: DecimalMark | undefined, target: LabelHints['target']): number | undefined {
+  if (target === 'number' && /^(true|false)$/i.test(label)) return Number(label.length === 4)
   return /^0\d+$/.test(label) ? undefined : numberOf(label, decimal)
 }
 

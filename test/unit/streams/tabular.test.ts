@@ -175,3 +175,60 @@ describe('columns of a schema', () => {
     ])
   })
 })
+
+describe('a category', () => {
+  const columns: readonly ColumnSchema[] = [{ name: 'c', kind: 'category' }]
+  const hashes = (format: 'csv' | 'jsonl', values: readonly string[]) => {
+    const csv = `c,y\n${values.map(value => `${value},1\n`).join('')}`
+    const json = values.map(value => `{"c": ${value}, "y": 1}\n`).join('')
+    return parse(format, format === 'csv' ? csv : json, { schema: columns, constant: false }).found.map(
+      ([[index]]) => index
+    )
+  }
+
+  it('is the same in any notation', () => {
+    const same = [
+      ['true', 'True', 'TRUE'],
+      ['false', 'False'],
+      ['1', '1.0', '1.00', '1e0'],
+      ['-2', '-2.0'],
+      ['0', '-0', '0.0', '-0.0'],
+      ['1000', '1e3', '1E+3', '1000.0'],
+      ['9007199254740993', '9007199254740993.0']
+    ]
+    const found = same.map(texts => new Set(hashes('csv', texts)))
+    for (const [i, set] of found.entries()) assert.equal(set.size, 1, same[i].join())
+    assert.equal(new Set(found.flatMap(set => [...set])).size, same.length)
+    assert.deepEqual(
+      hashes('jsonl', ['true', '"True"', '1', '1.0', '"1"', '2.50']),
+      hashes('csv', ['true', 'true', '1', '1', '1', '2.50'])
+    )
+  })
+
+  it('keeps zeros of codes, and other texts as they are', () => {
+    const texts = [
+      '7',
+      '007',
+      '07',
+      '1.10',
+      '1.1',
+      '1.',
+      'trues',
+      'tru',
+      '1.0.0',
+      '1e',
+      '-',
+      '--1',
+      '9007199254740993',
+      '9007199254740992'
+    ]
+    assert.equal(new Set(hashes('csv', texts.slice(0, 10).concat(texts.slice(11)))).size, texts.length - 1)
+  })
+
+  it('may be a class', () => {
+    const labels = (text: string, format: 'csv' | 'jsonl') =>
+      parse(format, text, { schema: [{ name: 'x', kind: 'number' }], classNames: ['False', 'True'] }).labels
+    assert.deepEqual(labels('x,y\n1,true\n2,FALSE\n', 'csv'), [1, 0])
+    assert.deepEqual(labels('{"x": 1, "y": true}\n{"x": 1, "y": false}\n', 'jsonl'), [1, 0])
+  })
+})
