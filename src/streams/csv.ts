@@ -42,6 +42,9 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 const SPACE = 0x20
 const QUOTE = 0x22
+/** Lines of a record from which they are compared with rows, and from which they are reported in any case. */
+const MANY_LINES = 3
+const VERY_MANY_LINES = 200
 
 /** What a field of the file is. */
 type Field = Column | 'label' | 'ignored' | ColumnRole
@@ -68,6 +71,7 @@ class CsvParser implements RowParser {
   /** Line of the next record, from 0. */
   line = 0
   #fault = ''
+  #hasNoticedLines = false
 
   /** @param countsRows whether rows are counted instead of lines: neither the header nor newlines in fields count */
   constructor(options: ParserOptions, reporter: Reporter, countsRows = false) {
@@ -121,6 +125,12 @@ class CsvParser implements RowParser {
       const line = this.line + 1
       this.line += this.#countsRows ? Number(this.#headerRead) : record.lines
       const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
+      // The last row of a file that grows may be cut in a quoted field.
+      if (record.isUnclosed && record.lines > MANY_LINES && !this.#reporter.isMuted) {
+        const reason = `${record.fault}, so the ${record.lines - 1} lines behind it are no rows: close the quote, or double it inside a quoted field`
+        this.#reporter.fail(line, record.at - start + 1, reason)
+      }
+      if (record.lines > MANY_LINES) this.#noticeLines(bytes, start, end, line)
       if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
       else if (!isBlank && (this.#headerRead || this.#isRow())) {
         const field = this.#row(out)
@@ -128,6 +138,23 @@ class CsvParser implements RowParser {
       }
       start = end
     }
+  }
+
+  /** Reports once that a quoted field has very many lines, or that its lines look like rows. */
+  #noticeLines(bytes: Uint8Array, start: number, end: number, line: number): void {
+    const { lines } = this.#record
+    if (this.#hasNoticedLines || this.#countsRows) return
+    const inner = Buffer.from(bytes.subarray(start, end)).toString('latin1').split('\n').slice(1, -2)
+    const delimiter = String.fromCharCode(this.#delimiter)
+    const fields = this.#names?.length ?? 0
+    const rows = inner.filter(text => fields > 1 && text.split(delimiter).length === fields).length
+    const areRows = rows > 0.8 * inner.length
+    if (!areRows && lines <= VERY_MANY_LINES) return
+    this.#hasNoticedLines = true
+    this.#options.onNotice?.(
+      `${this.#reporter.source}:${line}: a quoted field has ${lines - 1} line breaks${areRows ? ', and its lines look like rows' : ''}: check for a quote that is not closed`,
+      importance.contradiction
+    )
   }
 
   /** Reads the current record as the header, if there is one. @returns whether it is a row instead */

@@ -37,6 +37,11 @@ export class IdxError extends InputError {
   static override readonly code: string = 'ERR_INPUT_IDX'
 }
 
+/** Text is not UTF-8. */
+export class EncodingError extends InputError {
+  static override readonly code: string = 'ERR_INPUT_ENCODING'
+}
+
 /** A CSV header has a duplicate column, or does not contain a column that an option names. */
 export class HeaderError extends InputError {
   static override readonly code: string = 'ERR_INPUT_HEADER'

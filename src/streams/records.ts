@@ -83,6 +83,8 @@ export class RecordSplitter {
   /** Why the last record is malformed (empty if it is not), and where. */
   fault = ''
   at = 0
+  /** Whether the last record ends with the input, in a quoted field. */
+  isUnclosed = false
   readonly #delimiter: number
   /** A second byte of white space, which is not the delimiter. */
   readonly #tab: number
@@ -97,6 +99,7 @@ export class RecordSplitter {
     this.count = 0
     this.lines = 1
     this.fault = ''
+    this.isUnclosed = false
     let position = start
     const tab = this.#tab
     for (;;) {
@@ -129,6 +132,8 @@ export class RecordSplitter {
     }
     if (close < 0) {
       this.#fail(open, 'a quoted field is not closed')
+      this.isUnclosed = true
+      for (let i = open; i < bytes.length - 1; i++) if (bytes[i] === NEWLINE) this.lines++
       return bytes.lastIndexOf(NEWLINE)
     }
     for (let i = open; i < close; i++) if (bytes[i] === NEWLINE) this.lines++

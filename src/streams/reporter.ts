@@ -36,6 +36,11 @@ export class Reporter {
     this.#onMalformed = options.onMalformed
   }
 
+  /** @throws MalformedInputError for an input behind which none can be read */
+  fail(line: number, column: number, reason: string): never {
+    throw new MalformedInputError({ source: this.source, line, column, reason, index: this.index() })
+  }
+
   /**
    * @param line 1-based line (IDX: number of the image)
    * @param column 1-based column in bytes, 0 for the whole line

@@ -19,6 +19,8 @@ const FIRST_CHUNK_BYTES = 512
 export interface SourceOptions {
   /** Standard input. @default process.stdin */
   readonly stdin?: Readable
+  /** Of the text, such as `windows-1252`. @default UTF-8, or UTF-16 if it begins with a byte order mark */
+  readonly encoding?: string
   /** Aborts reading with the signal's reason. @default none */
   readonly signal?: AbortSignal
   /**
@@ -80,7 +82,8 @@ export function readSource(path: string, options: SourceOptions = {}, offset = 0
 
 /** An encoded file can only be decoded from its start. */
 async function* fileFrom(path: string, options: SourceOptions, offset: number): AsyncGenerator<Uint8Array> {
-  if (await isEncoded(path)) yield* withoutFirst(decoded(fileBlocks(path, options), path, path, options), offset)
+  if (options.encoding !== undefined || (await isEncoded(path)))
+    yield* withoutFirst(decoded(fileBlocks(path, options), path, path, options), offset)
   else yield* fileBlocks(path, options, offset)
 }
 

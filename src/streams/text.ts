@@ -1,4 +1,6 @@
 /** Text from files, standard input or a URL as readers of rows, with the position of each row. */
+
+import { importance } from '../base/notices.js'
 import type { InputOptions, Reader, TextDefinition } from './format.js'
 import { formats, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
@@ -8,6 +10,7 @@ import { sourceName } from './source.js'
 import { openByteSource } from './sources/byte-source.js'
 import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
 import type { ByteSource, Piece } from './sources/segments.js'
+import { checkUtf8, Utf8Checker } from './sources/utf8.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
 import type { LabelSchema } from './table/types.js'
 import { refuseUnsupported } from './unsupported.js'
@@ -55,6 +58,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     if (isReplayable) await head.close()
     else started = { ...piece, read: () => head.chunks }
     refuseUnsupported(head.bytes, named.source)
+    if (options.encoding === undefined) checkUtf8(wholeRows(head.bytes), named.source)
     first = head.bytes
     inferred = inferFrom(format, head.bytes, named, inferLabel, options.shuffleWindow)
     // JSON lines have the features of their first row.
@@ -105,9 +109,14 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     pass(from) {
       const pieces = started === undefined ? source.pieces(from as FilePosition | undefined) : [started]
       started = undefined
-      return parse(pieces, parser, isReplayable)
+      return parse(pieces, parser, isReplayable, options)
     }
   }
+}
+
+/** Without an incomplete last row, whose last character may be cut. */
+function wholeRows(bytes: Uint8Array): Uint8Array {
+  return bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1)
 }
 
 function mostClasses({ classes }: LabelSchema, most: number | undefined): number | undefined {
@@ -151,14 +160,26 @@ async function afterFirstRows(source: ByteSource, parser: Parser): Promise<FileP
 async function* parse(
   pieces: AsyncIterable<Piece> | Iterable<Piece>,
   parser: Parser,
-  isReplayable: boolean
+  isReplayable: boolean,
+  options: Pick<TextOptions, 'encoding' | 'onNotice'>
 ): AsyncGenerator<Rows> {
+  const checker = options.encoding === undefined ? new Utf8Checker() : undefined
+  const noticed = (chunk: Uint8Array, { name }: Piece) => {
+    if (!checker?.add(chunk)) return
+    const line = `${name}: from about line ${parser.line + 1} on, some text is not UTF-8: give its --encoding`
+    options.onNotice?.(line, importance.contradiction)
+  }
   for await (const piece of pieces) {
-    for await (const rows of parsePiece(piece, parser)) yield isReplayable ? rows : { ...rows, mark: undefined }
+    for await (const rows of parsePiece(piece, parser, noticed))
+      yield isReplayable ? rows : { ...rows, mark: undefined }
   }
 }
 
-async function* parsePiece(piece: Piece, parser: Parser): AsyncGenerator<Rows> {
+async function* parsePiece(
+  piece: Piece,
+  parser: Parser,
+  onChunk: (chunk: Uint8Array, piece: Piece) => void
+): AsyncGenerator<Rows> {
   const { start } = piece
   parser.source = piece.name
   if (start.offset > 0 && start.head !== undefined) {
@@ -168,6 +189,7 @@ async function* parsePiece(piece: Piece, parser: Parser): AsyncGenerator<Rows> {
   piece.position = () => tracker.position
   for await (const chunk of piece.read()) {
     const { mark } = tracker
+    onChunk(chunk, piece)
     const rows = parser.push(chunk)
     tracker.pushed(chunk, rows.size)
     if (rows.size > 0) yield { ...rows, mark }

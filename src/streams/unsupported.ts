@@ -22,9 +22,7 @@ const UNSUPPORTED: readonly Unsupported[] = [
   { what: 'one JSON document', name: /\.json$/, remedy: "convert it to JSON lines: jq -c '.[]' FILE > data.jsonl" },
   { what: 'a zip archive', name: /\.zip$/, magic: [0x50, 0x4b, 0x03, 0x04], remedy: 'unpack it: unzip FILE' },
   { what: 'bzip2', name: /\.bz2$/, magic: [0x42, 0x5a, 0x68], remedy: 'unpack it: bunzip2 FILE' },
-  { what: 'xz', name: /\.xz$/, magic: [0xfd, 0x37, 0x7a, 0x58, 0x5a], remedy: 'unpack it: unxz FILE' },
-  { what: 'UTF-16', magic: [0xff, 0xfe], remedy: 'convert it: iconv -f UTF-16 -t UTF-8 FILE > data.csv' },
-  { what: 'UTF-16', magic: [0xfe, 0xff], remedy: 'convert it: iconv -f UTF-16 -t UTF-8 FILE > data.csv' }
+  { what: 'xz', name: /\.xz$/, magic: [0xfd, 0x37, 0x7a, 0x58, 0x5a], remedy: 'unpack it: unxz FILE' }
 ]
 
 /** The error for a file with such a name; undefined if it may be supported. */

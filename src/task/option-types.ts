@@ -62,6 +62,7 @@ export const streamType = options<StreamOptions>(
     na: texts,
     text: choice('words', 'bigrams'),
     delimiter: text,
+    encoding: text,
     decimal: choice('.', ','),
     header: flag,
     constant: flag,

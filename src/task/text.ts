@@ -46,7 +46,7 @@ export async function textTask(
   const { length = known?.length ?? Math.min(DEFAULT_LENGTH, known?.positions ?? DEFAULT_LENGTH), tokenizer } = options
   const given: StreamOptions | undefined = typeof options.data === 'string' ? { data: options.data } : options.data
   if (given === undefined) throw noData()
-  const content = await readText(given.data)
+  const content = await readText(given.data, given.encoding)
   const format = textFormatOf(given)
   const columns = given.header === false ? undefined : (given.columns ?? known?.columns)
   const hints = { ...given, label: given.label ?? known?.label, columns }
@@ -107,9 +107,9 @@ export async function moreText(
   needsLabels: boolean
 ): Promise<TokenRows | undefined> {
   if (text === undefined) return undefined
-  const { data } = options
+  const { data, encoding } = options
   if (data === undefined) throw noData()
-  const content = await readText(data)
+  const content = await readText(data, encoding)
   if (target.kind === 'next-token') return nextTokens(text, content)
   const format = textFormatOf({ ...options, data }) ?? 'jsonl'
   return labelledTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)

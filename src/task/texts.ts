@@ -134,9 +134,9 @@ export function textFormatOf({ data, format }: Pick<StreamOptions, 'data' | 'for
 }
 
 /** The whole of an input. @throws MissingInputError, UnreadableInputError, CorruptInputError */
-export async function readText(path: string): Promise<string> {
+export async function readText(path: string, encoding?: string): Promise<string> {
   const parts: Uint8Array[] = []
-  for await (const part of readSource(path)) parts.push(part.slice())
+  for await (const part of readSource(path, { encoding })) parts.push(part.slice())
   return Buffer.concat(parts)
     .toString('utf8')
     .replace(/^\ufeff/, '')

@@ -49,14 +49,14 @@ export interface TrainedTokenizer {
  * @throws ModelError, OptionError; errors of the file
  */
 export async function tokenizerFrom(
-  options: TextHints & Pick<StreamOptions, 'format'> & { readonly data?: string },
+  options: TextHints & Pick<StreamOptions, 'format' | 'encoding'> & { readonly data?: string },
   kind: TokenizerKind,
   size: number
 ): Promise<TrainedTokenizer> {
   const { data } = options
   if (data === undefined) throw noData()
   const { createTokenizer, trainTokenizer } = await import('../l2l/index.js')
-  const content = await readText(data)
+  const content = await readText(data, options.encoding)
   const format = textFormatOf({ ...options, data })
   const texts = textsOf(content, format && readTexts(content, data, format, options))
   if (texts.length === 0) throw new OptionError(`${data}: there are no texts: check the file`)

@@ -9,7 +9,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
   ...['--from', '--label-delay', '--classes', '--webhook', '--drift', '--on-drift', '--windows'],
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
-  ...['--delimiter', '--decimal', '--header', '--no-header', '--na'],
+  ...['--delimiter', '--encoding', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum', '--influence'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],

@@ -51,6 +51,7 @@ export interface DataFlags {
   readonly columns?: string[]
   readonly text?: 'words' | 'bigrams'
   readonly delimiter?: Delimiter
+  readonly encoding?: string
   readonly decimal?: '.' | ','
   readonly header?: boolean
   readonly na?: string[]
@@ -117,6 +118,7 @@ export function withData(command: Command): Command {
     .option('--ignore <list>', 'CSV columns or JSON keys to ignore', list)
     .option('--categorical <list>', 'numeric CSV columns to treat as categories', list)
     .option('--delimiter <char>', 'CSV: comma, semicolon, tab or pipe (default: inferred)', delimiter)
+    .option('--encoding <name>', 'encoding of text (default: UTF-8, or UTF-16 by its byte order mark)')
     .option('--decimal <mark>', 'CSV: . or , (default: by column)', choice(['.', ','] as const))
     .option('--header', 'CSV: the first line holds the names of the columns (default)')
     .option('--no-header', 'CSV: the first line is a row')

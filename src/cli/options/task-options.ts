@@ -24,7 +24,19 @@ const TASK_FLAGS = [
 ]
 const TABLE_FLAGS = ['columns', 'text', 'weight', 'id', 'time', 'interactions'] as const
 const READ_FLAGS = [
-  ...(['data', 'format', 'label', 'labels', 'ignore', 'categorical', 'delimiter', 'decimal', 'header', 'na'] as const),
+  ...([
+    'data',
+    'format',
+    'label',
+    'labels',
+    'ignore',
+    'categorical',
+    'delimiter',
+    'encoding',
+    'decimal',
+    'header',
+    'na'
+  ] as const),
   ...(['shard', 'passes', 'shuffleWindow', 'seed', 'noise', 'strict'] as const)
 ]
 

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { StreamOptionsError } from '../errors.js'
 import { checkSource, isEncoded, readSource, type SourceOptions } from '../source.js'
+import { checkEncoding } from './encodings.js'
 import { followed } from './follow.js'
 import { rowStart } from './row-start.js'
 import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
@@ -9,6 +10,11 @@ import { isUrl, openUrl } from './url.js'
 
 /** @throws MissingInputError, UnreadableInputError, StreamOptionsError */
 export async function openByteSource(data: string, options: ByteSourceOptions): Promise<ByteSource> {
+  const { encoding } = options
+  checkEncoding(encoding)
+  if (options.follow && encoding !== undefined) {
+    throw new StreamOptionsError('follow reads UTF-8: omit encoding, or write the file in UTF-8')
+  }
   if (data === '-') {
     if (options.follow) throw new StreamOptionsError('standard input has no end to wait at: remove the option follow')
     return onceSource('-', '<stdin>', options)
@@ -48,13 +54,13 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
   return {
     isReplayable: true,
     async *pieces(from, once = false) {
-      const plan = checked ?? (await planFrom(data, from, options.follow))
+      const plan = checked ?? (await planFrom(data, from, options))
       checked = undefined
       if (options.follow && !once) yield* followed(data, plan.segments, options, from?.path)
       else for (const segment of plan.segments) yield filePiece(segment, options)
     },
     async resume(from) {
-      checked = await planFrom(data, from, options.follow)
+      checked = await planFrom(data, from, options)
       return checked
     },
     async locate(from, first) {
@@ -63,7 +69,7 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
       if (typeof from === 'number' && files.length > 1) {
         throw new StreamOptionsError(`${data} is several files, so an offset is ambiguous: give one file`)
       }
-      if (await isEncoded(path))
+      if (options.encoding !== undefined || (await isEncoded(path)))
         throw new StreamOptionsError(`${path} is compressed and has no offsets: remove the option from`)
       const { size } = await stat(path)
       const offset = await rowStart(path, size, offset => readSource(path, {}, offset), from)

@@ -1,30 +1,38 @@
-/** Files whose first bytes say that they must be decoded to text: gzip, Zstandard and Parquet. */
+/** Files that must be decoded to UTF-8 text: by their first bytes gzip, Zstandard, Parquet and UTF-16, and others by an option. */
 import { open, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Decompress } from 'fzstd'
-import { CorruptInputError } from '../errors.js'
+import { CorruptInputError, StreamOptionsError } from '../errors.js'
 import { type ParquetOptions, parquetAsCsv, parquetFileAsCsv } from './parquet.js'
 
-type Encoding = 'gzip' | 'Zstandard' | 'Parquet'
-
-const FIRST_BYTES: Readonly<Record<Encoding, readonly number[]>> = {
-  gzip: [0x1f, 0x8b],
-  Zstandard: [0x28, 0xb5, 0x2f, 0xfd],
-  Parquet: [0x50, 0x41, 0x52, 0x31]
+/** How content is decoded. */
+export interface DecodingOptions extends ParquetOptions {
+  /** Of the text, as in the Encoding Standard. @default UTF-8, or UTF-16 if it begins with a byte order mark */
+  readonly encoding?: string
 }
+
+type Encoding = 'gzip' | 'Zstandard' | 'Parquet' | 'utf-16le' | 'utf-16be'
+
+const FIRST_BYTES: readonly (readonly [Encoding, ...bytes: number[]])[] = [
+  ['gzip', 0x1f, 0x8b],
+  ['Zstandard', 0x28, 0xb5, 0x2f, 0xfd],
+  // Skippable frames, which may be the first ones.
+  ...Array.from({ length: 16 }, (_, i): [Encoding, ...number[]] => ['Zstandard', 0x50 + i, 0x2a, 0x4d, 0x18]),
+  ['Parquet', 0x50, 0x41, 0x52, 0x31],
+  ['utf-16le', 0xff, 0xfe],
+  ['utf-16be', 0xfe, 0xff]
+]
 const LONGEST = 4
 const GZIP_CHUNK_BYTES = 128 * 1024
 
-const encodings = Object.keys(FIRST_BYTES) as Encoding[]
-
 function encodingOf(first: Uint8Array): Encoding | undefined {
-  return encodings.find(encoding => FIRST_BYTES[encoding].every((byte, i) => first[i] === byte))
+  return FIRST_BYTES.find(([, ...bytes]) => bytes.every((byte, i) => first[i] === byte))?.[0]
 }
 
 /** Whether a prefix may be the beginning of an encoded file. */
 function mayBeEncoded(first: Uint8Array): boolean {
-  return encodings.some(encoding => first.every((byte, i) => FIRST_BYTES[encoding][i] === byte))
+  return FIRST_BYTES.some(([, ...bytes]) => first.every((byte, i) => bytes[i] === byte))
 }
 
 /** Whether the first bytes are those of an encoded file, in which offsets have no meaning. */
@@ -53,19 +61,23 @@ export async function* decoded(
   blocks: AsyncGenerator<Uint8Array>,
   path: string,
   name: string,
-  options: ParquetOptions = {}
+  options: DecodingOptions = {}
 ): AsyncGenerator<Uint8Array> {
   const input = await peeked(blocks)
   const encoding = encodingOf(input.head)
   switch (encoding) {
     case undefined:
-      yield* input.blocks
+      yield* options.encoding === undefined ? input.blocks : transcoded(input.blocks, options.encoding)
+      return
+    case 'utf-16le':
+    case 'utf-16be':
+      yield* transcoded(input.blocks, options.encoding ?? encoding)
       return
     case 'gzip':
-      yield* gunzipped(input.blocks, name)
+      yield* decompressedText(gunzipped(input.blocks, name), options)
       return
     case 'Zstandard':
-      yield* zstdDecompressed(input.blocks, name)
+      yield* decompressedText(zstdDecompressed(input.blocks, name), options)
       return
     case 'Parquet':
       if (!(await isFile(path))) {
@@ -77,6 +89,40 @@ export async function* decoded(
       return
     default:
       return encoding satisfies never
+  }
+}
+
+/** The text of decompressed content. */
+async function* decompressedText(
+  content: AsyncGenerator<Uint8Array>,
+  { encoding: given }: DecodingOptions
+): AsyncGenerator<Uint8Array> {
+  const { head, blocks } = await peeked(content)
+  const found = encodingOf(head)
+  const encoding = given ?? (found?.startsWith('utf-16') ? found : undefined)
+  yield* encoding === undefined ? blocks : transcoded(blocks, encoding)
+}
+
+/** Text of another encoding as UTF-8. Bytes that are no character become U+FFFD. */
+async function* transcoded(blocks: AsyncGenerator<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder(encoding)
+  for await (const block of blocks) {
+    const text = decoder.decode(block, { stream: true })
+    if (text !== '') yield Buffer.from(text)
+  }
+  const rest = decoder.decode()
+  if (rest !== '') yield Buffer.from(rest)
+}
+
+/** @throws StreamOptionsError for an encoding that is not known */
+export function checkEncoding(encoding: string | undefined): void {
+  if (encoding === undefined) return
+  try {
+    new TextDecoder(encoding)
+  } catch {
+    throw new StreamOptionsError(
+      `encoding '${encoding}' is not known: give one such as windows-1252, iso-8859-2, utf-16le, shift_jis or gb18030`
+    )
   }
 }
 

@@ -80,17 +80,21 @@ export async function segmentsOf(logs: readonly string[], files: readonly string
 }
 
 /** @throws MissingInputError, UnreadableInputError */
-export async function planFrom(data: string, from: FilePosition | undefined, follows = false): Promise<Plan> {
+export async function planFrom(
+  data: string,
+  from: FilePosition | undefined,
+  { follow: follows = false, encoding }: Pick<ByteSourceOptions, 'follow' | 'encoding'> = {}
+): Promise<Plan> {
   const files = await inputFiles(data)
   if (from === undefined) return { segments: await segmentsOf(logsOf(files), files), isSame: true }
   const { path } = from
   const later = logsOf(files, path).filter(log => log > path)
   const rest = await segmentsOf(later, files)
   const isThere = files.includes(path)
-  if (isThere && (await holds(readerOf(path), from))) {
+  if (isThere && (await holds(readerOf(path, encoding), from))) {
     return { segments: [{ file: path, start: from }, ...rest], isSame: true }
   }
-  const rotated = await planRotated(from)
+  const rotated = await planRotated(from, encoding)
   if (rotated !== undefined) {
     const notice = `${path} was rotated: continuing in ${rotated[0].file}`
     return { segments: [...rotated, ...(isThere ? [wholeFile(path)] : []), ...rest], isSame: true, notice }
@@ -105,10 +109,10 @@ export async function planFrom(data: string, from: FilePosition | undefined, fol
 }
 
 /** The rotated file that has the position, and those after it. @returns undefined if there is none */
-export async function planRotated(from: FilePosition): Promise<Segment[] | undefined> {
+export async function planRotated(from: FilePosition, encoding?: string): Promise<Segment[] | undefined> {
   const rotated = await rotatedFiles(from.path)
   for (const [index, { path, inode }] of rotated.entries()) {
-    if (!(await holds(readerOf(path), from))) continue
+    if (!(await holds(readerOf(path, encoding), from))) continue
     const newer = rotated.slice(index + 1).filter(file => file.inode !== inode)
     return [{ file: path, start: from }, ...newer.map(file => wholeFile(file.path, from.path))]
   }
@@ -116,8 +120,8 @@ export async function planRotated(from: FilePosition): Promise<Segment[] | undef
 }
 
 /** Reads a file from an offset; a file that has disappeared is empty. */
-function readerOf(path: string): (offset: number) => AsyncGenerator<Uint8Array> {
-  return offset => (existsSync(path) ? readSource(path, {}, offset) : nothing())
+function readerOf(path: string, encoding: string | undefined): (offset: number) => AsyncGenerator<Uint8Array> {
+  return offset => (existsSync(path) ? readSource(path, { encoding }, offset) : nothing())
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
@@ -130,6 +134,6 @@ export function filePiece(segment: Segment, options: SourceOptions): Piece {
     start,
     isCut: false,
     read: () => readSource(file, options, start.offset),
-    readAt: offset => readSource(file, {}, offset)
+    readAt: offset => readSource(file, { encoding: options.encoding }, offset)
   }
 }

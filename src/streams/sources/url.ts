@@ -4,7 +4,7 @@
  */
 import { StreamOptionsError, UnreadableInputError } from '../errors.js'
 import { pause, slices, withoutFirst } from '../source.js'
-import { decoded, isEncoded } from './encodings.js'
+import { checkEncoding, decoded, isEncoded } from './encodings.js'
 import { type FilePosition, holds } from './file-position.js'
 import { rowStart } from './row-start.js'
 import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
@@ -33,14 +33,17 @@ interface Resource {
  */
 export async function openUrl(url: string, options: ByteSourceOptions, pollMs = POLL_MS): Promise<ByteSource> {
   const { isReplayable, hasRanges, size } = await probe(url, options.signal)
-  const { follow = false, signal } = options
+  const { follow = false, signal, encoding } = options
+  checkEncoding(encoding)
+  if (follow && encoding !== undefined) throw new StreamOptionsError('follow reads UTF-8: omit encoding')
   if (follow && !isReplayable) {
     throw new StreamOptionsError(
       `${url} has no validator or length, so it cannot be followed: remove the option follow`
     )
   }
   const say = options.onNotice ?? (() => undefined)
-  const readAt = (offset: number) => slices(bytesFrom(url, offset, hasRanges, signal))
+  const readAt = (offset: number) =>
+    slices(bytesFrom(url, offset, hasRanges && encoding === undefined, { signal, encoding }))
   const whole: FilePosition = { path: url, offset: 0, line: 0 }
   const piece = (start: FilePosition): Piece => ({
     name: url,
@@ -98,13 +101,13 @@ async function* bytesFrom(
   url: string,
   offset: number,
   hasRanges: boolean,
-  signal: AbortSignal | undefined
+  { signal, encoding }: Pick<ByteSourceOptions, 'signal' | 'encoding'>
 ): AsyncGenerator<Uint8Array> {
   if (offset > 0 && hasRanges && !(await isCompressed(url, signal))) {
     yield* body(await request(url, { range: `bytes=${offset}-` }, signal), url)
     return
   }
-  yield* withoutFirst(decoded(body(await request(url, {}, signal), url), url, url), offset)
+  yield* withoutFirst(decoded(body(await request(url, {}, signal), url), url, url, { encoding }), offset)
 }
 
 async function isCompressed(url: string, signal: AbortSignal | undefined): Promise<boolean> {

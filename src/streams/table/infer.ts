@@ -115,7 +115,11 @@ export function inferLabel(
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
 
 /** The number that a label is. Digits with leading zeros are a name. */
-function labelNumber(label: string, decimal: DecimalMark | undefined, target: LabelHints['target']): number | undefined {
+function labelNumber(
+  label: string,
+  decimal: DecimalMark | undefined,
+  target: LabelHints['target']
+): number | undefined {
   if (target === 'number' && /^(true|false)$/i.test(label)) return Number(label.length === 4)
   return /^0\d+$/.test(label) ? undefined : numberOf(label, decimal)
 }

@@ -123,8 +123,31 @@ describe('CSV', () => {
   }
 
   it('reports the line of a record after quoted newlines, and an unclosed quote', () => {
-    const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4', { classNames: ['x\n\ny', 'x'] })
-    assert.deepEqual(faults, ['5:1: 1 fields, expected 2 as in the header', '6:3: a quoted field is not closed'])
+    const options = { classNames: ['x\n\ny', 'x'] }
+    const { faults } = parseText('csv', 'a,label\n1,"x\n\ny"\n2\n', options)
+    assert.deepEqual(faults, ['5:1: 1 fields, expected 2 as in the header'])
+    assert.deepEqual(parseText('csv', 'a,label\n2,"x\n3', options).faults, ['2:3: a quoted field is not closed'])
+    assert.throws(
+      () => parseText('csv', 'a,label\n1,"x\n\ny"\n2\n3,"x\n4,x\n5,x\n6,x', options),
+      /^MalformedInputError: <input>:6:3: a quoted field is not closed, so the 3 lines behind it are no rows: close/
+    )
+  })
+
+  it('reports once that a quoted field swallows rows, and a field with very many lines', () => {
+    const noticesOf = (text: string) => {
+      const notices: string[] = []
+      parseText('csv', text, { onNotice: line => notices.push(line), classNames: ['x', 'y'] })
+      return notices
+    }
+    const rows = '1,2,x\n'.repeat(10)
+    assert.deepEqual(noticesOf(`a,b,label\n${rows}"1,2,x\n${rows}1",2,y\n${rows}"3,4,x\n${rows}3",4,y\n`), [
+      '<input>:12: a quoted field has 11 line breaks, and its lines look like rows: check for a quote that is not closed'
+    ])
+    assert.match(
+      noticesOf(`a,label\n"${'word\n'.repeat(300)}",x\n`)[0],
+      /<input>:2: a quoted field has 300 line breaks: check/
+    )
+    assert.deepEqual(noticesOf(`a,label\n"${'word\n'.repeat(30)}",x\n`), [])
   })
 
   it('reports columns that are missing in the header', () => {

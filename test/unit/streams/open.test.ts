@@ -187,9 +187,9 @@ describe('openStream', () => {
           /zip\.csv is a zip archive, which is not read: unpack it: unzip/
         ],
         [
-          { data: await write('wide.csv', Buffer.from('\ufeffa,label\n1,0\n', 'utf16le')) },
-          'UnknownFormatError',
-          /wide\.csv is UTF-16, which is not read: convert it: iconv/
+          { data: await write('latin.csv', Buffer.from('a,label\ncaf\u00e9,0\n', 'latin1')) },
+          'EncodingError',
+          /latin\.csv:2: the text is not UTF-8, and windows-1252 fits: give --encoding windows-1252/
         ],
         [{ data: '-' }, 'UnknownFormatError', /the format of standard input is unknown/],
         [

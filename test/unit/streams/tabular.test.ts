@@ -1,6 +1,6 @@
 /** Columns are the same features in any order of a file's columns, and as keys of JSON objects. */
 import assert from 'node:assert/strict'
-import { type ColumnSchema, createParser, type ParserOptions } from '../../../src/streams/index.js'
+import { type ColumnSchema, createParser, inferColumns, type ParserOptions } from '../../../src/streams/index.js'
 
 const schema: readonly ColumnSchema[] = [
   { name: 'age', kind: 'number', missing: true },
@@ -230,5 +230,38 @@ describe('a category', () => {
       parse(format, text, { schema: [{ name: 'x', kind: 'number' }], classNames: ['False', 'True'] }).labels
     assert.deepEqual(labels('x,y\n1,true\n2,FALSE\n', 'csv'), [1, 0])
     assert.deepEqual(labels('{"x": 1, "y": true}\n{"x": 1, "y": false}\n', 'jsonl'), [1, 0])
+  })
+})
+
+describe('text without spaces', () => {
+  const features = (text: string) => {
+    const columns: readonly ColumnSchema[] = [{ name: 't', kind: 'text' }]
+    const { found } = parse('csv', `t,y\n"${text}",1\n`, { schema: columns, constant: false })
+    return found[0].map(([index]) => index)
+  }
+
+  it('has a feature for each group of two and three characters', () => {
+    // Four characters: three pairs and two triples.
+    assert.equal(features('很不满意').length, 5)
+    const common = features('房间很满意').filter(index => features('服务很满意。').includes(index))
+    // Of the last three characters: two pairs and a triple.
+    assert.equal(common.length, 3)
+    assert.equal(features('好').length, 1)
+    assert.deepEqual(
+      features('good 房间，bad'),
+      [...features('good'), ...features('房间'), ...features('bad')].sort((a, b) => a - b)
+    )
+    assert.equal(features('ไม่ดี').length, 7)
+    assert.equal(features('über naïve дом').length, 3)
+  })
+
+  it('is the kind of a column of longer values', () => {
+    const kind = (values: readonly string[]) => inferColumns(['t'], [values], {})[0].kind
+    const texts = Array.from(
+      { length: 60 },
+      (_, i) => `总体来说这部电影${'一二三四五六七八九十'[i % 10]}${'非常很'[i % 3]}好看${i}`
+    )
+    assert.equal(kind(texts), 'text')
+    assert.equal(kind(Array.from({ length: 60 }, (_, i) => ['北京', '上海', '广州'][i % 3])), 'category')
   })
 })
