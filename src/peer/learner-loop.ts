@@ -51,6 +51,7 @@ export class LearnerLoop {
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
   #stream: ExampleStream | undefined
+  readonly #pace: Pace
   #hasEnded = false
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
@@ -71,6 +72,7 @@ export class LearnerLoop {
     this.#post = post
     this.#now = now
     this.#lastTick = now()
+    this.#pace = new Pace(init.rate ?? Number.POSITIVE_INFINITY, now())
     const { learner, recipe } = parts
     const { self, incarnation } = init
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
@@ -150,7 +152,7 @@ export class LearnerLoop {
       const before = `${this.#progress.inputs} inputs were learned before this run`
       this.notice(`${name} cannot be replayed: it is read from its first line (${before})`)
     }
-    const pace = new Pace(this.#init.rate ?? Number.POSITIVE_INFINITY, this.#now())
+    const pace = this.#pace
     let until = this.#now() + SLICE_MS
     let pass: number | undefined
     for await (const rows of stream) {
@@ -294,6 +296,9 @@ export class LearnerLoop {
         this.#post({ kind: 'block', id, bytes }, [bytes.buffer as ArrayBuffer])
         break
       }
+      case 'pace':
+        this.#pace.change(message.rate, message.perUpdate, this.#now())
+        break
       case 'stored-block':
       case 'request':
       case 'start-download':
@@ -406,6 +411,7 @@ export class LearnerLoop {
 
   #predictorChanged(): void {
     this.#training.updateServing()
+    this.#pace.updated(this.#node.predictor.id.updates, this.#now())
     this.#recentDigests.add(this.#node.predictor.id)
     this.#audits.predictorChanged()
   }

@@ -382,6 +382,14 @@ export class Peer extends EventEmitter {
     if (peers === undefined) this.#bootstrap.retry()
   }
 
+  /**
+   * Changes the rate of the stream in inputs per second, and sets the maximum number of inputs between two updates of the predictor. For
+   * demonstrations and tests.
+   */
+  pace(rate: number, perUpdate: number): void {
+    this.#learner.post({ kind: 'pace', rate, perUpdate })
+  }
+
   /** Tells the neighbours at once that this peer is leaving the tree. It learns on alone, until `rejoin`. */
   leave(): void {
     this.#publisher.leave()

@@ -262,6 +262,8 @@ export type ToLearner =
   | { readonly kind: 'get-block'; readonly id: number; readonly checkpoint: number; readonly index: number }
   /** The oldest checkpoint that was not stored yet is stored, or cannot be stored. */
   | { readonly kind: 'stored' }
+  /** The rate of the stream from now on, and the number of inputs for each update of the predictor. */
+  | { readonly kind: 'pace'; readonly rate: number; readonly perUpdate: number }
   /** @param stores whether checkpoints are stored */
   | { readonly kind: 'stop'; readonly stores: boolean }
 

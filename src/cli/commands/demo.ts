@@ -28,7 +28,7 @@ const DEFAULT_PASSES = 4
 export function demoCommand(program: Command): Command {
   const command = program.command('demo')
   withLearning(withFeatures(withData(command)), PEER_BATCH)
-    .option('--rate <n>', 'inputs per second of each peer', amount(true), 250)
+    .option('--rate <n>', 'maximum inputs per second of each peer; a slow machine has fewer', amount(true), 250)
     .option(
       '--http <[host:]port>',
       `address of the page, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
@@ -67,14 +67,12 @@ async function demo(given: SharedFlags): Promise<void> {
       lost: id => watch?.lost(id),
       failed: error => fail(error)
     })
-    const stage = new Stage(cluster, flags.json ?? false, start)
-    let onRunning: () => void = () => undefined
-    // Runs while the peers learn, which need no attention then.
-    const comparing = new Promise<void>(resolve => {
-      onRunning = resolve
-    }).then(() => compare(spec, stream, executionOf(flags)))
+    const { rate, json = false } = flags
+    const stage = new Stage(cluster, { rate, rows: await rowsOf(stream), quiet: json, start })
+    // Runs while the peers start.
+    const comparing = compare(spec, stream, executionOf(flags))
     comparing.then(({ references }) => watch?.setReferences(references), fail)
-    await Promise.race([stage.play(await rowsOf(stream), onRunning), failure])
+    await Promise.race([stage.play(), failure])
     const comparison = await Promise.race([comparing, failure])
     if (!flags.stay) await cluster.stop()
     conclude(flags.json ?? false, comparison, stage, cluster, start)

@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { CodedError } from '../../base/errors.js'
 import type { NetworkStatus } from '../../view/index.js'
-import type { PeerObject } from '../peer/attend.js'
+import type { Order, PeerObject, Told } from '../peer/attend.js'
 
 /** A member of the cluster; its process may change. */
 export interface Place {
@@ -44,7 +44,7 @@ export class Cluster {
     this.#latest = places.map(() => undefined)
   }
 
-  /** Each peer's last status; undefined before the first. */
+  /** Each peer's last status; undefined before the first of its process. */
   get peers(): readonly (PeerObject | undefined)[] {
     return this.#latest
   }
@@ -64,8 +64,11 @@ export class Cluster {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc']
     })
     this.#processes[place] = child
-    child.on('message', (message: { status?: NetworkStatus }) => {
-      if (message.status) this.#listener.status(this.places[place].id, message.status)
+    this.#latest[place] = undefined
+    child.on('message', ({ peer, status }: Told) => {
+      if (this.#processes[place] !== child) return
+      if (status) this.#listener.status(this.places[place].id, status)
+      if (peer && !this.#stopping) this.#receive(place, peer)
     })
     let complaint = ''
     child.stderr?.on('data', (text: Buffer) => {
@@ -73,7 +76,8 @@ export class Cluster {
     })
     return new Promise(resolve => {
       createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', line => {
-        this.#receive(place, JSON.parse(line) as PeerObject)
+        // In between, its messages are newer: they come with each change.
+        if (this.#latest[place] === undefined || this.#stopping) this.#receive(place, JSON.parse(line) as PeerObject)
         resolve()
       })
       child.once('exit', code => {
@@ -101,8 +105,18 @@ export class Cluster {
     for (const group of groups) {
       const others = groups.filter(other => other !== group).flat()
       const block = others.map(place => this.places[place].id)
-      for (const place of group) this.#processes[place]?.send({ block })
+      for (const place of group) this.#send(place, { block })
     }
+  }
+
+  /** Sets the rate of a member's stream, and the maximum number of inputs between two updates. */
+  pace(place: number, rate: number, perUpdate: number): void {
+    this.#send(place, { pace: { rate, perUpdate } })
+  }
+
+  #send(place: number, order: Order): void {
+    const child = this.#processes[place]
+    if (child?.connected) child.send(order)
   }
 
   /** Whether all running peers hold the same predictor. */

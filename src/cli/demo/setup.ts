@@ -13,6 +13,9 @@ import { PEERS } from './stage.js'
 /** T of the peers in milliseconds: less than the default, because they share a machine. */
 const PERIOD_MS = 50
 
+/** Inputs per second of a stream that waits for the stage. */
+const HELD = 1e-9
+
 /** The demo's flags, which are passed on to its peers. */
 export interface SharedFlags extends DataFlags, LearningFlags {
   readonly rate: number
@@ -53,7 +56,7 @@ async function configFile(scratch: string, flags: SharedFlags): Promise<string> 
   const { stream } = await createTask(taskOptions(flags), 'peer')
   const maxRows = stream?.maxRows
   const limit = maxRows === undefined ? undefined : Math.ceil(maxRows / PEERS)
-  const options = Object.entries({ period: PERIOD_MS, ...shared, limit }).flatMap(([name, value]) => {
+  const options = Object.entries({ period: PERIOD_MS, ...shared, limit, rate: HELD }).flatMap(([name, value]) => {
     const key = name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
     if (value === undefined || (name === 'constant' && value === true)) return []
     if (name === 'rule' || name === 'average') {

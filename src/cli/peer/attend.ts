@@ -31,7 +31,7 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
     process.once('SIGTERM', () => resolve())
     // A peer of the demo ends with its parent process.
     process.once('disconnect', () => resolve())
-    if (process.send) obey(peer)
+    if (process.send) obey(peer, url)
   })
   const line = new ProgressLine()
   const report = () => (json ? printJson(peerObject(peer, url)) : line.show(() => describe(peer)))
@@ -46,13 +46,29 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
   }
 }
 
-/** The parent process sends the peers to block, and receives the peer's statuses. */
-function obey(peer: Peer): void {
-  peer.on('report', (status: NetworkStatus) => {
-    if (process.connected) process.send?.({ status })
-  })
-  process.on('message', (order: { block?: string[] }) => {
-    peer.block(order.block === undefined || order.block.length === 0 ? undefined : new Set(order.block))
+/** An order of the parent process of a peer. */
+export interface Order {
+  /** Peers to block; none ends a partition. */
+  readonly block?: readonly string[]
+  /** See `Peer.pace`. */
+  readonly pace?: { readonly rate: number; readonly perUpdate: number }
+}
+
+/** What a peer tells its parent process: its object whenever it changes, and the status that it reports to other peers. */
+export interface Told {
+  readonly peer?: PeerObject
+  readonly status?: NetworkStatus
+}
+
+function obey(peer: Peer, url: string | undefined): void {
+  const tell = (what: Told) => {
+    if (process.connected) process.send?.(what)
+  }
+  peer.on('report', (status: NetworkStatus) => tell({ status }))
+  peer.on('status', () => tell({ peer: peerObject(peer, url) }))
+  process.on('message', ({ block, pace }: Order) => {
+    if (pace !== undefined) peer.pace(pace.rate, pace.perUpdate)
+    else peer.block(block === undefined || block.length === 0 ? undefined : new Set(block))
   })
 }
 

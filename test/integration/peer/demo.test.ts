@@ -18,7 +18,9 @@ describe('admb demo', function () {
     assert.equal(new Set(peers.map((peer: { predictor: { digest: string } }) => peer.predictor.digest)).size, 1)
     const kinds = events.map(({ kind }: { kind: string }) => kind)
     const started = new Array(5).fill('started')
-    assert.deepEqual(kinds, [...started, 'killed', 'restarted', 'partitioned', 'healed', 'agreed'])
+    assert.deepEqual(kinds, [...started, 'linked', 'killed', 'restarted', 'partitioned', 'healed', 'agreed'])
     for (const result of [cluster, serial, isolated]) assert.ok(result.averageLoss > 0 && result.accuracy > 0.5)
+    // However slow the processes are. With all inputs it is 1.03.
+    assert.ok(cluster.averageLoss < 1.05 * serial.averageLoss, `${cluster.averageLoss} over ${serial.averageLoss}`)
   })
 })

@@ -44,6 +44,34 @@ describe('Pace', () => {
     pace.take(1e9)
     assert.equal(pace.due(0), Number.POSITIVE_INFINITY)
   })
+
+  it('follows the updates of the predictor, if it is told to', () => {
+    for (const rate of [1000, Number.POSITIVE_INFINITY]) {
+      const pace = new Pace(1e-9, 0)
+      assert.equal(pace.due(1000), 0)
+      assert.ok(pace.wait <= 100)
+      pace.change(rate, 30, 1000)
+      assert.equal(pace.due(2000), 30)
+      pace.take(30)
+      assert.equal(pace.due(2010), 0)
+      assert.ok(pace.wait <= 10)
+      // The same pace again is no reason to go on.
+      pace.change(rate, 30, 2015)
+      assert.equal(pace.due(2020), 0)
+      pace.updated(7, 2030)
+      assert.equal(pace.due(2100), 30)
+      pace.take(30)
+      pace.updated(7, 2110)
+      assert.equal(pace.due(2120), 0)
+      // Some gradients of the batch may be lost.
+      pace.due(7000)
+      const more = pace.due(8000)
+      assert.ok(more > 0 && more < 30)
+      pace.take(more)
+      pace.change(rate, 0, 8000)
+      assert.equal(pace.due(30_000), 0)
+    }
+  })
 })
 
 describe('CheckpointPace', () => {
