@@ -212,7 +212,8 @@ function geometricMean(values: readonly number[]): number {
 }
 
 /** As peers do with targets by default. */
-function standardise(targets: Float32Array): void {
+function standardise(given: Float32Array | Float64Array): void {
+  const targets = given as Float64Array
   const mean = targets.reduce((sum, target) => sum + target, 0) / targets.length
   const variance = targets.reduce((sum, target) => sum + (target - mean) ** 2, 0) / targets.length
   for (let i = 0; i < targets.length; i++) targets[i] = (targets[i] - mean) / Math.sqrt(variance)

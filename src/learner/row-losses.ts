@@ -28,7 +28,7 @@ function lossOf(kind: OutcomeKind, entries: Float64Array, at: number): number {
 export function joined(batches: readonly Examples[]): Examples {
   const size = batches.reduce((sum, batch) => sum + batch.size, 0)
   const entries = batches.reduce((sum, { offsets, size: rows }) => sum + offsets[rows], 0)
-  const labels = new Float32Array(size)
+  const labels = new Float64Array(size)
   const offsets = new Int32Array(size + 1)
   const [indices, values] = [new Int32Array(entries), new Float32Array(entries)]
   let row = 0

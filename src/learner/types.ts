@@ -26,6 +26,9 @@ export interface BlockLayout {
   readonly isExact?: boolean
 }
 
+/** Of streams, targets are float64 numbers, because they may differ by less than a float32 number shows. */
+export type Labels = Float32Array | Float64Array
+
 /**
  * A batch of labelled inputs in compressed sparse row form. Row r has `indices` and `values` from `offsets[r]` up to
  * `offsets[r + 1]`. Arrays may be longer than their used part, which `size` and `offsets[size]` determine. A reader may reuse the
@@ -35,7 +38,7 @@ export interface Examples {
   /** Number of rows. */
   readonly size: number
   /** Targets: the class number 0 … C−1 for classification, any number for regression, NaN if unlabelled. */
-  readonly labels: Float32Array
+  readonly labels: Labels
   /** size + 1 positions into `indices` and `values`. */
   readonly offsets: Int32Array
   /** Zero-based feature numbers. Within a row they need not be sorted or unique. */

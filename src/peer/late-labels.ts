@@ -112,7 +112,7 @@ export function oneScore(learner: Learner, parameters: Blocks, rows: Examples, r
   if (learner.outcomeKind === undefined || !('loss' in learner.outcomeKind)) return undefined
   const { indices, values, offsets } = rows
   const outcomes = { entries: new Float64Array(2 * OUTCOME_ROWS), commit: () => undefined }
-  const one = { size: 1, labels: new Float32Array(1), offsets: offsets.subarray(row), indices, values }
+  const one = { size: 1, labels: new Float64Array(1), offsets: offsets.subarray(row), indices, values }
   learner.score(parameters, one, 0, 1, { loss: 0, hits: 0, outcomes })
   return outcomes.entries[1]
 }

@@ -12,9 +12,10 @@ export function savedRows(rows: Rows): SavedRows {
   const entries = rows.offsets[size]
   const arrays: Record<string, SavedRows[string]> = {}
   for (const [name, array] of Object.entries(rows)) {
-    if (!(array instanceof Float32Array || array instanceof Int32Array)) continue
+    const isDouble = name === 'labels' && array instanceof Float64Array
+    if (!(isDouble || array instanceof Float32Array || array instanceof Int32Array)) continue
     const length = name === 'offsets' ? size + 1 : name === 'indices' || name === 'values' ? entries : size
-    const type = array instanceof Float32Array ? 'float' : 'int'
+    const type = array instanceof Int32Array ? 'int' : 'float'
     arrays[name] = { type, values: [...array.subarray(0, length)] }
   }
   return arrays
@@ -23,7 +24,7 @@ export function savedRows(rows: Rows): SavedRows {
 export function restoredRows(size: number, rows: SavedRows): Rows {
   const arrays = Object.entries(rows).map(([name, { type, values }]) => [
     name,
-    type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
+    name === 'labels' ? Float64Array.from(values) : type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
   ])
   return { size, ...Object.fromEntries(arrays) } as Rows
 }

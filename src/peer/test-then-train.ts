@@ -57,7 +57,7 @@ export class TestThenTrain {
   readonly #proposed = new Set<string>()
   #proposedAt = ''
   /** Labels of the rows that are learned next, with the numbers of the current predictor. */
-  #labels = new Float32Array(0)
+  #labels = new Float64Array(0)
   /** Number of inputs that did not fit the model. */
   misfits = 0
   readonly #spec: LearningSpec
@@ -219,7 +219,7 @@ export class TestThenTrain {
    */
   learnLate(id: string, label: number): NamedPrediction {
     const given = (this.#lateLabels as LateLabels).take(id)
-    const rows = { ...given.rows, labels: Float32Array.of(label) }
+    const rows = { ...given.rows, labels: Float64Array.of(label) }
     const { preparation, score } = this.#progress
     const examples = preparation?.late(rows) ?? rows
     this.#addGradients(examples, 0, 1, error => {
@@ -298,7 +298,7 @@ export class TestThenTrain {
   #numbered(rows: Rows, from: number, to: number): { readonly examples: Examples; readonly end: number } {
     const { newClasses, labels } = rows
     if (newClasses === undefined) return { examples: rows, end: to }
-    if (this.#labels.length < labels.length) this.#labels = new Float32Array(labels.length)
+    if (this.#labels.length < labels.length) this.#labels = new Float64Array(labels.length)
     const names = classNamesOf(this.#spec, this.#node.predictor.parameters) ?? []
     let end = from
     for (; end < to; end++) {

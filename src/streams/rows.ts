@@ -27,7 +27,7 @@ export class RowBuffer {
   size = 0
   /** Number of entries in the complete rows. */
   entries = 0
-  labels = new Float32Array(0)
+  labels = new Float64Array(0)
   numeric = new Int32Array(0)
   offsets = new Int32Array(1)
   indices = new Int32Array(0)
@@ -53,7 +53,7 @@ export class RowBuffer {
     const size = this.size + rows
     if (size > this.labels.length) {
       const capacity = Math.max(size, 2 * this.labels.length)
-      this.labels = grown(this.labels, new Float32Array(capacity))
+      this.labels = grown(this.labels, new Float64Array(capacity))
       this.numeric = grown(this.numeric, new Int32Array(capacity))
       this.offsets = grown(this.offsets, new Int32Array(capacity + 1))
       if (this.weights !== undefined) this.weights = grown(this.weights, new Float32Array(capacity).fill(1))

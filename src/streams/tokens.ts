@@ -10,7 +10,7 @@ export interface TokenRows {
   /** The tokens of one row after another. */
   readonly values: Int32Array
   /** The class number of each row; undefined if the tokens are their own targets. */
-  readonly labels?: Float32Array
+  readonly labels?: Float64Array
   readonly classes?: number
 }
 

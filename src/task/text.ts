@@ -146,7 +146,7 @@ async function labelledTokens(
   const { createTokenizer, textRow } = await import('../l2l/index.js')
   const tokenizer = createTokenizer(text)
   const { length, classNames, isPair = false } = text
-  const labels = Float32Array.from(rows, ({ label, line }) => {
+  const labels = Float64Array.from(rows, ({ label, line }) => {
     const number = label === undefined ? undefined : numberOf(label, classNames)
     if (number !== undefined) return number
     if (!needsLabels) return Number.NaN

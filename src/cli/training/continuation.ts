@@ -42,7 +42,7 @@ export class Continuation {
     const { labels, offsets, indices, values, weights } = pending
     return {
       size: labels.length,
-      labels: Float32Array.from(labels),
+      labels: Float64Array.from(labels),
       offsets: Int32Array.from(offsets),
       indices: Int32Array.from(indices),
       values: Float32Array.from(values),

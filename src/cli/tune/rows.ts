@@ -14,7 +14,7 @@ export function sharedRows({ size, labels, offsets, indices, values, weights }: 
   const entries = offsets[size]
   const shared = {
     size: 0,
-    labels: new Float32Array(new SharedArrayBuffer(4 * size)),
+    labels: new Float64Array(new SharedArrayBuffer(8 * size)),
     offsets: new Int32Array(new SharedArrayBuffer(4 * (size + 1))),
     indices: new Int32Array(new SharedArrayBuffer(4 * entries)),
     values: new Float32Array(new SharedArrayBuffer(4 * entries)),

@@ -72,7 +72,7 @@ export class ProgressiveMetrics implements Outcomes {
   }
 
   /** Further outcomes are those of these rows, from row `from` on. Rows without a label have none. */
-  date({ times, labels }: { readonly times?: ArrayLike<number>; readonly labels?: Float32Array }, from = 0): void {
+  date({ times, labels }: { readonly times?: ArrayLike<number>; readonly labels?: ArrayLike<number> }, from = 0): void {
     this.#timed?.date(times, from, labels)
   }
 

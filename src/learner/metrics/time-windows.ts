@@ -175,7 +175,7 @@ export class TimeWindows {
   readonly #longest: TimeWindow
   /** Times of the rows whose outcomes follow, and the next of them. */
   #times: ArrayLike<number> | undefined
-  #labels: Float32Array | undefined
+  #labels: ArrayLike<number> | undefined
   #next = 0
   /** The time of arrival, or the greatest time of a row; −∞ before the first. */
   #end = Number.NEGATIVE_INFINITY
@@ -202,7 +202,7 @@ export class TimeWindows {
    * @param times in milliseconds since 1970, NaN for unknown ones @default all are unknown
    * @param labels rows whose label is NaN have no outcome @default all have one
    */
-  date(times: ArrayLike<number> | undefined, from: number, labels?: Float32Array): void {
+  date(times: ArrayLike<number> | undefined, from: number, labels?: ArrayLike<number>): void {
     this.#times = times
     this.#labels = labels
     this.#next = from

@@ -47,14 +47,15 @@ export function createRing(): RingMemory {
 
 function viewOf({ buffer, rows, entries }: SlotMemory): Block {
   const times = new Float64Array(buffer, 0, rows)
-  let from = times.byteLength
+  const labels = new Float64Array(buffer, times.byteLength, rows)
+  let from = times.byteLength + labels.byteLength
   const next = (length: number) => {
     from += 4 * length
     return from - 4 * length
   }
   return {
     times,
-    labels: new Float32Array(buffer, next(rows), rows),
+    labels,
     numeric: new Int32Array(buffer, next(rows), rows),
     weights: new Float32Array(buffer, next(rows), rows),
     offsets: new Int32Array(buffer, next(rows + 1), rows + 1),
@@ -115,7 +116,7 @@ export class RingWriter {
     if (view !== undefined && view.labels.length >= rows && view.indices.length >= entries) return view
     // Twice the size, because the first blocks of a stream are smaller than the others.
     const capacity = { rows: 2 * rows, entries: 2 * entries }
-    const buffer = new SharedArrayBuffer(4 * (6 * capacity.rows + 1 + 2 * capacity.entries))
+    const buffer = new SharedArrayBuffer(4 * (7 * capacity.rows + 1 + 2 * capacity.entries))
     const memory = { slot, buffer, ...capacity }
     this.#grow(memory)
     this.#slots[slot] = { view: viewOf(memory) }
