@@ -24,7 +24,11 @@ export function savedRows(rows: Rows): SavedRows {
 export function restoredRows(size: number, rows: SavedRows): Rows {
   const arrays = Object.entries(rows).map(([name, { type, values }]) => [
     name,
-    name === 'labels' ? Float64Array.from(values) : type === 'float' ? Float32Array.from(values) : Int32Array.from(values)
+    name === 'labels'
+      ? Float64Array.from(values)
+      : type === 'float'
+        ? Float32Array.from(values)
+        : Int32Array.from(values)
   ])
   return { size, ...Object.fromEntries(arrays) } as Rows
 }

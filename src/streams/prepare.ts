@@ -4,8 +4,9 @@
  */
 import { LagHistory, Lags } from './lags.js'
 import { RowBuffer, type Rows } from './rows.js'
-import { RunningMoments, resolveScale, scaled } from './scale.js'
+import { type Cycles, RunningMoments, resolveScale, scaled } from './scale.js'
 import { type Derived, Layout } from './table/schema.js'
+import { DAY_CYCLE, MONTH_CYCLE, WEEK_CYCLE, YEARS_10 } from './table/times.js'
 import type { ColumnSchema } from './table/types.js'
 
 /** The state of the stage, which belongs to a model. */
@@ -33,6 +34,7 @@ export class Preparation {
   readonly #lags: Lags | undefined
   readonly #numbers: Float64Array
   readonly #shift: number
+  readonly #cycles: Cycles | undefined
   readonly #scaled = new RowBuffer()
   readonly #made = new RowBuffer()
   readonly #history: LagHistory
@@ -48,6 +50,7 @@ export class Preparation {
     this.#shift = constant ? 1 : 0
     const layout = schema && new Layout(schema, hashBits)
     this.#derived = layout?.derived
+    this.#cycles = layout && cyclesOf(layout, this.#shift)
     this.#lags = layout && layout.derived.lags.length > 0 ? new Lags(layout.derived, this.#shift) : undefined
     this.#numbers = new Float64Array(layout === undefined ? 0 : layout.numbers + layout.derived.lags.length)
     this.#history = scaling.history ?? new LagHistory()
@@ -111,7 +114,7 @@ export class Preparation {
     const multiplies = products.length + slopes.length > 0
     const isCut = from > 0 || to < rows.size
     let [first, start, end] = [rows, from, to]
-    if (this.#isStandard) first = scaled(rows, { moments, frozen }, this.#scaled, from, to)
+    if (this.#isStandard) first = scaled(rows, { moments, frozen, cycles: this.#cycles }, this.#scaled, from, to)
     else if (isCut && !multiplies) first = this.#part(rows, from, to)
     if (!multiplies) return first
     if (this.#isStandard) [start, end] = [0, to - from]
@@ -148,4 +151,22 @@ export class Preparation {
     }
     out.finish(rows, row, numeric, at)
   }
+}
+
+/** Cycles of the features of a time, in their order. */
+const PART_CYCLES = [MONTH_CYCLE, MONTH_CYCLE, WEEK_CYCLE, WEEK_CYCLE, DAY_CYCLE, DAY_CYCLE]
+
+/** The parts of times whose position the stream scales; undefined without such columns. */
+function cyclesOf({ columns, hashedFrom }: Layout, shift: number): Cycles | undefined {
+  const times = columns.filter(({ kind, mean }) => kind === 'time' && mean === undefined)
+  if (times.length === 0) return undefined
+  const positions = new Int32Array(hashedFrom + shift)
+  const lengths = new Float64Array(hashedFrom + shift)
+  for (const { feature } of times) {
+    for (const [i, days] of PART_CYCLES.entries()) {
+      positions[feature + 1 + i + shift] = feature + shift
+      lengths[feature + 1 + i + shift] = days / YEARS_10
+    }
+  }
+  return { positions, lengths }
 }

@@ -20,17 +20,17 @@ export function resolveScale(
 ): 'none' | 'standard' {
   if (scale !== 'auto') return scale
   const isUnscaled = ({ kind, role, mean }: ColumnSchema) =>
-    (kind === 'number' || kind === 'lag') && role === undefined && mean === undefined
+    (kind === 'number' || kind === 'lag' || kind === 'time') && role === undefined && mean === undefined
   return schema?.some(isUnscaled) ? 'standard' : 'none'
 }
 
 /**
  * Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries.
- * @param scaling the moments to scale by, and whether the rows are left out of them
+ * @param scaling the moments to scale by, and whether the rows are left out of them; parts of times to leave out until they recur
  */
 export function scaled(
   rows: Rows,
-  { moments, frozen }: { readonly moments: RunningMoments; readonly frozen: boolean },
+  { moments, frozen, cycles }: { readonly moments: RunningMoments; readonly frozen: boolean; readonly cycles?: Cycles },
   out: RowBuffer,
   from: number,
   to: number
@@ -40,6 +40,7 @@ export function scaled(
     const start = out.entries
     out.append(rows, row, rows.numeric[row])
     const end = start + rows.numeric[row]
+    if (cycles !== undefined) leaveOutParts(out, end, cycles, moments)
     for (let i = start; i < end; i++) {
       const feature = out.indices[i]
       const value = out.values[i]
@@ -48,6 +49,34 @@ export function scaled(
     }
   }
   return out.view()
+}
+
+/** The length of an interval in standard deviations of numbers that are uniform in it. */
+const UNIFORM = Math.sqrt(12)
+
+/**
+ * By the numbers of features: parts of times that recur, with the feature of the position in time and the length of their cycle in its unit;
+ * 0 for other features.
+ */
+export interface Cycles {
+  readonly positions: Int32Array
+  readonly lengths: Float64Array
+}
+
+/**
+ * Sets parts of times to 0 in the entries of the last row as long as the times so far are within less than one cycle: a part that has
+ * not recurred says no more than the position in time, and its next value would be a new one.
+ */
+function leaveOutParts(out: RowBuffer, from: number, { positions, lengths }: Cycles, moments: RunningMoments): void {
+  for (let i = from; i < out.entries; i++) {
+    const feature = out.indices[i]
+    if (feature >= lengths.length || lengths[feature] === 0) continue
+    const position = positions[feature]
+    const { deviation = 0 } = moments.of(position) ?? {}
+    // A time of day alone has no position.
+    const isDated = out.indices.subarray(out.offsets[out.size - 1], from).includes(position)
+    if (isDated && UNIFORM * deviation < lengths[feature]) out.values[i] = 0
+  }
 }
 
 /** Moments as plain data, without loss of precision: number, count, mean and sum of squared deviations of each feature seen. */

@@ -2,7 +2,7 @@
  * What a program needs besides the weights to predict a row: columns with their features and scaling, classes, and the scale of
  * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
  */
-import { isFeature, Layout, murmur3, type SavedMoments } from '../streams/index.js'
+import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, YEARS_10 } from '../streams/index.js'
 import { type FeatureSpec, type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
 
 const NOTHING = new Uint8Array(0)
@@ -59,24 +59,29 @@ export function columnsOf(
   const first = constant ? 1 : 0
   const running = new Map(moments.map(([feature, ...moment]) => [feature, moment]))
   const products = new Set(table.derived.products.map(one => one.feature))
-  return table.columns.filter(isFeature).map(({ name, kind, of, rows, feature, indicator, seed, mean, deviation }) => {
-    const isPair = kind === 'interaction' && !products.has(feature)
-    const isHashed = kind === 'category' || kind === 'text'
-    const moment = kind === 'number' || kind === 'lag' ? running.get(feature + first) : undefined
-    return {
-      name,
-      kind,
-      ...(of && { of }),
-      ...(rows !== undefined && { rows }),
-      ...(isHashed ? { seed } : isPair ? {} : { feature: feature + first }),
-      ...(indicator >= 0 && { indicator: indicator + first }),
-      // A missing value is a category of its own.
-      ...(kind === 'category' && {
-        indicator: first + table.hashedFrom + (murmur3(NOTHING, 0, 0, seed) & (table.hashed - 1))
-      }),
-      ...(moment ? scalingOf(moment, mean, deviation) : mean !== undefined && { mean, deviation })
-    }
-  })
+  return table.columns
+    .filter(isFeature)
+    .map(({ name, kind, of, rows, feature, indicator, seed, origin, mean, deviation }) => {
+      const isPair = kind === 'interaction' && !products.has(feature)
+      const isHashed = kind === 'category' || kind === 'text'
+      const isNumber = kind === 'number' || kind === 'lag' || kind === 'time'
+      const moment = isNumber ? running.get(feature + first) : undefined
+      // The position in time is in decades, and its mean and deviation here are in days.
+      const [from, unit] = kind === 'time' ? [origin ?? EPOCH_DAYS, YEARS_10] : [origin, undefined]
+      return {
+        name,
+        kind,
+        ...(of && { of }),
+        ...(rows !== undefined && { rows }),
+        ...(isHashed ? { seed } : isPair ? {} : { feature: feature + first }),
+        ...(indicator >= 0 && { indicator: indicator + first }),
+        // A missing value is a category of its own.
+        ...(kind === 'category' && {
+          indicator: first + table.hashedFrom + (murmur3(NOTHING, 0, 0, seed) & (table.hashed - 1))
+        }),
+        ...(moment ? scalingOf(moment, mean ?? from, deviation ?? unit) : mean !== undefined && { mean, deviation })
+      }
+    })
 }
 
 /**

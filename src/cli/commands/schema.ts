@@ -2,7 +2,15 @@
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { Notices } from '../../base/notices.js'
-import { type ColumnSchema, openStream, RunningMoments, type Schema } from '../../streams/index.js'
+import {
+  type ColumnSchema,
+  EPOCH_DAYS,
+  Layout,
+  openStream,
+  RunningMoments,
+  type Schema,
+  YEARS_10
+} from '../../streams/index.js'
 import { weightsByClass } from '../../task/class-weights.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'
@@ -36,7 +44,13 @@ async function schema(flags: Flags): Promise<void> {
   if (source === undefined) throw noData()
   const notices = new Notices(warn)
   const { shuffleWindow: _shuffleWindow, ...ordered } = source
-  const stream = await openStream({ ...ordered, passes: 1, maxRows: SAMPLE_ROWS, scale: 'none', onNotice: notices.add })
+  const stream = await openStream({
+    ...ordered,
+    passes: 1,
+    maxRows: SAMPLE_ROWS,
+    scaleLater: true,
+    onNotice: notices.add
+  })
   const { classWeights, classes, features } = specFor(stream)
   const { hashBits } = stream
   const moments = new RunningMoments()
@@ -53,7 +67,8 @@ async function schema(flags: Flags): Promise<void> {
   const weights = weightsByClass(classWeights?.slice(0, classNames?.length), classNames)
   const label = inferred && { ...inferred, ...(classes !== undefined && { classes }), ...weights }
   const columns =
-    stream.schema && (flags.scale === 'none' ? stream.schema : scaled(stream.schema, moments, features.constant))
+    stream.schema &&
+    (flags.scale === 'none' ? stream.schema : scaled(stream.schema, hashBits, moments, features.constant))
   const found: Schema = {
     ...(label && { label }),
     ...(columns && { columns }),
@@ -63,15 +78,24 @@ async function schema(flags: Flags): Promise<void> {
   else print(`# ${summary ?? 'the data determine no schema'}\n${stringify(found, { lineWidth: 100 })}`.trimEnd())
 }
 
-/** The columns with mean and deviation of each number, rounded to what matters. */
-function scaled(columns: readonly ColumnSchema[], moments: RunningMoments, constant: boolean): readonly ColumnSchema[] {
-  let feature = Number(constant)
+/** The columns with mean and deviation of each number and of the days of each time, rounded to what matters. */
+function scaled(
+  columns: readonly ColumnSchema[],
+  hashBits: number | undefined,
+  moments: RunningMoments,
+  constant: boolean
+): readonly ColumnSchema[] {
+  const features = new Map(new Layout(columns, hashBits).columns.map(({ name, feature }) => [name, feature]))
   return columns.map(column => {
-    if (column.kind !== 'number' || column.role !== undefined) return column
-    const found = moments.of(feature++)
-    if (column.mean !== undefined || found === undefined) return column
-    const mean = Number(found.mean.toPrecision(6))
-    const deviation = Number((found.deviation || 1).toPrecision(6))
-    return { ...column, mean, deviation }
+    const { kind, role, origin, ...rest } = column
+    const found = moments.of((features.get(column.name) ?? -1) + Number(constant))
+    const isScaled = (kind === 'number' || kind === 'time') && role === undefined && column.mean === undefined
+    if (!isScaled || found === undefined) return column
+    const [from, unit] = kind === 'time' ? [origin ?? EPOCH_DAYS, YEARS_10] : [origin ?? 0, 1]
+    const deviation = Number((unit * found.deviation || 1).toPrecision(6))
+    const mean = from + unit * found.mean
+    // The mean is exact to some millionths of the deviation.
+    const digits = Math.ceil(Math.log10(Math.max(1, Math.abs(mean) / deviation)))
+    return { ...rest, kind, mean: Number(mean.toPrecision(Math.min(17, 6 + digits))), deviation }
   })
 }

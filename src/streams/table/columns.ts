@@ -6,8 +6,10 @@ import { HeaderError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
 import { COMMON_MISSING } from './missing.js'
 import { type DecimalMark, numberOf } from './numbers.js'
+import { originOf } from './origin.js'
 import { ColumnProfile, type Counts, type MissingMarks, missingMarks, sum, type TimeProfile } from './profile.js'
 import { columnRoles } from './schema.js'
+import { DAY_MS, EPOCH_DAYS, TimeReader } from './times.js'
 import type { ColumnKind, ColumnSchema } from './types.js'
 
 /** A column is numeric if at least this share of its values are numbers. */
@@ -51,6 +53,8 @@ export interface ColumnHints {
   readonly decimal?: '.' | ','
   /** What texts become. @default 'words' */
   readonly text?: 'words' | 'bigrams'
+  /** With `none`, numbers become features as they are. @default 'none' */
+  readonly scale?: 'none' | 'standard' | 'auto'
 }
 
 /** A column with what is known of its values in the first rows. */
@@ -204,6 +208,7 @@ function inferredColumn(
     ...(isIndicated && { missing: true }),
     ...(isIndicated && odd.length > 0 && { na: odd.map(([text]) => text) }),
     ...(bigrams && { bigrams }),
+    ...((hints.scale ?? 'none') !== 'none' && originOfColumn(profile, kind, notation)),
     missingShare:
       values.length === 0
         ? 0
@@ -213,6 +218,23 @@ function inferredColumn(
     ...(isIndicated && odd.length > 0 && { odd: odd.map(([text, number]) => [text, number / values.length] as const) }),
     ...remarked(remarks)
   }
+}
+
+/** The origin of a number or a time whose values differ little for their size. */
+function originOfColumn(
+  { present }: ColumnProfile,
+  kind: ColumnKind,
+  { decimal, order }: Pick<ColumnSchema, 'decimal' | 'order'>
+): Pick<ColumnSchema, 'origin'> {
+  let origin: number | undefined
+  if (kind === 'number') {
+    origin = originOf(present.map(value => numberOf(value, decimal)).filter(value => value !== undefined))
+  } else if (kind === 'time') {
+    const reader = new TimeReader(order)
+    const days = present.flatMap(value => (reader.readText(value) && reader.hasDate ? [reader.utc / DAY_MS] : []))
+    origin = originOf(days, EPOCH_DAYS)
+  }
+  return origin === undefined ? {} : { origin }
 }
 
 /** The marks of missing values of a column that is no number. */

@@ -21,13 +21,15 @@ export function isDerived({ of }: ColumnSchema): boolean {
 /**
  * Adds the columns that the hints describe and the schema lacks, in the order of their names.
  * @param label name of the label's column
+ * @param labelOrigin what is subtracted from labels in lags @default 0
  * @throws SchemaError
  */
 export function withDerived<Column extends ColumnSchema>(
   columns: readonly Column[],
   { interactions = [], lags = {} }: DerivedHints,
   label: string,
-  source: string
+  source: string,
+  labelOrigin?: number
 ): readonly (Column | ColumnSchema)[] {
   const known = new Set(columns.map(({ name }) => name))
   const pairs = interactions.map((pair): ColumnSchema => {
@@ -35,7 +37,12 @@ export function withDerived<Column extends ColumnSchema>(
     return { name: of.join(':'), kind: 'interaction', of }
   })
   const earlier = Object.entries(lags).flatMap(([of, all]) =>
-    all.map((rows): ColumnSchema => ({ name: `${of} lag ${rows}`, kind: 'lag', of: [of], rows, missing: true }))
+    all.map(
+      (rows): ColumnSchema => ({
+        ...{ name: `${of} lag ${rows}`, kind: 'lag', of: [of], rows, missing: true },
+        ...(of === label && labelOrigin !== undefined && { origin: labelOrigin })
+      })
+    )
   )
   const added = new Map([...pairs, ...earlier].filter(({ name }) => !known.has(name)).map(one => [one.name, one]))
   if (added.size === 0) return columns

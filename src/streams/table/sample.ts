@@ -6,6 +6,7 @@ import { formats, type TextFormat } from '../formats.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
 import {
+  type ColumnHints,
   columnNotices,
   type FirstRows,
   type InferredColumn,
@@ -17,7 +18,8 @@ import { isDerived, withDerived } from './derived.js'
 import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
 import { describe, inferLabel, SAMPLE_ROWS } from './infer.js'
 import { labelNotices, refuseLabels } from './label-checks.js'
-import { type DecimalMark, marksOf } from './numbers.js'
+import { type DecimalMark, marksOf, numberOf } from './numbers.js'
+import { originOf } from './origin.js'
 import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
@@ -124,7 +126,7 @@ export interface Inferred extends Dialect {
 export function inferFrom(
   format: TextFormat,
   head: Uint8Array,
-  options: ParserOptions,
+  options: ParserOptions & Pick<ColumnHints, 'scale'>,
   infersLabel: boolean,
   shuffleWindow = 0
 ): Inferred {
@@ -138,15 +140,18 @@ export function inferFrom(
   const found = first && (isNew ? inferTable(first, hints, source) : inferNotation(options.schema, first, options))
   const known = found?.map(plainColumn) ?? options.schema
   const label = options.label ?? 'label'
-  const schema = known && withDerived(known, options, label, source)
+  const labels = first?.get(label)
+  const labelMarks = labels && marksOf(labels)
+  const labelDecimal = options.decimal ?? labelMarks?.decide(undefined).decimal
+  const labelOrigin = labels && labelOriginOf(labels, labelDecimal, options)
+  const schema = known && withDerived(known, options, label, source, labelOrigin)
   if (schema === undefined && format === 'jsonl' && (options.interactions ?? options.lags) !== undefined) {
     throw new SchemaError(`${source}: interactions and lags of JSON lines need a schema: give one with schema`)
   }
-  const labels = first?.get(label)
   const columns = {
     ...sniffed,
     ...(schema && { schema }),
-    ...(labels && { labelDecimal: options.decimal ?? marksOf(labels).decide(undefined).decimal }),
+    ...(labels && { labelDecimal }),
     notices: columnNotices(found ?? [], source)
   }
   const derived = schema?.filter(isDerived).map(column => ({ ...column, missingShare: 0 })) ?? []
@@ -155,6 +160,16 @@ export function inferFrom(
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
   const own = inferredLabel(format, head, { ...options, ...columns }, described, shuffleWindow)
   return { ...columns, ...own, notices: [...columns.notices, ...own.notices] }
+}
+
+/** What is subtracted from labels that have lags. */
+function labelOriginOf(
+  labels: readonly string[],
+  decimal: DecimalMark | undefined,
+  { lags, scale = 'none' }: Pick<ColumnHints, 'scale'> & ParserOptions
+): number | undefined {
+  if (lags === undefined || scale === 'none') return undefined
+  return originOf(labels.map(label => numberOf(label, decimal)).filter(value => value !== undefined))
 }
 
 /** What the label is, by the labels of the first rows. */

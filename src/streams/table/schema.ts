@@ -38,7 +38,12 @@ export interface Column extends ColumnSchema {
 
 /** The features that are made from those of a row or of earlier rows. */
 export interface Derived {
-  readonly lags: readonly (Column & { readonly source: string; readonly rows: number; readonly from: number })[]
+  readonly lags: readonly (Column & {
+    readonly source: string
+    readonly rows: number
+    readonly from: number
+    readonly sourceOrigin: number
+  })[]
   /** Numbers times numbers, by their features. */
   readonly products: readonly { readonly feature: number; readonly a: number; readonly b: number }[]
   /** Categories times categories, by their slots. */
@@ -130,7 +135,10 @@ function derivedOf(columns: readonly Column[]): Derived {
   const lags = columns.flatMap(column => {
     if (column.kind !== 'lag') return []
     const { of: [source] = [], rows = 1 } = column
-    return [{ ...column, source, rows, from: byName.get(source)?.feature ?? -1 }]
+    const from = byName.get(source)
+    // Its values have their origin subtracted, unless the schema scales them.
+    const sourceOrigin = from?.mean === undefined ? (from?.origin ?? 0) : 0
+    return [{ ...column, source, rows, from: from?.feature ?? -1, sourceOrigin }]
   })
   const pairs = columns
     .filter(({ kind }) => kind === 'interaction')
