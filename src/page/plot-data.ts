@@ -89,8 +89,12 @@ export function tickLabels(ticks: readonly number[]): string[] {
   })
 }
 
-/** Width of a decade in pixels above which 1, 2 and 5 are labelled. */
-const WIDE_DECADE = 150
+/** First digits of the labelled ticks, by the width of a decade in pixels that they need. */
+const LABELLED: readonly (readonly [width: number, digits: string])[] = [
+  [420, '123457'],
+  [150, '125'],
+  [0, '1']
+]
 
 /** Ticks of a logarithmic axis: the multiples of powers of ten from `min` to `max`, both above 0. */
 export function logTicks(min: number, max: number): number[] {
@@ -109,6 +113,6 @@ export function logTicks(min: number, max: number): number[] {
  */
 export function logLabels(ticks: readonly number[], width: number): string[] {
   const decades = Math.log10((ticks.at(-1) ?? 1) / (ticks[0] ?? 1)) || 1
-  const digits = width / decades > WIDE_DECADE ? ['1', '2', '5'] : ['1']
+  const [, digits] = LABELLED.find(([least]) => width / decades > least) ?? [0, '1']
   return ticks.map(tick => (digits.includes(tick.toExponential()[0]) ? formatCount(tick) : ''))
 }

@@ -127,7 +127,7 @@ describe('the join page', function () {
     await shown('the problem', () => problem.isVisible())
     assert.match(
       (await problem.textContent()) ?? '',
-      /^These are not rows of this network, because its first 32 rows do not fit \(/
+      /^None of the first 32 rows fits what this network learns: choose other rows\. The reason is: /
     )
     assert.equal(await page.locator('#fed').textContent(), '')
     await choose('picture.csv', Buffer.from([0x50, 0x4b, 3, 4, 0, 0, 0xff, 0xfe, 10, 0, 200]))

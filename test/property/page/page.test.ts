@@ -416,7 +416,8 @@ describe('plots', () => {
 
   it('have round ticks, and labels that fit', () => {
     assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
-    assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '', ''])
+    assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '300', '400'])
+    assert.deepEqual(logLabels(logTicks(80, 400), 200), ['', '', '100', '200', '', ''])
     assert.deepEqual(logLabels(logTicks(10, 1000), 200).filter(Boolean), ['10', '100', '1,000'])
     assert.deepEqual(logTicks(1, 1), [1])
   })

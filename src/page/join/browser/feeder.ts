@@ -89,10 +89,12 @@ export class Feeder {
 
   /** @throws Error if no row fits, of that many or more */
   #checkFit(rows: number): void {
-    const { learned, refused, reason } = this.#fed
+    const { learned, refused, reason = '' } = this.#fed
     if (learned > 0 || refused < rows) return
-    const tried = refused === 1 ? 'its only row does' : `its first ${refused} rows do`
-    throw new Error(`these are not rows of this network, because ${tried} not fit (${reason}): choose others`)
+    const tried = refused === 1 ? 'the row does not fit' : `none of the first ${refused} rows fits`
+    throw new Error(
+      `${tried} what this network learns: choose other rows. The reason is: ${reason.replace(/^request: /, '')}`
+    )
   }
 
   #request({ format, text }: Rows): Promise<unknown> {
