@@ -21,7 +21,7 @@ const DOWN = '#c8ccd2'
 const PLOT = { left: 430, right: 800, top: 40, bottom: 262, most: 1.6 }
 
 interface Frame {
-  /** Milliseconds since the first peer has started. */
+  /** Milliseconds since the streams began. */
   readonly at: number
   readonly caption: string
   /** Colour of each peer. */
@@ -67,11 +67,12 @@ async function record(): Promise<{ frames: Frame[]; references: readonly Referen
     url ??= /^watch it at (\S+)/.exec(line)?.[1]
     const [, event] = /^[\d.]+ s {2}(.+)$/.exec(line) ?? []
     if (event === undefined) continue
-    const [, peer, verb] = /^peer (\d) (was killed|restarted|started)/.exec(event) ?? []
+    const [, peer, verb] = /^peer (\d) (was killed|restarted)/.exec(event) ?? []
     if (verb === 'was killed') down.add(Number(peer) - 1)
     if (verb === 'restarted') down.delete(Number(peer) - 1)
-    if (start === 0) start = performance.now()
-    caption = verb === 'started' ? 'five peers learn one predictor together' : event
+    const isBeginning = event.startsWith('the five peers are linked')
+    if (isBeginning) start = performance.now()
+    caption = isBeginning ? 'five peers learn one predictor together' : event
     if (!event.startsWith('all five')) continue
     ended = true
     references = await referencesAt(`${url}/events`)

@@ -18,6 +18,8 @@ const KILL_AT = 0.15
 const PARTITION_AT = 0.5
 const HEAL_AT = 0.7
 const DOWN_MS = 2000
+/** Minimum duration of the partition, so that the page shows it. */
+const SPLIT_MS = 7000
 const REDRAW_MS = 250
 const PACE_MS = 25
 /** A peer learns when it holds a predictor with this share of the updates of the newest one. */
@@ -81,7 +83,7 @@ export class Stage {
       const back = this.#restart(2)
       await Promise.all([this.#upTo(PARTITION_AT), back])
       this.#separate('partitioned', [0, 1], [2, 3, 4])
-      await this.#upTo(HEAL_AT)
+      await Promise.all([this.#upTo(HEAL_AT), sleep(SPLIT_MS)])
       // Until it has adopted the better predictor, the other side does not learn.
       this.#learning.clear()
       this.#separate('healed', [0, 1, 2, 3, 4])
