@@ -83,6 +83,22 @@ export class JsonScanner {
     }
   }
 
+  /** The object at `open` with the last value of each key, which is written as it was. @returns undefined on error */
+  lastOfKeys(bytes: Uint8Array, open: number): string | undefined {
+    const values = new Map<string, string>()
+    const visit = (inner: Uint8Array, value: number): number => {
+      const key = Buffer.from(this.text.subarray(this.from, this.to)).toString('utf8')
+      const end = this.skip(inner, value)
+      if (end < 0) return end
+      const own = inner[value] === 0x7b ? this.lastOfKeys(inner, value) : undefined
+      values.delete(key)
+      values.set(key, own ?? Buffer.from(inner.subarray(value, end)).toString('utf8'))
+      return end
+    }
+    if (this.members(bytes, open, visit) < 0) return undefined
+    return `{${[...values].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`
+  }
+
   /** Passes over any value. @returns the position behind it, −1 for a fault */
   skip(bytes: Uint8Array, from: number, depth = 0): number {
     const byte = bytes[from]

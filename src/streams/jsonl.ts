@@ -157,6 +157,7 @@ class JsonlParser implements RowParser {
     if (position < 0) return -1
     const after = scanner.space(bytes, position)
     if (after !== end) return scanner.fail(after, 'unexpected text after the object')
+    if (this.#table?.isRepeated) return this.#lastOfKeys(bytes, open, end)
     if (this.#invalid !== '') return scanner.fail(this.#invalidAt, this.#invalid)
     if (Number.isNaN(this.#label) && !this.#options.unlabelled) {
       return scanner.fail(open, `the label is missing (key "${this.#labelKey}")`)
@@ -183,6 +184,14 @@ class JsonlParser implements RowParser {
     }
     this.#commit()
     return position
+  }
+
+  /** Reads the row again with the last value of each key, as `JSON.parse` does. */
+  #lastOfKeys(bytes: Uint8Array, open: number, end: number): number {
+    const text = this.#scanner.lastOfKeys(bytes, open)
+    if (text === undefined) return -1
+    const line = Buffer.from(`${text}\n`)
+    return this.#row(line, 0, line.length - 1) < 0 ? -1 : end
   }
 
   #clear(shape: 'flat' | 'named' | 'array'): void {

@@ -82,10 +82,27 @@ export const inputs = [
               missing: { type: 'boolean', description: 'Whether a missing value has a feature of its own.' },
               bigrams: { type: 'boolean', description: 'Whether pairs of words are features.' },
               date: { type: 'boolean', description: 'Whether values are dates, which count as days since 1970.' },
+              decimal: { enum: [',', 'both'], description: 'Marks that are decimal where a number is ambiguous.' },
+              order: { enum: ['mdy', 'dmy', 'ymd'], description: 'The order of the parts of ambiguous dates.' },
+              origin: { ...number, description: 'It is subtracted from the value before all else.' },
+              na: { ...texts, description: 'Further texts of missing values.' },
               mean: { ...number, description: 'The value is centred by it.' },
               deviation: { ...number, description: 'The value is divided by it.' }
             },
-            ['role', 'of', 'rows', 'missing', 'bigrams', 'date', 'mean', 'deviation']
+            [
+              'role',
+              'of',
+              'rows',
+              'missing',
+              'bigrams',
+              'date',
+              'decimal',
+              'order',
+              'origin',
+              'na',
+              'mean',
+              'deviation'
+            ]
           )
         },
         hashBits: { ...count, description: 'Hashed values share 2^hashBits features.' }

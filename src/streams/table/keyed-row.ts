@@ -21,6 +21,7 @@ export class KeyedRow extends RowEncoder {
   readonly #seen: Float64Array
   #row = 0
   #isEmpty = true
+  #isRepeated = false
   #isWeighed = false
   /** The column that probably comes next, because rows tend to have their keys in the same order. */
   #next = 0
@@ -41,12 +42,18 @@ export class KeyedRow extends RowEncoder {
     if (!keepsRoles) this.#isWeighed = false
     this.#row++
     this.#isEmpty = true
+    this.#isRepeated = false
     this.#next = 0
   }
 
   /** Whether no column of the current row was found. */
   get isEmpty(): boolean {
     return this.#isEmpty
+  }
+
+  /** Whether the current row has a column more than once. */
+  get isRepeated(): boolean {
+    return this.#isRepeated
   }
 
   /** The columns that are features, for messages. */
@@ -93,6 +100,7 @@ export class KeyedRow extends RowEncoder {
   }
 
   #see(index: number): void {
+    if (this.#seen[index] === this.#row) this.#isRepeated = true
     this.#seen[index] = this.#row
     this.#isEmpty = false
   }

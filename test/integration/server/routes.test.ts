@@ -78,6 +78,44 @@ describe("a peer's HTTP routes", function () {
     }
   })
 
+  it('reads the digits of JSON as they are, and the last value of a repeated key, in both forms of JSON', async () => {
+    const columns = [
+      { name: 'order', kind: 'number', role: 'id' },
+      { name: 'x', kind: 'number', mean: 0, deviation: 1 },
+      { name: 'zone', kind: 'category' }
+    ] as const
+    const features = { ...SPEC.features, columns, classNames: undefined, hashBits: undefined }
+    const table = await PeerServer.start({}, { spec: { ...SPEC, dimension: 1 + 2 ** 18, features } as typeof SPEC })
+    try {
+      const rows = [
+        '{"order": 9007199254740993, "x": 1.5, "zone": 2}',
+        '{"x": 0, "x": 1.5, "zone": 2.0, "order": "9007199254740993"}',
+        '{\n"order":9007199254740993,"x":9,"zone":"2",\r\n"x":1.5e0}',
+        '{"order": "a, \\"]}[{", "x": -2, "zone": "1, 2"}'
+      ]
+      const plain = rows.map(row => row.replaceAll(/[\r\n]+/g, ' '))
+      await table.post(
+        '/learn',
+        '{"x": 1.5, "zone": 2, "label": 1}\n{"x": -1, "zone": 3, "label": 0}\n',
+        'application/x-ndjson'
+      )
+      const answers = await Promise.all([
+        table.post('/predict', `[${rows.join(',\n ')}]`, 'application/json'),
+        table.post('/predict', plain.join('\n'), 'application/x-ndjson')
+      ])
+      const [json, lines] = (await Promise.all(answers.map(answer => answer.json()))) as Predictions[]
+      assert.deepEqual(json, lines)
+      const [first, ...same] = json.predictions as unknown as { rowId?: string; scores: number[] }[]
+      assert.equal(first.rowId, '9007199254740993')
+      for (const { scores } of same.slice(0, 2)) assert.deepEqual(scores, first.scores)
+      assert.equal(same[2].rowId, 'a, "]}[{')
+      const one = (await (await table.post('/predict', rows[2], 'application/json')).json()) as Predictions
+      assert.deepEqual(one.predictions[0], json.predictions[2])
+    } finally {
+      await table.stop()
+    }
+  })
+
   it('accepts VW lines only if features are hashed', async () => {
     const refused = await post('/learn', 'yes | a:1', 'text/x-vw')
     assert.equal(refused[0].status, 400)
