@@ -25,7 +25,7 @@ export interface SharedFlags extends DataFlags, LearningFlags {
   readonly stay?: boolean
 }
 
-/** Five state directories with identities, free ports, and for each peer the addresses of all others. */
+/** Five state directories with identities, free ports, and for each peer the addresses of those before it. */
 export async function setup(scratch: string, flags: SharedFlags): Promise<Place[]> {
   const ports = await freePorts(PEERS)
   const homes: { id: string; dir: string; listen: string; address: string }[] = []
@@ -40,7 +40,8 @@ export async function setup(scratch: string, flags: SharedFlags): Promise<Place[
   }
   const config = await configFile(scratch, flags)
   return homes.map(({ id, dir, listen }, place) => {
-    const others = homes.filter(home => home.dir !== dir).flatMap(home => ['--peer', home.address])
+    // The first peer joins no network, so it begins at once, and the others take over what it learns.
+    const others = homes.slice(0, place).flatMap(home => ['--peer', home.address])
     const shard = `${place + 1}/${PEERS}`
     const name = `peer ${place + 1}`
     return {
