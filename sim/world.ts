@@ -103,8 +103,12 @@ export interface AlgorithmTotals {
   readonly updates: number
   /** Predictors adopted from another node. */
   readonly adoptions: number
-  /** Gradients that no update has used or will use. */
-  readonly discarded: number
+  /** Gradients on the lineage of the best predictor. */
+  readonly used: number
+  /** Gradients that nodes hold for later updates. */
+  readonly held: number
+  /** Gradients that no update has used or will use. @default all that are neither used nor held */
+  readonly discarded?: number
 }
 
 export interface Algorithm extends Connectable {
@@ -128,7 +132,28 @@ export type AlgorithmFactory = (world: World) => Algorithm
 
 /** The next predictor of an algorithm that does not identify predictors: id and digest are left blank. */
 export function advance(world: World, predictor: Predictor, sum: Blocks, count: number): Predictor {
-  return nextPredictor(predictor, { sum, count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
+  const next = nextPredictor(predictor, { sum, count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
+  lineageCounts.set(next, gradientsOn(predictor) + count)
+  return next
+}
+
+const lineageCounts = new WeakMap<Predictor, number>()
+
+/** Number of gradients on the lineage of a predictor that `advance` has returned; 0 for a starting one. */
+export function gradientsOn(predictor: Predictor): number {
+  return lineageCounts.get(predictor) ?? 0
+}
+
+/** The predictor with the most updates, the first of several. */
+export function bestOf(predictors: readonly Predictor[]): Predictor {
+  return predictors.reduce((best, other) => (other.id.updates > best.id.updates ? other : best))
+}
+
+/** Number of gradients in all of these sums. */
+export function countIn(sums: Iterable<{ readonly count: number }>): number {
+  let total = 0
+  for (const { count } of sums) total += count
+  return total
 }
 
 const NO_ORIGIN = { origin: '', incarnation: 0, nonce: 0 }

@@ -15,7 +15,7 @@ import { SlabAllocator } from '../engine/allocation.js'
 import { simulatedSigner } from '../engine/signer.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import type { LearningNode } from '../learning-node.js'
-import type { Algorithm, World } from '../world.js'
+import { type Algorithm, bestOf, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const admb: AlgorithmDefinition = {
@@ -151,6 +151,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       precedence,
       adaptsPeriod: scenario.autoPeriod,
       journal: scenario.journal,
+      repeats: scenario.journal,
       pushBytes: scenario.pushBytes,
       fragmentBytes: scenario.fragmentBytes,
       keptBytes: scenario.keptBytes,
@@ -179,6 +180,8 @@ function create(world: World, precedence: Precedence): Algorithm {
   }))
   let adoptions = 0
   let lost = 0
+  /** Gradients on the lineages of all predictors, by id. */
+  const lineageCounts = new Map<string, number>()
   let received = 0
 
   /** Records all inputs that were learned, before a frame with their segments leaves. */
@@ -272,6 +275,8 @@ function create(world: World, precedence: Precedence): Algorithm {
         world.predictorChanged(index, effect.predictor.id, 'adopted')
       } else if (effect.kind === 'updated') {
         shared.add(effect.predictor)
+        const { id, parent, count } = effect.header
+        lineageCounts.set(formatId(id), (lineageCounts.get(formatId(parent)) ?? 0) + count)
         world.predictorChanged(index, effect.predictor.id, 'updated')
       } else if (effect.kind === 'announced') world.send(index, effect.edge, effect.bytes, effect.bytes.length)
       else if (effect.kind === 'refused') world.refused(index, effect.edge)
@@ -323,7 +328,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     crash(index) {
       const state = states[index]
-      lost += state.node.ownGradients + state.node.discarded
+      lost += state.node.ownGradients + state.node.waiting + state.node.discarded
       state.neighbours = []
       state.waiting.clear()
       state.disk.stop(world.now)
@@ -351,10 +356,15 @@ function create(world: World, precedence: Precedence): Algorithm {
       // No frame with these inputs has left, so they are learned as if for the first time.
       for (const [input, examples] of [...state.inputs].slice(journaledInputs)) learn(index, examples, input)
     },
-    totals: () => ({
-      updates: Math.max(...states.map(({ node }) => node.predictor.id.updates)),
-      adoptions,
-      discarded: lost + states.reduce((sum, { node }) => sum + node.discarded, 0)
-    })
+    totals: () => {
+      const best = bestOf(states.map(({ node }) => node.predictor))
+      return {
+        updates: best.id.updates,
+        adoptions,
+        used: lineageCounts.get(formatId(best.id)) ?? 0,
+        held: states.reduce((sum, { node }) => sum + node.ownGradients + node.waiting, 0),
+        discarded: lost + states.reduce((sum, { node }) => sum + node.discarded, 0)
+      }
+    }
   }
 }

@@ -4,7 +4,16 @@
  * μ inputs that arrive meanwhile are served but not learned from. The sum is a barrier: a dead node blocks all nodes.
  */
 import type { Blocks } from '../../src/learner/index.js'
-import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import {
+  type Algorithm,
+  advance,
+  bestOf,
+  countIn,
+  GradientAccumulator,
+  gradientsOn,
+  vectorBytes,
+  type World
+} from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const dmb: AlgorithmDefinition = {
@@ -54,7 +63,6 @@ function create(world: World): Algorithm {
   /** For each node, the sums received from its children in the current round. */
   const subtreeSums = neighbours.map(() => new Map<number, SubtreeSum>())
   const sent = neighbours.map(() => false)
-  let discarded = 0
 
   const update = (node: number, { sum, count, round }: TotalSum) => {
     predictors[node] = advance(world, predictors[node], sum, count)
@@ -76,10 +84,7 @@ function create(world: World): Algorithm {
   return {
     serving: node => predictors[node].average,
     input(node, examples) {
-      if (sent[node] || own[node].count >= share) {
-        discarded++
-        return
-      }
+      if (sent[node] || own[node].count >= share) return
       own[node].add(predictors[node].parameters, examples)
       sendIfComplete(node)
     },
@@ -95,12 +100,16 @@ function create(world: World): Algorithm {
     },
     timer: () => undefined,
     crash(node) {
-      discarded += own[node].take().count
+      own[node].take()
       subtreeSums[node].clear()
     },
     restart(node, disk) {
       if (disk !== 'kept') predictors[node] = world.start
     },
-    totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
+    totals: () => {
+      const best = bestOf(predictors)
+      const held = countIn(own) + subtreeSums.reduce((sum, sums) => sum + countIn(sums.values()), 0)
+      return { updates: best.id.updates, adoptions: 0, used: gradientsOn(best), held }
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** Nodes without communication, each learning from its own inputs: the baseline that a network has to beat. */
-import { type Algorithm, advance, GradientAccumulator, type World } from '../world.js'
+import { type Algorithm, advance, countIn, GradientAccumulator, gradientsOn, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const isolated: AlgorithmDefinition = {
@@ -17,7 +17,6 @@ export const isolated: AlgorithmDefinition = {
 function create(world: World): Algorithm {
   const predictors = world.topology.neighbours.map(() => world.start)
   const gradients = predictors.map(() => new GradientAccumulator(world.learner))
-  let discarded = 0
   return {
     serving: node => predictors[node].average,
     input(node, examples) {
@@ -31,11 +30,17 @@ function create(world: World): Algorithm {
     timer: () => undefined,
     // The predictor is on the disk, the gradient sum only in memory.
     crash(node) {
-      discarded += gradients[node].take().count
+      gradients[node].take()
     },
     restart(node, disk) {
       if (disk !== 'kept') predictors[node] = world.start
     },
-    totals: () => ({ updates: Math.max(...predictors.map(({ id }) => id.updates)), adoptions: 0, discarded })
+    totals: () => ({
+      updates: Math.max(...predictors.map(({ id }) => id.updates)),
+      adoptions: 0,
+      // Each node has a lineage of its own.
+      used: predictors.reduce((sum, predictor) => sum + gradientsOn(predictor), 0),
+      held: countIn(gradients)
+    })
   }
 }

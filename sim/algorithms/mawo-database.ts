@@ -5,7 +5,15 @@
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import {
+  type Algorithm,
+  advance,
+  countIn,
+  GradientAccumulator,
+  gradientsOn,
+  vectorBytes,
+  type World
+} from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const mawoDatabase: AlgorithmDefinition = {
@@ -40,7 +48,6 @@ function create(world: World): Algorithm {
   let leaseEnd = Number.NEGATIVE_INFINITY
   const waiting: number[] = []
   let adoptions = 0
-  let discarded = 0
 
   const grant = () => {
     const next = waiting.shift()
@@ -56,7 +63,7 @@ function create(world: World): Algorithm {
   /** Adds the lease holder's sum to the record, and updates the predictor if that completes the batch. */
   const contribute = (node: number, record: MasterRecord): MasterRecord => {
     if (record.predictor.id.updates !== predictors[node].id.updates) {
-      discarded += own[node].take().count
+      own[node].take()
       predictors[node] = record.predictor
       adoptions++
     }
@@ -97,11 +104,16 @@ function create(world: World): Algorithm {
       if (tag === lease && world.now >= leaseEnd) grant()
     },
     crash(node) {
-      discarded += own[node].take().count
+      own[node].take()
     },
     restart(node, disk) {
       if (disk !== 'kept') predictors[node] = world.start
     },
-    totals: () => ({ updates: stored.predictor.id.updates, adoptions, discarded })
+    totals: () => ({
+      updates: stored.predictor.id.updates,
+      adoptions,
+      used: gradientsOn(stored.predictor),
+      held: countIn(own) + stored.count
+    })
   }
 }

@@ -6,7 +6,7 @@
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, bestOf, GradientAccumulator, gradientsOn, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const mawoElection: AlgorithmDefinition = {
@@ -65,7 +65,6 @@ function create(world: World): Algorithm {
   const states = Array.from({ length: nodes }, initialState)
   const electionTimeout = 4 * (world.period + world.latency)
   let adoptions = 0
-  let discarded = 0
 
   const broadcast = (node: number) => {
     const { predictor, term } = states[node]
@@ -75,7 +74,8 @@ function create(world: World): Algorithm {
     }
   }
   const discardSums = (state: NodeState) => {
-    discarded += state.own.take().count + state.batch.take().count
+    state.own.take()
+    state.batch.take()
   }
   const updateIfFull = (node: number) => {
     const state = states[node]
@@ -124,7 +124,7 @@ function create(world: World): Algorithm {
         if (isNew && state.master === to && message.term === state.term) {
           state.batch.addSum(message.sum, message.count)
           updateIfFull(to)
-        } else if (isNew) discarded += message.count
+        }
         return
       }
       if (!takesPrecedence(state, from, message.predictor)) return
@@ -147,6 +147,10 @@ function create(world: World): Algorithm {
       // The node keeps its number on the network under a new identity, so its sequence numbers must continue.
       states[node] = { ...initialState(), ...stored, sequence, master: NO_MASTER }
     },
-    totals: () => ({ updates: Math.max(...states.map(({ predictor }) => predictor.id.updates)), adoptions, discarded })
+    totals: () => {
+      const best = bestOf(states.map(({ predictor }) => predictor))
+      const held = states.reduce((sum, state) => sum + state.own.count + state.batch.count, 0)
+      return { updates: best.id.updates, adoptions, used: gradientsOn(best), held }
+    }
   }
 }

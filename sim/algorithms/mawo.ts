@@ -6,7 +6,15 @@
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learner/index.js'
-import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import {
+  type Algorithm,
+  advance,
+  countIn,
+  GradientAccumulator,
+  gradientsOn,
+  vectorBytes,
+  type World
+} from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const mawo: AlgorithmDefinition = {
@@ -56,11 +64,10 @@ function create(world: World): Algorithm {
   const receivedSequences = new Int32Array(nodes)
   const epochs = new Int32Array(nodes)
   let adoptions = 0
-  let discarded = 0
 
   const adopt = (node: number, predictor: Predictor) => {
     predictors[node] = predictor
-    discarded += own[node].take().count
+    own[node].take()
   }
   const broadcast = () => {
     const predictor = predictors[MASTER]
@@ -114,18 +121,23 @@ function create(world: World): Algorithm {
       if (message.epoch === epochs[MASTER] && message.updates === predictors[MASTER].id.updates) {
         batch.addSum(message.sum, message.count)
         updateIfFull()
-      } else discarded += message.count
+      }
     },
     timer: () => undefined,
     crash(node) {
-      discarded += own[node].take().count
-      if (node === MASTER) discarded += batch.take().count
+      own[node].take()
+      if (node === MASTER) batch.take()
     },
     restart(node, disk) {
       if (disk === 'kept') return
       predictors[node] = world.start
       if (node === MASTER) epochs[MASTER]++
     },
-    totals: () => ({ updates: predictors[MASTER].id.updates, adoptions, discarded })
+    totals: () => ({
+      updates: predictors[MASTER].id.updates,
+      adoptions,
+      used: gradientsOn(predictors[MASTER]),
+      held: countIn(own) + batch.count
+    })
   }
 }

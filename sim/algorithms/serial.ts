@@ -1,5 +1,5 @@
 /** A single learner that receives every input: the lower bound for every distributed algorithm. */
-import { type Algorithm, advance, GradientAccumulator, type World } from '../world.js'
+import { type Algorithm, advance, GradientAccumulator, gradientsOn, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const serial: AlgorithmDefinition = {
@@ -30,6 +30,6 @@ function create(world: World): Algorithm {
     timer: () => undefined,
     crash: () => undefined,
     restart: () => undefined,
-    totals: () => ({ updates: predictor.id.updates, adoptions: 0, discarded: 0 })
+    totals: () => ({ updates: predictor.id.updates, adoptions: 0, used: gradientsOn(predictor), held: gradients.count })
   }
 }

@@ -164,8 +164,8 @@ export class ExactlyOnce implements Invariant {
 }
 
 /**
- * With a journal and unlimited carry-over no input is lost in a crash: each was used on the lineage, or is among the own gradients of
- * its node, or waits to be learned again.
+ * With a journal no input is lost, neither in a crash nor by age: each was used on the lineage, or is among the own gradients of its
+ * node, or waits to be learned again.
  */
 export class Completeness implements Invariant {
   #received = 0

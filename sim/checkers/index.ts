@@ -2,6 +2,7 @@
 import { quotaOf } from '../algorithms/admb.js'
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
+import { GradientAccounts } from './accounts.js'
 import { Ascents } from './ascent.js'
 import { Attribution, Authentic, Contributors } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
@@ -76,6 +77,7 @@ export const invariants: Invariants = run => {
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
+    new GradientAccounts(run.faults.some(({ kind }) => ['crash', 'restart', 'leave'].includes(kind))),
     new Memory(scenario, start),
     new Quiescence(),
     new Waiting(),
@@ -95,7 +97,7 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
   return run => {
     if (run.adversaries.count > 0) return invariants(run)
     const { journal, carry } = run.scenario
-    const isLossless = journal && carry >= UNLIMITED_CARRY && run.faults.every(fault => !losesDisk(fault))
+    const isLossless = journal && run.faults.every(fault => !losesDisk(fault))
     const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))
     return [
       ...invariants(run),

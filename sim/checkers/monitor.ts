@@ -91,8 +91,20 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.unused
   }
 
+  get account(): LearningNode['account'] {
+    return this.node.account
+  }
+
   get discarded(): number {
     return this.node.discarded
+  }
+
+  get closedSegments(): LearningNode['closedSegments'] {
+    return this.node.closedSegments
+  }
+
+  contributorsOf(coverage: Parameters<LearningNode['contributorsOf']>[0]): ReturnType<LearningNode['contributorsOf']> {
+    return this.node.contributorsOf(coverage)
   }
 
   get keptSums(): LearningNode['keptSums'] {

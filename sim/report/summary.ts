@@ -110,11 +110,11 @@ const COLUMNS: readonly Column[] = [
   },
   {
     head: 'used',
-    about: 'share of gradients that an update used',
+    about: 'share of gradients on the lineage of the best predictor',
     cell: group =>
       average(
         group,
-        ({ result }) => 1 - result.discarded / result.inputs,
+        ({ result }) => result.used / result.inputs,
         value => `${(100 * value).toFixed(1)} %`
       )
   },

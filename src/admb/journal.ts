@@ -74,7 +74,6 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
     }
   }
   const epochs = [...lists.values()].map(({ record, list }): Epoch => {
-    for (const segment of list) segment.epochs++
     return {
       number: record.number,
       id: record.id,
@@ -82,6 +81,8 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       segments: list,
       carried: record.carried.length,
       open: record.open.map(found),
+      used: 0,
+      until: 0,
       grid: undefined,
       settled: new Map()
     }
@@ -102,8 +103,8 @@ function recovered(number: number, inputs: Ranges, updates: number, of: Segment 
     inputs,
     of,
     remaining: inputs,
+    isRepeated: true,
     isRecovered: true,
-    used: false,
-    epochs: 0
+    used: false
   }
 }

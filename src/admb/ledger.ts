@@ -6,7 +6,7 @@
  * every epoch starts empty, which is the published algorithm.
  *
  * With a journal the same holds across runs: epochs of earlier runs are recovered without vectors. Inputs that the lineage has not
- * used are learned again. Those in sums of an earlier run at the predictor that is held now are in doubt, because neighbours may
+ * used are learned again, and so are inputs of this run that a jump to another lineage has left unused. Those in sums of an earlier run at the predictor that is held now are in doubt, because neighbours may
  * still hold these sums: they wait for the next predictor.
  *
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
@@ -20,17 +20,19 @@ import type { Coverage } from './coverage.js'
 import type { OwnInfluence } from './influence.js'
 import type { JournalRecord, Recovered } from './journal.js'
 import type { LazyGrid } from './lazy-grid.js'
-import { isExpired, PastEpochs } from './past-epochs.js'
+import { type History, isExpired, PastEpochs } from './past-epochs.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
 import type { Receipts } from './receipts.js'
 import { Rounding } from './rounding.js'
-import { isAmong, isUsed, lostWith, type Segment } from './segments.js'
+import { isAmong, isUsed, type Segment, waitingIn } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
 
 /** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
 const BURST = 64
+
+const UNLIMITED: History = { updates: Number.POSITIVE_INFINITY, periods: Number.POSITIVE_INFINITY }
 
 /** Bound of `retainedSums`. @param carry S, at least 1 */
 export function maxRetainedSums(carry: number): number {
@@ -41,6 +43,10 @@ export interface LedgerOptions {
   readonly buffers: BufferPool
   /** S: number of periods for which unused segments are kept, 0 for none. */
   readonly carry: number
+  /** How long epochs are remembered. @default always */
+  readonly history?: History
+  /** Whether inputs whose segments can no longer be carried over are learned again. Requires a journal. */
+  readonly repeats?: boolean
   /** Index of this node in coverages. */
   readonly contributor: number
   /** The initial predictor. */
@@ -59,6 +65,23 @@ export interface LedgerOptions {
   readonly receipts?: Receipts
 }
 
+/** Numbers of own gradients, which add up to those of all inputs of the run. */
+export interface GradientAccount {
+  /** On the lineage of the predictor. */
+  readonly used: number
+  /** Available for the next update. */
+  readonly available: number
+  /** Unused, but their inputs will be learned again, or the next predictor decides. */
+  readonly waiting: number
+  /**
+   * Neither used nor usable any more. Inputs of earlier runs that cannot be learned again are included. The number falls when a predictor
+   * is adopted whose lineage has used some of them.
+   */
+  readonly discarded: number
+  /** Computed again, so that others took their place. They are not part of the sum. */
+  readonly repeated: number
+}
+
 /** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
 export interface LocalSum {
   readonly sum: Blocks
@@ -69,6 +92,8 @@ export interface LocalSum {
 export class Ledger {
   readonly #marksElements: boolean
   readonly #carry: number
+  readonly #history: History
+  readonly #repeats: boolean
   readonly #contributors: readonly number[]
   /** This run's number, for the journal; undefined without one. */
   readonly #run: Contributor | undefined
@@ -96,7 +121,12 @@ export class Ledger {
   #past: PastEpochs
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
-  #discarded = 0
+  /** Number of gradients of this run, of those whose inputs it had learned before, and of those on the lineage of the predictor. */
+  #gradients = 0
+  #repeated = 0
+  #used = 0
+  /** Number of gradients that were never on a list, and of inputs of earlier runs that cannot be learned again. */
+  #dropped = 0
   readonly #influence: OwnInfluence | undefined
   readonly #noise: ((sum: Blocks) => void) | undefined
   readonly #receipts: Receipts | undefined
@@ -105,13 +135,16 @@ export class Ledger {
   #closedAt = 0
 
   constructor(options: LedgerOptions) {
-    const { buffers, carry, contributor, id, grid, run, influence, noise, receipts, marksElements = false } = options
+    const { buffers, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise, receipts } = options
+    const { marksElements = false, repeats = false } = options
     this.#receipts = receipts
     this.#influence = influence
     this.#noise = noise
     this.#marksElements = marksElements
     this.#carry = carry
-    this.#past = new PastEpochs(carry)
+    this.#history = history
+    this.#repeats = repeats && run !== undefined
+    this.#past = new PastEpochs(contributor)
     this.#contributors = [contributor]
     this.#run = run
     this.#id = id
@@ -126,7 +159,7 @@ export class Ledger {
 
   /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
   recover({ epochs, segments, nextSegment }: Recovered): void {
-    this.#past = new PastEpochs(this.#carry, epochs)
+    this.#past = new PastEpochs(this.#contributors[0], epochs)
     this.#nextSegment = nextSegment
     this.#epochNumber = this.#past.newest
     this.#records = []
@@ -141,24 +174,28 @@ export class Ledger {
     return records
   }
 
-  /** Inputs of earlier runs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
+  /** Inputs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
   get relearnable(): readonly [first: number, end: number] | undefined {
     const segment = this.#open.find(one => this.#isRelearnable(one))
     return segment && [segment.remaining[0], segment.remaining[1]]
   }
 
-  /** Inputs [first, end) of earlier runs cannot be learned again. */
+  /** Inputs [first, end) cannot be learned again. */
   forget(first: number, end: number): void {
     for (const segment of this.#open) {
       const before = sizeOf(segment.remaining)
       segment.remaining = without(segment.remaining, [first, end])
-      this.#discarded += before - sizeOf(segment.remaining)
+      if (segment.isRecovered) this.#dropped += before - sizeOf(segment.remaining)
     }
   }
 
-  /** Number of inputs of earlier runs that wait to be learned again, or whose new gradients are in doubt. */
+  /** Number of inputs that wait to be learned again, or whose new gradients are in doubt. */
   get waiting(): number {
-    return this.#open.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : lostWith(segment)), 0)
+    return this.#waiting(this.#open)
+  }
+
+  #waiting(segments: readonly Segment[]): number {
+    return segments.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : waitingIn(segment)), 0)
   }
 
   /** Blocks to which the learner adds gradients; `added` must follow. */
@@ -184,9 +221,17 @@ export class Ledger {
     return this.#count + this.#openCount
   }
 
-  /** Number of own gradients that were dropped unused. */
-  get discarded(): number {
-    return this.#discarded
+  /** The gradients of this run. An input that was learned again counts once. */
+  get account(): GradientAccount {
+    const [used, available] = [this.#used, this.count]
+    const waiting = this.#waiting(this.#open.filter(({ isRecovered }) => !isRecovered))
+    const lost = this.#gradients - this.#repeated - used - available - waiting
+    return { used, available, waiting, discarded: this.#dropped + lost, repeated: this.#repeated }
+  }
+
+  /** Number of closed segments of this epoch, and of gradients in them. */
+  get closed(): { readonly segments: number; readonly count: number } {
+    return { segments: this.#list.length, count: this.#count }
   }
 
   /** Number of segments with a vector of their own. */
@@ -212,14 +257,16 @@ export class Ledger {
       this.#openOf = of
       this.#openInputs = withRange(this.#openInputs, first, first + count)
       if (of !== undefined) of.remaining = without(of.remaining, [first, first + count])
+      if (of?.isRecovered === false) this.#repeated += count
     }
+    this.#gradients += count
     this.#openCount += count
   }
 
   /** Drops what has been added to the accumulator. */
   discard(count: number): void {
     clear(this.#openSum)
-    this.#discarded += count
+    this.#dropped += count
   }
 
   /** Sum of all own gradients of this epoch, without closing the open segment. */
@@ -264,9 +311,9 @@ export class Ledger {
         inputs: this.#openInputs,
         of: this.#openOf,
         remaining: [],
+        isRepeated: false,
         isRecovered: false,
-        used: false,
-        epochs: 1
+        used: false
       }
       this.#list.push(segment)
       this.#record(segment)
@@ -314,47 +361,50 @@ export class Ledger {
       segments: this.#list,
       carried: this.#carried,
       open: this.#open,
+      used: this.#used,
+      until: period,
       grid: this.#grid,
       settled: this.#settled
     })
-    const { unused, settled } = this.#past.decide(next, lineage)
+    const { unused, settled, used } = this.#past.decide(next, lineage)
+    this.#used = used
     this.#settle(settled)
     this.releaseSums(period)
     this.#grid = grid
-    const needed = carries ? this.#past.needed(period) : new Set<Segment>()
-    this.#begin(
-      next,
-      unused.filter(segment => needed.has(segment))
-    )
-    this.#dropEpochs(needed)
-  }
-
-  #dropEpochs(needed: ReadonlySet<Segment>): void {
-    const lost = this.#past.drop(needed)
-    if (lost === undefined) return
-    this.#discarded += lost
-    if (this.#run === undefined) return
+    const isDropped = this.#past.drop(next.updates, period, this.#history)
+    this.#begin(next, unused, carries)
+    if (!isDropped || this.#run === undefined) return
     this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
   }
 
-  /** Starts an epoch. @param unused segments that are needed and that its lineage has not used, oldest first */
-  #begin(id: PredictorId, unused: readonly Segment[]): void {
+  /**
+   * Starts an epoch.
+   * @param unused segments that its lineage has not used, oldest first
+   * @param carries whether their gradients can be used @default true
+   */
+  #begin(id: PredictorId, unused: readonly Segment[], carries = true): void {
     this.#id = id
     this.#epochNumber++
-    this.#doubtful = this.#past.doubtfulAt(id, this.#contributors[0])
+    this.#doubtful = this.#past.doubtfulAt(id)
     const list: Segment[] = []
-    const open: Segment[] = []
+    const open = new Set<Segment>()
     for (const segment of unused) {
-      if (segment.isRecovered || isAmong(segment, this.#doubtful)) open.push(segment)
-      else list.push(segment)
+      if (!segment.isRepeated && (!carries || isExpired(segment, this.#period, this.#carry))) {
+        if (!this.#repeats || segment.inputs.length === 0) continue
+        segment.isRepeated = true
+        segment.remaining = segment.inputs
+      }
+      if (segment.isRepeated ? segment.remaining.length > 0 : isAmong(segment, this.#doubtful)) open.add(segment)
+      else if (!segment.isRepeated) list.push(segment)
     }
+    // While inputs that were learned again are unused, the earlier segments can still be used instead.
+    for (const segment of [...list, ...open]) for (let one = segment.of; one; one = one.of) open.add(one)
     this.#list = list
-    this.#open = open
+    this.#open = [...open]
     this.#carried = list.length
     clear(this.#sum)
     this.#count = 0
     for (const segment of list) {
-      segment.epochs++
       this.#count += segment.count
       if (segment.sum === undefined) continue
       if (this.#grid) Rounding.carry(this.#sum, segment.sum, this.#grid)
@@ -368,7 +418,7 @@ export class Ledger {
         incarnation: this.#run.incarnation,
         nonce: this.#run.nonce,
         carried: list.map(({ number }) => number),
-        open: open.map(({ number }) => number)
+        open: this.#open.map(({ number }) => number)
       })
     }
   }

@@ -9,6 +9,9 @@ import type { Header } from './predictor.js'
 /** A node waits until it has this many times the gradients that an update needs, which may be those of one segment. */
 export const WAIT_BATCHES = 4
 
+/** Number of updates for which a node remembers its own gradients. */
+export const HISTORY_UPDATES = 1 << 14
+
 /** Limits that are checked before memory is allocated for a frame. */
 export const FRAME_LIMITS = {
   /** Maximum length of an origin, in bytes. */

@@ -11,7 +11,7 @@ import { FrameSender } from './frame-sender.js'
 import { OwnInfluence } from './influence.js'
 import { gridOf } from './lazy-grid.js'
 import { Ledger } from './ledger.js'
-import { MAX_BATCH } from './limits.js'
+import { HISTORY_UPDATES, MAX_BATCH } from './limits.js'
 import { NeighbourSums } from './neighbour-sums.js'
 import { NodeStorage } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
@@ -52,8 +52,7 @@ export function createParts(
   const isLattice = rule.grid !== undefined
   const shapes: Shapes = { ...shapesOf(layout, options), isLattice }
   const wholeBytes = maximumChainBytes(shapes)
-  const headers = carry === 0 && !journal && !jumps ? 1 : lineage
-  const current = new CurrentPredictor(initial, shapes, options, options.batch, headers, options.known)
+  const current = new CurrentPredictor(initial, shapes, options, options.batch, lineage, options.known)
   const outbox = new Outbox(current, { self, precedence, pushBytes, wholeBytes })
   const contributor: Contributor = { origin: self, incarnation, nonce }
   const table = new ContributorTable()
@@ -73,6 +72,8 @@ export function createParts(
   const ledger = new Ledger({
     buffers,
     carry,
+    history: { updates: HISTORY_UPDATES, periods: options.history ?? Number.POSITIVE_INFINITY },
+    repeats: options.repeats,
     contributor: selfIndex,
     id: initial.id,
     grid: gridOf(initial, rule),

@@ -1,10 +1,11 @@
 /** The part of an ADMB node that changes nothing: what status displays, checks and drivers read of it. */
 import type { Blocks } from '../learner/types.js'
 import type { CoveredContributor } from './contributors.js'
-import { covered, segmentsOf } from './coverage.js'
+import { type Coverage, covered, segmentsOf } from './coverage.js'
 import type { ReceivedPredictor } from './current-predictor.js'
 import type { KeptSums } from './exchanged-sums.js'
 import type { QuarantinedPredictor } from './jumps.js'
+import type { GradientAccount } from './ledger.js'
 import { WAIT_BATCHES } from './limits.js'
 import { createParts, type NodeParts } from './node-parts.js'
 import type { NodeStorage } from './node-storage.js'
@@ -132,9 +133,19 @@ export abstract class NodeView {
     return this.parts.influence?.lostShare
   }
 
-  /** Number of own gradients that were dropped unused. */
+  /** What has become of the own gradients of this run. */
+  get account(): GradientAccount {
+    return this.parts.ledger.account
+  }
+
+  /** Number of own gradients that the lineage of the predictor has not used and that no batch can use any more. */
   get discarded(): number {
-    return this.parts.ledger.discarded
+    return this.account.discarded
+  }
+
+  /** Number of closed segments of own gradients that are available for the next update, and of gradients in them. For checks. */
+  get closedSegments(): { readonly segments: number; readonly count: number } {
+    return this.parts.ledger.closed
   }
 
   /** Number of own gradients available for the next update, including those carried over. */
@@ -166,11 +177,15 @@ export abstract class NodeView {
     const neighbourSum = this.parts.edges.get(edge)?.neighbourSum
     if (neighbourSum === undefined) return undefined
     const { sum, count, coverage } = neighbourSum
-    const contributors = covered(coverage).map(number => ({
+    return { sum, count, contributors: this.contributorsOf(coverage) }
+  }
+
+  /** The contributors in the coverage of a sum that this node holds, or of a header that it keeps. */
+  contributorsOf(coverage: Coverage): readonly CoveredContributor[] {
+    return covered(coverage).map(number => ({
       ...this.parts.table.contributor(number),
       segments: segmentsOf(coverage, number)
     }))
-    return { sum, count, contributors }
   }
 
   /** Predictor that the neighbour holds, according to its last frame. */
@@ -181,6 +196,17 @@ export abstract class NodeView {
   /** Whether the predictor with this id is better than the current one. */
   isBetter(id: PredictorId): boolean {
     return this.parts.current.compare(id) > 0 && !this.parts.admission.isRefused(id)
+  }
+
+  /** Whether a neighbour has said which predictor it holds, and none holds or expects a better one than the current one. */
+  get hasJoined(): boolean {
+    let isInformed = false
+    for (const { peerPredictor, announced } of this.parts.edges.values()) {
+      if (peerPredictor === undefined) continue
+      isInformed = true
+      if (this.isBetter(peerPredictor) || (announced && this.isBetter(announced.id))) return false
+    }
+    return isInformed
   }
 
   /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */

@@ -59,11 +59,22 @@ export interface AdmbOptions extends Recipe {
    */
   readonly adaptsPeriod?: boolean
   /**
-   * H: maximum number of headers of ancestors that are kept if `carry` is not 0 or there is a journal. A neighbour receives those
-   * that it lacks.
+   * H: maximum number of headers of ancestors that are kept. A neighbour receives those that it lacks.
    * @default 1024
    */
   readonly lineage?: number
+  /**
+   * Number of periods after which the node forgets which own gradients a predictor has used. Gradients of a forgotten time are never
+   * learned again.
+   * @default no limit but that of updates
+   */
+  readonly history?: number
+  /**
+   * Whether inputs that no batch of the lineage has used, and whose gradients can no longer be carried over, are learned again. The
+   * driver reads them (`relearnable`). Requires a journal.
+   * @default false: only inputs of earlier runs
+   */
+  readonly repeats?: boolean
   /**
    * Whether the learner adds the elements of the accumulator's first block that it changes to the block's support (`supportOf`), as
    * linear learners do. Otherwise each segment takes a pass over the accumulator.

@@ -1,30 +1,44 @@
 /**
  * The earlier epochs of a node's own gradients. From the headers of a predictor's lineage they determine which segments the lineage
- * has used, and they keep the segments that may still be carried over or learned again.
+ * has used, which may still be carried over or learned again, and how many gradients are on the lineage.
  */
 import { type Coverage, segmentsOf } from './coverage.js'
 import type { LazyGrid } from './lazy-grid.js'
 import type { Header } from './predictor.js'
 import { type PredictorId, sameId } from './predictor-id.js'
-import { type Epoch, isAmong, isUsed, lostWith, type Segment } from './segments.js'
+import { type Epoch, isAmong, isUsed, type Segment } from './segments.js'
 
 /** Which segments a lineage has used. */
 export interface Decision {
-  /** Segments that it has certainly not used, oldest first. */
+  /** Segments that it has certainly not used and whose use was not decided before, oldest first. */
   readonly unused: readonly Segment[]
   /** Segments that it has used, and the grid of the batch that contains them. Empty without grids. */
   readonly settled: ReadonlyMap<Segment, LazyGrid>
+  /** Number of gradients of this run on the lineage. */
+  readonly used: number
 }
+
+/** How long epochs are remembered. A lineage that left the current one earlier counts as having used all gradients until then. */
+export interface History {
+  readonly updates: number
+  readonly periods: number
+}
+
+/** Share of the history that is kept beyond it, so that epochs are forgotten together. */
+const SLACK = 1 / 8
+const NO_COVERAGE: Coverage = { contributors: [], segments: [] }
 
 export class PastEpochs {
   /** Oldest first. */
-  #epochs: readonly Epoch[]
-  readonly #carry: number
+  readonly #epochs: Epoch[] = []
+  /** By the number of updates of their predictors. */
+  readonly #byUpdates = new Map<number, Epoch[]>()
+  readonly #run: number
 
-  /** @param carry S: number of periods for which unused segments are kept, 0 for none */
-  constructor(carry: number, epochs: readonly Epoch[] = []) {
-    this.#carry = carry
-    this.#epochs = epochs
+  /** @param run contributor whose gradients are counted */
+  constructor(run: number, epochs: readonly Epoch[] = []) {
+    this.#run = run
+    for (const epoch of epochs) this.add(epoch)
   }
 
   /** Number of the oldest epoch; undefined if there is none. */
@@ -39,7 +53,11 @@ export class PastEpochs {
 
   /** An epoch has ended. */
   add(epoch: Epoch): void {
-    this.#epochs = [...this.#epochs, epoch]
+    this.#epochs.push(epoch)
+    const { updates } = epoch.id
+    const others = this.#byUpdates.get(updates)
+    if (others) others.push(epoch)
+    else this.#byUpdates.set(updates, [epoch])
   }
 
   /** Adds the runs of this node to which the epochs refer. */
@@ -48,89 +66,90 @@ export class PastEpochs {
   }
 
   /** Segments on lists of other runs than this one at a predictor. */
-  doubtfulAt(id: PredictorId, run: number): ReadonlySet<Segment> {
-    return new Set(
-      this.#epochs.flatMap(epoch => (epoch.contributor !== run && sameId(epoch.id, id) ? epoch.segments : []))
-    )
+  doubtfulAt(id: PredictorId): ReadonlySet<Segment> {
+    return new Set(this.#at(id).flatMap(epoch => (epoch.contributor === this.#run ? [] : epoch.segments)))
   }
 
   /**
-   * Marks all segments as used or not by the lineage of `next`. The newest own epochs on the lineage (one in each run that held the
+   * Decides which segments the lineage of `next` has used. The newest own epochs on the lineage (one in each run that held the
    * predictor) decide. The child of their predictor used a prefix of each of their lists. Earlier segments were decided when the
-   * first of them began. Later gradients cannot be on the lineage. Requires at least one epoch.
+   * first of them began: those that it had not used were on its list or open. Later gradients cannot be on the lineage. Requires at least
+   * one epoch.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
    */
   decide({ updates }: PredictorId, lineage: readonly Header[]): Decision {
     const [on, coverage] = this.#newestOn(lineage)
     const first = on[0] ?? this.#epochs[0]
+    const since = this.#epochs.slice(this.#epochs.lastIndexOf(first))
     const candidates = new Set([...first.segments.slice(0, first.carried), ...first.open])
-    for (const { segments, carried } of this.#epochs.slice(this.#epochs.indexOf(first))) {
-      for (const segment of segments.slice(carried)) candidates.add(segment)
+    for (const { segments, carried, open } of since) {
+      for (const segment of segments) segment.used = true
+      for (const segment of open) segment.used = true
+      for (let i = carried; i < segments.length; i++) candidates.add(segments[i])
     }
     // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
     const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
-    for (const { segments } of this.#epochs) for (const segment of segments) segment.used = true
-    for (const segment of candidates) segment.used = segment.updates < known
+    for (const segment of candidates) {
+      segment.used = segment.updates < known
+      for (let one = segment.of; one; one = one.of) if (!candidates.has(one)) one.used = true
+    }
+    let used = on.find(({ contributor }) => contributor === this.#run)?.used ?? 0
     const settled = new Map(first.settled)
     for (const { segments, contributor, grid } of on) {
-      for (const segment of segments.slice(0, segmentsOf(coverage, contributor))) {
+      const length = Math.min(segments.length, segmentsOf(coverage, contributor))
+      for (let i = 0; i < length; i++) {
+        const segment = segments[i]
         segment.used = true
+        if (contributor === this.#run) used += segment.count
         if (grid && !settled.has(segment)) settled.set(segment, grid)
       }
     }
-    const unused = [...candidates].filter(segment => !isUsed(segment)).sort((a, b) => a.number - b.number)
-    return { unused, settled }
+    const unused: Segment[] = []
+    for (const segment of candidates) {
+      if (!isUsed(segment)) unused.push(segment)
+      else if (on.length === 0 && segment.used && !segment.isRecovered) used += segment.count
+    }
+    return { unused: unused.sort((a, b) => a.number - b.number), settled, used }
   }
 
   /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
   #newestOn(lineage: readonly Header[]): [epochs: readonly Epoch[], coverage: Coverage] {
-    const oldest = Math.min(...this.#epochs.map(({ id }) => id.updates))
     for (const { parent, coverage } of lineage) {
-      if (parent.updates < oldest) break
-      const on = this.#epochs.filter(({ id }) => sameId(id, parent))
+      const on = this.#at(parent)
       if (on.length > 0) return [on, coverage]
     }
-    return [[], { contributors: [], segments: [] }]
+    return [[], NO_COVERAGE]
   }
 
-  /** Segments that can be carried over or learned again, and recovered ones that decide whether these have been used. */
-  needed(period: number): ReadonlySet<Segment> {
-    const needed = new Set<Segment>()
-    for (const { segments } of this.#epochs) {
-      for (const segment of segments) {
-        if (this.#isSpent(segment, period)) continue
-        for (let one: Segment | undefined = segment; one !== undefined; one = one.of) needed.add(one)
-      }
-    }
-    return needed
-  }
-
-  /** Whether the segment can be neither carried over nor learned again. */
-  #isSpent(segment: Segment, period: number): boolean {
-    if (!segment.isRecovered) return isExpired(segment, period, this.#carry)
-    return period > this.#carry && (segment.used || segment.remaining.length === 0)
+  #at(id: PredictorId): readonly Epoch[] {
+    const epochs = this.#byUpdates.get(id.updates)
+    return epochs?.filter(epoch => sameId(epoch.id, id)) ?? []
   }
 
   /**
-   * Drops the oldest epochs as long as none of their segments is needed.
-   * @returns the number of gradients that are lost unused; undefined if no epoch was dropped
+   * Forgets the oldest epochs.
+   * @param updates number of updates of the current predictor
+   * @returns whether any was forgotten
    */
-  drop(needed: ReadonlySet<Segment>): number | undefined {
-    let expired = 0
-    let lost = 0
-    for (; expired < this.#epochs.length; expired++) {
-      const { segments } = this.#epochs[expired]
-      if (segments.some(segment => needed.has(segment))) break
-      for (const segment of segments) if (--segment.epochs === 0 && !segment.used) lost += lostWith(segment)
+  drop(updates: number, period: number, history: History): boolean {
+    const isOlder = ({ id, until }: Epoch, factor: number) =>
+      id.updates < updates - factor * history.updates || period - until > factor * history.periods
+    // Many at a time, because all others are visited.
+    if (this.#epochs.length === 0 || !isOlder(this.#epochs[0], 1 + SLACK)) return false
+    let count = 0
+    while (count < this.#epochs.length && isOlder(this.#epochs[count], 1)) count++
+    const dropped = this.#epochs.splice(0, count)
+    for (const epoch of dropped) {
+      const others = this.#byUpdates.get(epoch.id.updates)?.filter(other => other !== epoch) ?? []
+      if (others.length > 0) this.#byUpdates.set(epoch.id.updates, others)
+      else this.#byUpdates.delete(epoch.id.updates)
     }
-    if (expired === 0) return undefined
     // It is no longer known whether a lineage that left this one at a dropped epoch used these inputs.
-    const dropped = new Set(this.#epochs.slice(0, expired).flatMap(({ segments }) => segments))
+    const gone = new Set(dropped.flatMap(({ segments }) => segments))
     for (const { segments } of this.#epochs) {
-      for (const segment of segments) if (isAmong(segment, dropped)) segment.remaining = []
+      for (const segment of segments) if (segment.isRepeated && isAmong(segment, gone)) segment.remaining = []
     }
-    this.#epochs = this.#epochs.slice(expired)
-    return lost
+    return true
   }
 }
 

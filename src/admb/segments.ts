@@ -1,7 +1,8 @@
 /**
  * Segments of own gradients, and the epochs whose lists contain them. With a journal, those of earlier runs are recovered: their
  * inputs are learned again, but they remain the same contributions. A segment that contains such inputs refers to the recovered
- * segment, and counts as used on every lineage that used that one.
+ * segment, and counts as used on every lineage that used that one. The same holds within a run for inputs that a jump to another
+ * lineage has left unused.
  */
 import type { SparseBlock } from '../base/support.js'
 import type { LazyGrid } from './lazy-grid.js'
@@ -23,16 +24,16 @@ export interface Segment {
   readonly updates: number
   /** Numbers of its inputs; empty without a journal. */
   readonly inputs: Ranges
-  /** The recovered segment whose inputs these are. */
+  /** The earlier segment whose inputs these are. */
   readonly of: Segment | undefined
-  /** Inputs of a recovered segment that have not been learned again; empty in others. */
+  /** Inputs that must be learned again; empty while the segment itself can be used. */
   remaining: Ranges
+  /** Whether its inputs are learned again, because an earlier run closed it or because it can no longer be carried over. */
+  isRepeated: boolean
   /** Whether an earlier run closed it. */
   readonly isRecovered: boolean
   /** Whether the lineage of the current predictor has used the segment. */
   used: boolean
-  /** Number of epochs whose lists contain the segment. */
-  epochs: number
 }
 
 /** The time during which one predictor was held in a run, with its list: segments carried over, then segments closed, oldest first. */
@@ -45,25 +46,32 @@ export interface Epoch {
   readonly segments: readonly Segment[]
   /** Number of segments that were carried over. */
   readonly carried: number
-  /** Segments that the lineage had not used and that are not on the list: recovered ones, and those in doubt. */
+  /**
+   * Segments that the lineage had not used and that are not on the list: those in doubt, and those whose inputs are learned again, until
+   * a batch of the lineage has used the inputs.
+   */
   readonly open: readonly Segment[]
+  /** Number of gradients of the run that the lineage had used. 0 in recovered epochs. */
+  readonly used: number
+  /** Period in which it ended; 0 in recovered epochs. */
+  readonly until: number
   /** LazyGrid of the predictor; undefined without one, and in recovered epochs. */
   readonly grid: LazyGrid | undefined
   /** Segments with a sum that the lineage of the predictor has used, and the grid of the batch that contains them. */
   readonly settled: ReadonlyMap<Segment, LazyGrid>
 }
 
-/** Whether the lineage used the segment, or the recovered one that has the same inputs. */
+/** Whether the lineage used the segment, or an earlier one that has the same inputs. */
 export function isUsed(segment: Segment): boolean {
   return segment.used || (segment.of !== undefined && isUsed(segment.of))
 }
 
-/** Whether the segment, or a recovered one that has the same inputs, is in the set. */
+/** Whether the segment, or an earlier one that has the same inputs, is in the set. */
 export function isAmong(segment: Segment, segments: ReadonlySet<Segment>): boolean {
   return segments.has(segment) || (segment.of !== undefined && isAmong(segment.of, segments))
 }
 
-/** Number of gradients that are lost if the segment is dropped unused. */
-export function lostWith({ isRecovered, remaining, count }: Segment): number {
-  return isRecovered ? sizeOf(remaining) : count
+/** Number of gradients of an open segment that are neither available nor learned again yet. */
+export function waitingIn({ isRepeated, remaining, count }: Segment): number {
+  return isRepeated ? sizeOf(remaining) : count
 }

@@ -12,13 +12,12 @@ import {
   peerTypes,
   RequestError,
   type SumAudit,
-  WebSocketUpgrades,
-  withStored
+  settleTask,
+  WebSocketUpgrades
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
 import { taskTypes } from '../task/option-types.js'
 import type { TaskOptions } from '../task/options.js'
-import { createPeerTask } from '../task/task.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
 export type { Answer }
@@ -82,7 +81,8 @@ export async function createPeer(options: CreatePeerOptions): Promise<LearningPe
   checkOptions('the options of createPeer', createPeerType, options)
   const { http, log = () => undefined, upgrades = http?.joinPage ? new WebSocketUpgrades() : undefined } = options
   const notices = new Notices(line => log('warn', line, {}))
-  const { spec, stream, plugins } = await createPeerTask(await withStored(options, options.dir, log), notices.add)
+  const task = Object.fromEntries(Object.entries(options).filter(([key]) => key in taskTypes))
+  const { spec, stream, plugins } = await settleTask(task, { ...options, log }, notices.add)
   notices.show()
   const execution = { ...options.execution, checkpoint: options.checkpoint }
   const own = Object.fromEntries(Object.entries(options).filter(([key]) => key in peerTypes))

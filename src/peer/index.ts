@@ -35,7 +35,7 @@ export {
 } from './options.js'
 export { Peer } from './peer.js'
 export type { PrivacyStatus } from './privacy-budget.js'
-export { withStored } from './stored-options.js'
+export { settleTask } from './settle.js'
 export type { ContributorAudit, SumAudit } from './sum-audit.js'
 export type {
   FailedInput,

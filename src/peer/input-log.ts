@@ -1,6 +1,6 @@
 /**
  * The inputs that a peer has learned, numbered over all of its runs, and where their rows can be read again: a position in the
- * stream, or the rows themselves if the input cannot be replayed.
+ * stream, or with a journal the rows themselves if the input cannot be replayed.
  */
 import type { JournalRecord } from '../admb/index.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
@@ -35,30 +35,46 @@ interface OpenPiece {
   readonly copy: RowBuffer | undefined
 }
 
+/** Pieces that are remembered, and values of the rows in them. */
+const MAX_PIECES = 1 << 16
+/** Consecutive rows of the stream that one piece contains, so that few must be skipped to read one again. */
+const MAX_PIECE_ROWS = 4096
+const MAX_VALUES = 1 << 22
+
 export class InputLog {
   /** Records of earlier runs. */
   readonly records: readonly JournalRecord[]
   /** Inputs of earlier runs that were acknowledged, but of which no frame contained a gradient. */
   readonly pending: readonly InputPiece[]
   readonly #stream: string | undefined
-  /** Pieces of recorded segments of earlier runs. */
-  readonly #earlier: readonly InputPiece[]
-  #pieces: OpenPiece[] = []
+  /** Whether rows that cannot be read again are kept. */
+  readonly #isDurable: boolean
+  /** Inputs of earlier runs and of this one that can be read again, in order and without overlaps. */
+  #known: InputPiece[]
+  /** Number of values in their rows. */
+  #values = 0
+  #open: OpenPiece[] = []
   #next: number
   /** Inputs below this number have been acknowledged. */
   #acknowledged: number
   #journalFrom = 0
 
-  /** @param stream identifies the stream that this run reads */
-  constructor({ records, pending, tail }: StoredJournal, stream: string | undefined) {
+  /**
+   * @param stored the journal; undefined for a peer that has no store, and so remembers only what it can read again
+   * @param stream identifies the stream that this run reads
+   */
+  constructor(stored: StoredJournal | undefined, stream: string | undefined) {
+    const { records, pending, tail } = stored ?? NO_JOURNAL
     const parsed = records.map(text => JSON.parse(text) as SegmentRecord)
     this.records = parsed
-    this.#earlier = parsed.flatMap(({ pieces = [] }) => pieces)
     this.pending = pending.map(text => JSON.parse(text) as InputPiece)
+    this.#isDurable = stored !== undefined
     this.#stream = stream
+    const earlier = parsed.flatMap(({ pieces = [] }) => pieces)
+    this.#known = disjoint(earlier)
     // The records of the last inputs may have been deleted.
     const { next = 0 } = JSON.parse(tail ?? '{}') as { next?: number }
-    this.#next = Math.max(next, ...[...this.#earlier, ...this.pending].map(({ first, count }) => first + count))
+    this.#next = [...earlier, ...this.pending].reduce((max, { first, count }) => Math.max(max, first + count), next)
     this.#acknowledged = this.#next
   }
 
@@ -71,7 +87,7 @@ export class InputLog {
   add(rows: Rows, row: number, count: number): number {
     const first = this.#next
     this.#next += count
-    const last = this.#pieces.at(-1)
+    const last = this.#open.at(-1)
     let piece = last
     if (
       last === undefined ||
@@ -80,9 +96,9 @@ export class InputLog {
       last.first + last.count !== first
     ) {
       const place = rows.positionAfter?.(row)
-      const copy = place === undefined || rows.forwardOnly ? new RowBuffer() : undefined
-      piece = { first, count: 0, from: rows, row, place, copy }
-      this.#pieces.push(piece)
+      const copy = this.#isDurable && (place === undefined || rows.forwardOnly) ? new RowBuffer() : undefined
+      piece = { first, count: 0, from: rows, row, place: rows.forwardOnly ? undefined : place, copy }
+      this.#open.push(piece)
     }
     const { copy } = piece as OpenPiece
     ;(piece as OpenPiece).count += count
@@ -90,14 +106,27 @@ export class InputLog {
     return first
   }
 
-  /** Where to read inputs of earlier runs again, up to `end`; undefined if their rows are gone. */
+  /** Where to read inputs again, up to `end`; undefined if their rows are gone. */
   find(first: number, end: number): InputPiece | undefined {
-    const part = this.#earlierAt(first, end)
+    const part = this.#knownAt(first, end)
     return part?.rows || part?.stream === this.#stream ? part : undefined
+  }
+
+  /** All inputs so far are in segments. */
+  close(): void {
+    for (const { first, count, place, copy } of this.#open) {
+      if (copy) {
+        this.#values += copy.entries
+        this.#known.push({ first, count, ...savedPiece(copy.view()) })
+      } else if (place) this.#append({ first, count, place, stream: this.#stream })
+    }
+    this.#open = []
+    while (this.#known.length > MAX_PIECES || this.#values > MAX_VALUES) this.#forgetOldest()
   }
 
   /** Entries for the records. After this call all inputs so far are in recorded segments. */
   take(records: readonly JournalRecord[], sums: Omit<SavedProgress, 'moments'>): JournalAppend {
+    this.close()
     const entries: (readonly [{ epoch: number; segment: number }, string])[] = []
     for (const record of records) {
       if (record.kind === 'dropped') this.#journalFrom = record.before
@@ -107,7 +136,6 @@ export class InputLog {
         entries.push([{ epoch: record.epoch, segment: record.number }, JSON.stringify({ ...record, pieces })])
       }
     }
-    this.#pieces = []
     this.#acknowledged = this.#next
     return {
       records: entries,
@@ -118,41 +146,74 @@ export class InputLog {
 
   /** An entry for inputs that are to be acknowledged and cannot be read again; undefined if there are none. */
   acknowledge(): JournalAppend | undefined {
+    this.close()
     const inputs = this.#piecesOf([this.#acknowledged, this.#next]).filter(({ rows }) => rows)
     this.#acknowledged = this.#next
     if (inputs.length === 0) return undefined
     return { records: [], pending: inputs.map(piece => [piece.first, JSON.stringify(piece)]) }
   }
 
-  /** Each input once, although several records of earlier runs may contain it. */
+  /** Each input once. */
   #piecesOf(ranges: readonly number[]): InputPiece[] {
     const found: InputPiece[] = []
     for (let i = 0; i < ranges.length; i += 2) {
       let next = ranges[i]
       const end = ranges[i + 1]
-      for (const { first, count, place, copy } of this.#pieces) {
-        if (first >= end || first + count <= next) continue
-        const whole = { first, count, ...(copy ? savedPiece(copy.view()) : { place, stream: this.#stream }) }
-        const part = partOf(whole, next, end)
-        if (part === undefined) continue
-        found.push(part)
-        next = part.first + part.count
-      }
-      for (let one = this.#earlierAt(next, end); one; one = this.#earlierAt(next, end)) {
-        found.push(one)
-        next = one.first + one.count
+      while (next < end) {
+        const piece = this.#knownAt(next, end)
+        if (piece) found.push(piece)
+        next = piece ? piece.first + piece.count : next + 1
       }
     }
     return found
   }
 
-  /** The inputs of an earlier run from `first` on that one piece contains. */
-  #earlierAt(first: number, end: number): InputPiece | undefined {
-    for (const piece of this.#earlier) {
-      if (piece.first <= first && first < piece.first + piece.count) return partOf(piece, first, end)
+  /** The known inputs from `first` on that one piece contains. */
+  #knownAt(first: number, end: number): InputPiece | undefined {
+    let [low, high] = [0, this.#known.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#known[middle].first <= first) low = middle + 1
+      else high = middle
     }
-    return undefined
+    const piece = this.#known[low - 1]
+    return piece && first < piece.first + piece.count ? partOf(piece, first, end) : undefined
   }
+
+  /** Adds inputs that follow all others. They join the last piece if they follow it in the stream. */
+  #append(piece: InputPiece & { readonly place: StreamPosition }): void {
+    const last = this.#known.at(-1)
+    const follows =
+      last?.place !== undefined &&
+      last.stream === piece.stream &&
+      last.count + piece.count <= MAX_PIECE_ROWS &&
+      last.first + last.count === piece.first &&
+      last.place.pass === piece.place.pass &&
+      last.place.rows + (last.skip ?? 0) + last.count === piece.place.rows
+    if (!follows) this.#known.push(piece)
+    else this.#known[this.#known.length - 1] = { ...last, count: last.count + piece.count }
+  }
+
+  #forgetOldest(): void {
+    const half = this.#known.length >> 1
+    for (const { rows } of this.#known.slice(0, half)) this.#values -= rows?.values?.values.length ?? 0
+    this.#known = this.#known.slice(half)
+  }
+}
+
+const NO_JOURNAL: StoredJournal = { records: [], pending: [], tail: undefined }
+
+/** The pieces in order, with each input once: several records may contain it. */
+function disjoint(pieces: readonly InputPiece[]): InputPiece[] {
+  const found: InputPiece[] = []
+  let next = 0
+  for (const piece of [...pieces].sort((a, b) => a.first - b.first)) {
+    const part = partOf(piece, Math.max(next, piece.first), piece.first + piece.count)
+    if (part === undefined) continue
+    found.push(part)
+    next = part.first + part.count
+  }
+  return found
 }
 
 /** The part of a piece with inputs in [first, end). */

@@ -42,6 +42,8 @@ export class LearnerLoop {
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
+  /** Whether the journal is stored. */
+  readonly #isDurable: boolean
   readonly #audits: LearnerAudits
   /** Answers requests. */
   readonly requests: RequestSlices
@@ -60,6 +62,16 @@ export class LearnerLoop {
   readonly #budget: PrivacyBudget | undefined
   /** Announcements that wait until the journal is posted, with differential privacy. */
   readonly #announcements: FromLearner[] = []
+  /**
+   * Resolves when the peer holds the predictor of the network that it joins, or begins without one. Until then it reads no stream and
+   * serves no predictions.
+   */
+  readonly begun: Promise<void>
+  #begin: (() => void) | undefined
+  /** Largest number of gradients that came too late for a batch. */
+  #late = 0
+  /** Ends the wait for inputs to learn again. */
+  #wakeRecovery: () => void = () => undefined
   #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
   /**
@@ -73,21 +85,24 @@ export class LearnerLoop {
     this.#now = now
     this.#lastTick = now()
     this.#pace = new Pace(init.rate ?? Number.POSITIVE_INFINITY, now())
+    this.begun = init.joins ? new Promise(resolve => (this.#begin = resolve)) : Promise.resolve()
     const { learner, recipe } = parts
     const { self, incarnation } = init
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
-    if (init.journal) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
+    if (init.journal || init.stream) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
+    this.#isDurable = init.journal !== undefined
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
-    if (this.#inputs) this.#node.recover(this.#inputs.records)
+    if (this.#inputs && this.#isDurable) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
     this.#audits = new LearnerAudits({ self, node, parts, keepsInputs: init.keepsInputs ?? false, post })
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
+      init.journal &&
       new Checkpoints({
         node: this.#node,
         progress: this.#progress,
@@ -187,7 +202,7 @@ export class LearnerLoop {
   }
 
   /**
-   * Learns the inputs of earlier runs that no batch has used. Resolves when there are none, or after `stop`.
+   * Learns inputs again that no batch of the lineage has used. Resolves after `stop`.
    * @param open opens the stream at a position
    */
   async recover(
@@ -202,14 +217,17 @@ export class LearnerLoop {
     const isStopping = () => this.#isStopping
     const { period } = this.#init
     const learnsAgain = this.#budget === undefined
-    const options = { node, inputs, training, chunk, now, period, isStopping, learnsAgain, open, pause }
-    const lost = await new Recovery(options).run()
-    if (lost === 0) return
-    if (learnsAgain) this.warn(`${lost} inputs that were learned before the last stop cannot be read again`)
-    else
-      this.notice(
-        `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
-      )
+    const isBusy = () => !this.#hasEnded && this.#stream !== undefined
+    const idle = () => new Promise<void>(resolve => (this.#wakeRecovery = resolve))
+    const onLost = (lost: number) => {
+      if (learnsAgain) this.warn(`${lost} inputs that no update has used cannot be read again`)
+      else
+        this.notice(
+          `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
+        )
+    }
+    const common = { node, inputs, training, chunk, now, period, learnsAgain, open, pause }
+    await new Recovery({ ...common, isStopping, isBusy, idle, onLost }).run()
   }
 
   /** Runs the periodic step of algorithm 4. */
@@ -274,6 +292,10 @@ export class LearnerLoop {
       case 'fetch-ended':
         this.#gossip.fetchEnded()
         break
+      case 'begin':
+        this.#begin?.()
+        this.#begin = undefined
+        break
       case 'save':
         this.#sendSaved(message.id)
         break
@@ -310,6 +332,11 @@ export class LearnerLoop {
         message satisfies never
     }
     this.#flushEffects()
+    if (this.#begin && this.#node.hasJoined) {
+      this.notice(`joined the network at update ${this.#node.predictor.id.updates}`)
+      this.#begin()
+      this.#begin = undefined
+    }
   }
 
   /** The predictor that serves predictions, in blocks that later events do not change. */
@@ -338,6 +365,9 @@ export class LearnerLoop {
 
   status(): LearnerStatus {
     const names = growingNames(this.#init.spec)
+    const { account } = this.#node
+    const { used, available, waiting, repeated } = account
+    this.#late = Math.max(this.#late, account.discarded + repeated)
     return {
       ...(names && { addedClasses: this.classNames?.slice(names.length) ?? [] }),
       progress: this.#progress.sums,
@@ -346,7 +376,9 @@ export class LearnerLoop {
       predictor: this.#node.predictor.id,
       batch: this.#node.batch,
       adopted: this.#adopted,
-      discarded: this.#node.discarded,
+      discarded: account.discarded,
+      gradients: { used, available, waiting, repeated, late: this.#late },
+      joining: this.#begin !== undefined,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
       ended: this.#hasEnded,
       traffic: this.#node.traffic,
@@ -368,9 +400,11 @@ export class LearnerLoop {
     await this.#checkpoints?.allStored()
   }
 
-  /** Makes `run` return before the next slice. */
+  /** Makes `run` and `recover` return before the next slice. */
   stop(): void {
     this.#isStopping = true
+    this.#begin?.()
+    this.#wakeRecovery()
   }
 
   #takeEffects(): void {
@@ -410,6 +444,7 @@ export class LearnerLoop {
   }
 
   #predictorChanged(): void {
+    if (this.#node.waiting > 0) this.#wakeRecovery()
     this.#training.updateServing()
     this.#pace.updated(this.#node.predictor.id.updates, this.#now())
     this.#recentDigests.add(this.#node.predictor.id)
@@ -432,7 +467,8 @@ export class LearnerLoop {
   #writeJournal(always = false): void {
     if (this.#inputs === undefined) return
     const records = this.#node.takeJournal()
-    if (records.length === 0 && !always) return
+    if (!this.#isDurable) this.#inputs.close()
+    if ((records.length === 0 && !always) || !this.#isDurable) return
     this.#node.closeSegment()
     const all = [...records, ...this.#node.takeJournal()]
     this.#audits.kept?.take(all)

@@ -2,6 +2,7 @@
 import { AdmbNode, type Predictor, type Quota, startingPredictor } from '../admb/index.js'
 import { addNoise, type Blocks, extendsTable, LossGate, OptionError } from '../learner/index.js'
 import { createHeaderSigner } from '../network/header-signer.js'
+import { isCustomFormat } from '../streams/parsing.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
 import { jumpRule } from './jumps.js'
@@ -16,6 +17,13 @@ const BURST_SECONDS = 10
 
 function quotaOf(maxRate: number, period: number): Quota {
   return { perPeriod: (maxRate * period) / 1000, burst: BURST_SECONDS * maxRate }
+}
+
+const HOUR_MS = 3_600_000
+
+/** Whether all inputs can be read again. Those of other sources are kept for an hour. */
+function isFile({ stream }: LearnerInit): boolean {
+  return stream !== undefined && stream.data !== '-' && !isCustomFormat(stream.format ?? '')
 }
 
 /** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
@@ -61,7 +69,10 @@ export function createNode(
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,
     marksElements: learner.outputs !== undefined,
-    journal: init.journal !== undefined,
+    journal: init.journal !== undefined || init.stream !== undefined,
+    // A gradient that is computed again would reveal more of its input.
+    repeats: budget === undefined,
+    history: isFile(init) ? undefined : HOUR_MS / init.period,
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
     ascent: areAlike && gate ? (before: Blocks, after: Blocks) => gate.ascent(before, after) : undefined,
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),

@@ -25,6 +25,7 @@ export async function answerRequest(
   init: RequestInit,
   { action, format, body }: InputRequest
 ): Promise<InputAnswer> {
+  await loop.begun
   const learns = action === 'learn'
   if (learns && format === 'jsonl' && init.labelDelay !== undefined) return learnWithIds(loop, init, body)
   const malformed: Malformed[] = []

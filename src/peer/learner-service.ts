@@ -146,6 +146,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
   port.post({ kind: 'status', status: loop.status(), recent: [] })
   const pause = (ms: number) => (ms > 0 ? sleep(ms) : nextTurn())
   try {
+    await loop.begun
     await Promise.all([
       stream && loop.run(stream, pause),
       loop.recover(place => open(earlier(place, init, stopped.signal)), pause)

@@ -7,7 +7,12 @@ import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PrivacyStatus } from './privacy-budget.js'
-import type { PeerGate, PeerMetrics, PeerPredictWith } from './thread-messages.js'
+import type { OwnGradients, PeerGate, PeerMetrics, PeerPredictWith } from './thread-messages.js'
+
+/** Whether a peer looks for others: the options name them, or how to find them. */
+export function joins({ peers = [], mdns = false }: Pick<PeerOptions, 'peers' | 'mdns'>): boolean {
+  return peers.length > 0 || mdns
+}
 
 /** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
 export interface PeerOptions {
@@ -187,7 +192,10 @@ export interface PeerStatus {
   /** b: gradients that the next update needs. */
   readonly batch: number
   readonly adopted: number
+  /** Own gradients of this run that no batch will use, and whose inputs are not learned again. */
   readonly discarded: number
+  /** What has become of the other gradients of this run. */
+  readonly gradients: OwnGradients
   /** Share of the gradients of the last minute that no batch used, 0 to 1. */
   readonly discardedShare: number
   /** What is wrong with this peer, in a line; absent if nothing is. */

@@ -37,6 +37,7 @@ export function peerStatus(parts: StatusParts): PeerStatus {
     batch,
     adopted,
     discarded,
+    gradients: learner.gradients,
     discardedShare,
     ...(problem !== undefined && { problem }),
     ...(distrusted.length > 0 && { distrusted }),

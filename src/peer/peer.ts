@@ -21,13 +21,14 @@ import { FrameTransfer } from './frame-transfer.js'
 import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
 import { type JoinOffer, joinOffer } from './join-offer.js'
+import { JoinWatch, specAnswer } from './joining.js'
 import { JournalWriter } from './journal-writer.js'
 import { quarantineProblem, refusalProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
 import { checkPeerOptions } from './option-types.js'
-import { DEFAULT_DEGREE, type PeerOptions, type PeerStatus } from './options.js'
+import { DEFAULT_DEGREE, joins, type PeerOptions, type PeerStatus } from './options.js'
 import { peerStatus } from './peer-status.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
@@ -50,6 +51,8 @@ export class Peer extends EventEmitter {
   readonly #network: Network
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
+  /** Undefined for a peer that joins no network. */
+  readonly #joining: JoinWatch | undefined
   readonly #learner: LearnerHandle
   readonly #frames: FrameTransfer
   readonly #publisher: StatusPublisher
@@ -232,6 +235,7 @@ export class Peer extends EventEmitter {
     network.onFetch(
       async (request, from) =>
         this.#contacts.answer(request, from) ??
+        specAnswer(request, options.spec) ??
         (await this.#members?.answer(request, from)) ??
         (await this.#audits.answer(request, from)) ??
         this.#predictors.answer(request)
@@ -248,6 +252,13 @@ export class Peer extends EventEmitter {
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], () => this.#edges.neighbours.length > 0, log)
     learner.listen(message => this.#onLearnerMessage(message), onFailure)
+    if (joins(options))
+      this.#joining = new JoinWatch({
+        isWaiting: () => this.#status.joining,
+        isLinked: () => this.#edges.neighbours.length > 0,
+        begin: () => learner.post({ kind: 'begin' }),
+        log
+      })
   }
 
   get id(): string {
@@ -372,6 +383,7 @@ export class Peer extends EventEmitter {
     if (this.#stopping) return 'the peer is stopping'
     const problem = this.#learnerWatch.reason ?? this.#publisher.duplicate
     if (problem !== undefined) return problem
+    if (this.#status.joining) return 'the peer joins the network'
     if (this.#status.predictor.updates > 0) return undefined
     return `no update yet: the first update needs ${this.#options.spec.batch} inputs`
   }
@@ -409,6 +421,7 @@ export class Peer extends EventEmitter {
 
   async #shutDown(): Promise<void> {
     this.#bootstrap.stop()
+    this.#joining?.stop()
     this.#learnerWatch.stop()
     this.#predictors.stop()
     this.#audits.stop()
@@ -465,7 +478,7 @@ export class Peer extends EventEmitter {
         this.#discards.add({
           at: performance.now(),
           inputs: message.status.progress.inputs,
-          discarded: message.status.discarded,
+          discarded: message.status.gradients.late,
           updates: message.status.predictor.updates
         })
         this.#alerts.own(message.status.drift)

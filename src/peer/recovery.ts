@@ -1,4 +1,7 @@
-/** Learns the inputs of earlier runs again that no batch of the lineage has used, beside the stream, or leaves them out. */
+/**
+ * Learns inputs again, beside the stream, that no batch of the lineage has used: those of earlier runs, and those that a jump to another
+ * lineage has left unused.
+ */
 import type { AdmbNode } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import type { ChunkSize } from './chunk-size.js'
@@ -19,6 +22,12 @@ interface RecoveryOptions {
   readonly isStopping: () => boolean
   /** Whether the inputs may be learned again; otherwise all of them count as lost. */
   readonly learnsAgain: boolean
+  /** Whether the stream has new inputs, which must not wait for repeated ones. */
+  readonly isBusy: () => boolean
+  /** Resolves when there may be inputs to learn again, or after a stop. */
+  readonly idle: () => Promise<void>
+  /** Called with the number of inputs that cannot be learned again. */
+  readonly onLost: (count: number) => void
   /** Opens the stream at a position. */
   readonly open: (place: StreamPosition) => Promise<ExampleStream>
   /** Yields to the event loop for some milliseconds. */
@@ -27,29 +36,33 @@ interface RecoveryOptions {
 
 export class Recovery {
   readonly #options: RecoveryOptions
-  /** Number of inputs that are not learned again. */
+  /** Number of inputs that could not be learned again since the last report. */
   #lost = 0
 
   constructor(options: RecoveryOptions) {
     this.#options = options
   }
 
-  /** Resolves when no inputs wait any more, or after a stop. @returns the number of inputs that are not learned again */
-  async run(): Promise<number> {
-    const { node, inputs, period, isStopping, learnsAgain, open, pause } = this.#options
-    while (node.waiting > 0 && !isStopping()) {
+  /** Resolves after a stop. */
+  async run(): Promise<void> {
+    const { node, inputs, period, isStopping, learnsAgain, open, pause, idle, onLost } = this.#options
+    while (!isStopping()) {
       const range = node.relearnable
       const piece = range && learnsAgain ? inputs.find(...range) : undefined
       if (piece) await this.#learn(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition))
       else if (range) this.#forget(range[0], learnsAgain ? range[0] + 1 : range[1])
-      // The others wait for the next predictor.
-      else await pause(period)
+      else {
+        if (this.#lost > 0) onLost(this.#lost)
+        this.#lost = 0
+        // The others wait for the next predictor.
+        if (node.waiting > 0) await pause(period)
+        else await idle()
+      }
     }
-    return this.#lost
   }
 
   async #learn({ first, count, skip = 0 }: InputPiece, stream: AsyncIterable<Rows> | Iterable<Rows>): Promise<void> {
-    const { node, isStopping, pause } = this.#options
+    const { node, isStopping, isBusy, period, pause } = this.#options
     let number = first - skip
     for await (const rows of stream) {
       let row = Math.min(rows.size, Math.max(0, first - number))
@@ -59,7 +72,7 @@ export class Recovery {
         row = this.#learnSlice(rows, row, end, number)
         // The lineage may have changed, and with it what must be learned.
         if (row < end && node.relearnable?.[0] !== number + row) return
-        await pause(0)
+        await pause(isBusy() ? period : 0)
       }
       number += rows.size
       if (number >= first + count) return

@@ -18,7 +18,7 @@ import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type St
 import { growingNames, learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { jumpThresholds } from './jumps.js'
 import type { LearnerHandle } from './learner-handle.js'
-import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, type PeerOptions } from './options.js'
+import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, joins, type PeerOptions } from './options.js'
 import { initialBudget } from './privacy-options.js'
 import type { LearnerStatus, SavedProgress, StoredHead, StoredPredictor, ThreadInit } from './thread-messages.js'
 
@@ -32,7 +32,7 @@ export async function identityOf(store: Store | undefined, given: IdentityKey | 
 
 /** The id of the network that the peer joins, if it has one. @throws NetworkError, NetworkMismatchError */
 export async function networkIdOf(
-  { networkId, networkKey }: PeerOptions,
+  { networkId, networkKey }: Pick<PeerOptions, 'networkId' | 'networkKey'>,
   store: Store | undefined
 ): Promise<string | undefined> {
   const given = networkId === undefined ? networkKey && networkIdIn(networkKey) : parseNetworkId(networkId)
@@ -120,6 +120,7 @@ export async function learnerInit(
     windows,
     saved: store && run?.checkpoint && (await storedHead(store, run.checkpoint)),
     progress: progressOf(run),
+    joins: joins(options),
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
     ...(options.store === 'disk' && { arraysIn: options.dir }),

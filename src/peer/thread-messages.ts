@@ -138,6 +138,8 @@ export interface LearnerInit {
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined
+  /** Whether the peer waits for the network before it learns and serves predictions. @default false */
+  readonly joins?: boolean
   /** Journal of earlier runs; undefined for a peer without a store, which keeps none and posts no checkpoints. */
   readonly journal: StoredJournal | undefined
   /** Whether the whole journal and lineage are kept for an audit. @default false */
@@ -180,6 +182,23 @@ export interface LearnerStatus {
   readonly refused?: Pick<QuarantinedPredictor, 'id' | 'from'>
   /** Undefined without differential privacy. */
   readonly privacy?: PrivacyStatus
+  readonly gradients: OwnGradients
+  /** Whether the learner waits for the network that the peer joins. */
+  readonly joining: boolean
+}
+
+/** Own gradients of a run, by what has become of them. */
+export interface OwnGradients {
+  /** On the lineage of the predictor. */
+  readonly used: number
+  /** Available for the next update. */
+  readonly available: number
+  /** Unused, but their inputs are learned again. */
+  readonly waiting: number
+  /** Replaced, because their inputs were learned again. */
+  readonly repeated: number
+  /** Those that ever came too late for a batch. The number never falls. */
+  readonly late: number
 }
 
 /** A request to predict or learn inputs in one of the text formats. */
@@ -249,6 +268,8 @@ export type ToLearner =
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
   /** The fetch has succeeded or failed. */
   | { readonly kind: 'fetch-ended' }
+  /** The peer begins to learn, although it has not joined the network. */
+  | { readonly kind: 'begin' }
   | { readonly kind: 'save'; readonly id: number }
   | { readonly kind: 'get-serving'; readonly id: number }
   | { readonly kind: 'start-download'; readonly id: number }

@@ -6,7 +6,6 @@ import type { PeerGate, PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
 import { PEER_BATCH } from '../../task/spec.js'
-import { createPeerTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { executionOf, withTuning, withWeights } from '../options/networks.js'
 import {
@@ -47,6 +46,9 @@ const PEER_FLAGS = [
   ] as const),
   ...(['gate', 'maxRate', 'jumpSigners', 'wholeSigners'] as const)
 ]
+
+/** Flags that say where the peer finds what was agreed on before. */
+const SURROUNDINGS = ['dir', 'mdns', 'networkId', 'stun'] as const
 
 interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly predictWith?: PeerPredictWith
@@ -174,7 +176,7 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
 
 async function run(all: Flags): Promise<void> {
   const flags = await withReadableWeights(all)
-  const [{ Peer, WebSocketUpgrades, withStored }, { createLog }] = await Promise.all([
+  const [{ Peer, settleTask, WebSocketUpgrades }, { createLog }] = await Promise.all([
     import('../../peer/index.js'),
     import('../output/log.js')
   ])
@@ -184,16 +186,14 @@ async function run(all: Flags): Promise<void> {
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
-  const notices = new Notices(line => log('warn', line, {}))
-  const { spec, stream, coverage } = await createPeerTask(
-    await withStored({ ...given, data }, flags.dir, log),
-    notices.add
-  )
-  notices.show()
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readPeerIds(flags.allow, '--allow')
   const auditors = flags.auditors === undefined ? undefined : await readPeerIds(flags.auditors, '--auditors')
   const invitation = flags.invitation === undefined ? undefined : await readInvitation(flags.invitation)
+  const surroundings = { ...pick(flags, SURROUNDINGS), peers: flags.peer, networkKey, allow, invitation, log }
+  const notices = new Notices(line => log('warn', line, {}))
+  const { spec, stream, coverage } = await settleTask({ ...given, data }, surroundings, notices.add)
+  notices.show()
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const options = {
     spec,

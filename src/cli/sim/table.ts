@@ -31,7 +31,7 @@ export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },
   { head: 'start', width: 9, cell: ({ startInputs }) => (startInputs === undefined ? '-' : formatNumber(startInputs)) },
   { head: 'updates', width: 10, cell: ({ updates }) => formatNumber(updates) },
-  { head: 'used', width: 9, cell: ({ inputs, discarded }) => percent(1 - discarded / inputs) },
+  { head: 'used', width: 9, cell: ({ inputs, used }) => percent(used / inputs) },
   { head: 'messages', width: 12, cell: ({ messages }) => formatNumber(messages) },
   { head: 'MB sent', width: 10, cell: ({ bytes }) => (bytes / 1e6).toFixed(1) },
   { head: 'seconds', width: 9, cell: ({ seconds }) => seconds.toFixed(1) }
@@ -68,7 +68,7 @@ export function groupColumns(groups: readonly Group[]): Column<Group>[] {
         )
     },
     { head: 'updates', width: 10, cell: group => formatNumber(statistics(group, one => one.updates).mean) },
-    { head: 'used', width: 9, cell: group => percent(statistics(group, one => 1 - one.discarded / one.inputs).mean) },
+    { head: 'used', width: 9, cell: group => percent(statistics(group, one => one.used / one.inputs).mean) },
     { head: 'MB sent', width: 10, cell: group => (statistics(group, one => one.bytes).mean / 1e6).toFixed(1) }
   ]
 }

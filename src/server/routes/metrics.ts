@@ -17,7 +17,7 @@ const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: P
     ({ accuracy, inputs, weight = inputs }) => (accuracy === undefined ? undefined : Math.round(accuracy * weight))
   ],
   adopted_predictors_total: ['Predictors adopted from other peers in this run', ({ adopted }) => adopted],
-  discarded_gradients_total: ['Local gradients that no batch will use', ({ discarded }) => discarded],
+  discarded_gradients_total: ['Local gradients that came too late for a batch', ({ gradients }) => gradients.late],
   skipped_inputs_total: ['Inputs that were malformed or did not fit the model', ({ skipped }) => skipped],
   drift_alarms_total: ['Rises of the loss that were detected in this run', ({ drift }) => drift?.alarms],
   network_drift_alarms_total: [

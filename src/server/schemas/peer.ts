@@ -107,7 +107,20 @@ export const peer = [
         predictor: { $ref: 'PredictorId#' },
         batch: { ...count, description: 'b: gradients that the next update needs.' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
-        discarded: { ...count, description: 'Local gradients that no batch will use.' },
+        discarded: {
+          ...count,
+          description: 'Gradients of this run that no batch will use, and whose inputs are not learned again.'
+        },
+        gradients: {
+          ...object({
+            used: { ...count, description: 'On the lineage of the predictor.' },
+            available: { ...count, description: 'Available for the next update.' },
+            waiting: { ...count, description: 'Unused, but their inputs are learned again.' },
+            repeated: { ...count, description: 'Replaced, because their inputs were learned again.' },
+            late: { ...count, description: 'Those that ever came too late for a batch. The number never falls.' }
+          }),
+          description: 'Own gradients of this run, by what has become of them.'
+        },
         discardedShare: { ...share, description: 'Share of the gradients of the last minute that no batch used.' },
         problem: { ...text, description: 'What is wrong with the peer; absent if nothing is.' },
         distrusted: {

@@ -71,13 +71,21 @@ describe('peers with files of different form', function () {
     await writeFile(first, commas(rows(500, 1)))
     const a = await processes.start('--data', first, '--label', 'bought', '--batch', '16').ready()
     const schema = (await (await fetch(`${a.latest.http}/schema`)).json()) as { label: object; columns: object[] }
-    assert.deepEqual(schema, {
-      label: { name: 'bought', kind: 'class', names: ['no', 'yes'], classes: 2 },
-      columns: [
-        { name: 'age', kind: 'number' },
-        { name: 'city', kind: 'category' }
-      ]
-    })
+    const ages = rows(500, 1).map(({ age }) => age)
+    const mean = ages.reduce((sum, age) => sum + age, 0) / ages.length
+    const deviation = Math.sqrt(ages.reduce((sum, age) => sum + (age - mean) ** 2, 0) / ages.length)
+    const [age, city] = schema.columns as [{ mean: number; deviation: number }, object]
+    assert.deepEqual(
+      { ...schema, columns: [{ ...age, mean: 0, deviation: 0 }, city] },
+      {
+        label: { name: 'bought', kind: 'class', names: ['no', 'yes'], classes: 2 },
+        columns: [
+          { name: 'age', kind: 'number', mean: 0, deviation: 0 },
+          { name: 'city', kind: 'category' }
+        ]
+      }
+    )
+    assert.ok(Math.abs(age.mean - mean) < 1e-6 * mean && Math.abs(age.deviation - deviation) < 1e-6 * deviation)
     const options = ['--schema', `${a.latest.http}/schema`, '--batch', '16', '--peer', a.latest.addresses[0]]
     const b = await processes.start('--data', '-', '--format', 'csv', ...options).ready()
     // Only one class, and a missing value: inferred, they would be another schema.
@@ -86,14 +94,21 @@ describe('peers with files of different form', function () {
     await until('the rows are learned', () => b.latest.inputs === 2)
   })
 
-  it('refuse each other if their columns differ, and name the difference and the remedy', async () => {
+  it('refuse each other if their schemas differ, and name the difference and the remedy', async () => {
     const dir = await processes.scratch()
     const [first, second] = [join(dir, 'a.csv'), join(dir, 'b.csv')]
     await writeFile(first, commas(rows(100, 1)))
     await writeFile(second, commas(rows(100, 2)).replace('\n21,', '\nNA,').replace('\n22,', '\n,'))
-    const options = ['--label', 'bought', '--batch', '16']
-    const a = await processes.start('--data', first, ...options).ready()
-    const b = await processes.start('--data', second, ...options, '--peer', a.latest.addresses[0]).ready()
+    const schemas: string[] = []
+    for (const [i, data] of [first, second].entries()) {
+      const { stdout } = await admb(['schema', '--data', data, '--label', 'bought', '--scale', 'none'])
+      schemas.push(join(dir, `${i}.yaml`))
+      await writeFile(schemas[i], stdout)
+    }
+    const options = ['--batch', '16', '--scale', 'none']
+    const a = await processes.start('--data', first, '--schema', schemas[0], ...options).ready()
+    const address = a.latest.addresses[0]
+    const b = await processes.start('--data', second, '--schema', schemas[1], ...options, '--peer', address).ready()
     await until('the refusal is logged', () =>
       b.logs.some(({ msg }) =>
         /has columns age:number, this peer age:number\?: start both with the same --schema/.test(msg)

@@ -154,9 +154,38 @@ describeMutants('extensions of ADMB', [
   {
     without: 'the prefix of segments used by a lineage',
     changes: [
-      { file: 'src/admb/past-epochs.js', from: 'slice(0, segmentsOf(coverage, contributor))', to: 'slice(0, 0)' }
+      {
+        file: 'src/admb/past-epochs.js',
+        from: 'Math.min(segments.length, segmentsOf(coverage, contributor))',
+        to: '0'
+      }
     ],
     breaks: ['purity', 'conservation']
+  },
+  {
+    without: 'the gradients that earlier batches of the lineage have used, in the account',
+    changes: [
+      {
+        file: 'src/admb/past-epochs.js',
+        from: 'on.find(({ contributor }) => contributor === this.#run)?.used ?? 0',
+        to: '0'
+      }
+    ],
+    breaks: ['accounts']
+  },
+  {
+    without:
+      'epochs that are older than carry-over (a lineage that left the current one earlier counts as having used all)',
+    changes: [
+      { file: 'src/admb/past-epochs.js', from: 'period - until > factor * history.periods', to: 'period - until > 4' }
+    ],
+    breaks: ['accounts']
+  },
+  {
+    without: 'inputs that are learned again when no batch of the lineage can use their gradients',
+    changes: [{ file: 'src/admb/ledger.js', from: '!this.#repeats || segment.inputs.length === 0', to: 'true' }],
+    breaks: ['completeness'],
+    scenario: { journal: true }
   },
   {
     without: 'the journal (a restarted node forgets its segments)',
@@ -256,7 +285,9 @@ describeMutants('extensions of ADMB', [
   },
   {
     without: 'the grid of the adopted predictor (gradients are rounded to the old one)',
-    changes: [{ file: 'src/admb/ledger.js', from: 'this.#grid = grid;\n        const needed', to: 'const needed' }],
+    changes: [
+      { file: 'src/admb/ledger.js', from: 'this.#grid = grid;\n        const isDropped', to: 'const isDropped' }
+    ],
     breaks: ['size', 'purity', 'acceptance', 'lineage', 'books']
   },
   {

@@ -133,7 +133,9 @@ describe('the learner loop with differential privacy', () => {
     await loop.run(await openStream({ ...data, resume: loop.resume }), pause)
     const rows = createParser('jsonl', { dimension: 2 }).push(Buffer.from(row(0) + row(1)))
     loop.requests.answer(rows, true)
-    await loop.recover(open, pause)
+    const recovery = loop.recover(open, pause)
+    loop.stop()
+    await recovery
     assert.equal(loop.status().predictor.updates, 1, 'the five left, and two of a request')
     assert.equal(loop.status().discarded, 5)
     assert.equal(of('notice').filter(({ line }) => line.startsWith('5 inputs of earlier runs')).length, 1)

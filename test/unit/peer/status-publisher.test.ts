@@ -20,6 +20,7 @@ const STATUS: Omit<PeerStatus, 'id'> = {
   batch: 8,
   adopted: 4,
   discarded: 5,
+  gradients: { used: 90, available: 5, waiting: 0, repeated: 0, late: 5 },
   discardedShare: 0,
   skipped: 6,
   ended: false,

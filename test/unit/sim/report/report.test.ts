@@ -155,7 +155,17 @@ describe("a report's data", () => {
       ...{ algorithm: scenario.algorithm, nodes: 6, inputs: 100, batch: 64, seed: scenario.seed, regret },
       ...{ comparator: 'known' as const, goodInputs: 100, goodRegret: regret },
       ...{ regretByNode: { min: 0, median: regret / 6, max: regret } },
-      ...{ averageLoss: 0.5, comparatorLoss: 0.4, updates: 1, adoptions: 0, discarded: 0, messages: 0, bytes: 0 },
+      ...{
+        averageLoss: 0.5,
+        comparatorLoss: 0.4,
+        updates: 1,
+        adoptions: 0,
+        used: 0,
+        held: 0,
+        discarded: 0,
+        messages: 0,
+        bytes: 0
+      },
       ...{ violations: [], events: 1, traceHash: '', virtualMs: 1, seconds: 0, curve: [point] }
     }
     const label = Object.values(varied).join(' ')

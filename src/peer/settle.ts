@@ -1,0 +1,139 @@
+/**
+ * What a peer learns: what its state directory holds, or else what the network that it joins has agreed on, or else what its own options
+ * and data say. Options that are not given are taken from the first of these.
+ */
+import type { OnNotice } from '../base/notices.js'
+import type { Log } from '../network/types.js'
+import { MissingStateError, Store } from '../storage/index.js'
+import type { StreamOptions } from '../streams/index.js'
+import { growingNames, type LearningSpec, parseSpec, predictsNumbers, schemaOf } from '../task/learning-spec.js'
+import { measured } from '../task/measured.js'
+import type { TaskOptions } from '../task/options.js'
+import { type ReadOptions, streamFor, withoutUndefined } from '../task/stream.js'
+import { createPeerTask, type Task } from '../task/task.js'
+import { networkSpec } from './joining.js'
+import { joins, type PeerOptions } from './options.js'
+
+/** Where a peer finds what was agreed on before. */
+export type Surroundings = Pick<
+  PeerOptions,
+  'dir' | 'identity' | 'peers' | 'mdns' | 'networkKey' | 'networkId' | 'allow' | 'invitation' | 'stun' | 'log'
+>
+
+export type PeerTask = Pick<Task, 'stream' | 'plugins' | 'coverage'> & { readonly spec: LearningSpec }
+
+/** Options of a task that say how the data is read, and not what is learned. */
+const READING: ReadonlySet<string> = new Set(['data', 'schema', 'plugins', 'length'])
+
+/**
+ * @param onNotice receives what could be wrong of what the first rows determine @default none
+ * @throws OptionError, ModelError, PluginError; errors of the store, the network and the stream
+ */
+export async function settleTask(
+  given: TaskOptions,
+  surroundings: Surroundings,
+  onNotice?: OnNotice
+): Promise<PeerTask> {
+  const { dir, log } = surroundings
+  const options = withoutUndefined(given)
+  const stored = dir === undefined ? undefined : await storedIn(dir)
+  if (stored) return continued(options, stored, dir as string, log)
+  if (options.schema === undefined && joins(surroundings)) {
+    const spec = await networkSpec(surroundings)
+    if (spec && canJoin(spec)) {
+      log('info', 'takes over the model and the schema of the network', {})
+      return agreed(options, spec)
+    }
+  }
+  return measured(await createPeerTask(options, onNotice))
+}
+
+/** What a directory has learned, continued. */
+async function continued(
+  options: TaskOptions,
+  { spec, hasLearned }: StoredSpec,
+  dir: string,
+  log: Log
+): Promise<PeerTask> {
+  const keeps = options.sums === undefined && hasLearned
+  if (keeps && spec.sums === undefined && canBeIntegers(spec))
+    log('info', `${dir} has exact sums, which this peer keeps: --sums lattice converts them to integers`, {})
+  const { sums, ...others } = options
+  const task = await agreed(others, spec)
+  if (keeps || sums === (task.spec.sums ?? 'exact')) return task
+  const { sums: _sums, ...rest } = task.spec
+  const isLattice = (sums ?? (canBeIntegers(spec) ? 'lattice' : 'exact')) === 'lattice'
+  return { ...task, spec: { ...rest, ...(isLattice && { sums: 'lattice' }) } as LearningSpec }
+}
+
+/** The task of a spec that others share. Options that are given are checked against it by whoever compares specs. */
+async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Promise<PeerTask> {
+  // The schema scales its numbers.
+  const isScaled = scale === 'standard' && spec.features.columns?.some(({ mean }) => mean !== undefined)
+  const options = isScaled || scale === undefined ? others : { ...others, scale }
+  const isExplicit = Object.keys(options).some(option => !READING.has(option))
+  if (isExplicit || spec.network?.text !== undefined) {
+    return createPeerTask({ ...optionsOf(spec), ...options, schema: options.schema ?? schemaOf(spec) })
+  }
+  const { data } = options
+  const { plugins } = await createPeerTask({ ...optionsOf(spec), ...options, data: undefined, schema: schemaOf(spec) })
+  if (data === undefined) return { spec, stream: undefined, plugins }
+  const reading = typeof data === 'string' ? { data } : data
+  return { spec, stream: streamFor(spec, reading as ReadOptions) as StreamOptions, plugins }
+}
+
+/** The options that give this spec, with its schema and data that fit it. */
+function optionsOf(spec: LearningSpec): TaskOptions {
+  const { batch, batchMax, rule, averaging, l2, onDrift, sums = 'exact', localSteps, localMomentum, influence } = spec
+  const { scale, constant, hashBits } = spec.features
+  const layers = spec.network?.layers
+  const model = layers === undefined ? spec.model : layers.model === 'layers' ? { layers: layers.layers } : layers
+  return withoutUndefined<TaskOptions>({
+    model,
+    batch: batchMax === undefined ? batch : (`${batch}..${batchMax}` as const),
+    rule,
+    averaging,
+    l2: l2 === 0 ? undefined : l2,
+    onDrift,
+    sums,
+    localSteps,
+    localMomentum,
+    influence,
+    scale,
+    constant: layers === undefined ? constant : undefined,
+    hashBits,
+    target: layers !== undefined && predictsNumbers(spec) ? 'number' : undefined
+  })
+}
+
+/** Starting weights and texts are not part of a spec, so a peer needs them itself. */
+function canJoin({ network }: LearningSpec): boolean {
+  return network?.weights === undefined && network?.text === undefined
+}
+
+interface StoredSpec {
+  readonly spec: LearningSpec
+  /** Whether a peer has learned in the directory. */
+  readonly hasLearned: boolean
+}
+
+/** @returns undefined if the directory holds no state */
+async function storedIn(dir: string): Promise<StoredSpec | undefined> {
+  let store: Store
+  try {
+    store = await Store.openExisting(dir)
+  } catch (error) {
+    if (error instanceof MissingStateError) return undefined
+    throw error
+  }
+  try {
+    const text = await store.model()
+    return text === undefined ? undefined : { spec: parseSpec(text), hasLearned: await store.hasJournal() }
+  } finally {
+    await store.close()
+  }
+}
+
+function canBeIntegers(spec: LearningSpec): boolean {
+  return spec.onDrift === undefined && growingNames(spec) === undefined
+}

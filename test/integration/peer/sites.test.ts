@@ -1,0 +1,158 @@
+/**
+ * Several sites with ordinary files and no options but their label give what one process gives on all rows, whoever starts first, and
+ * whatever each learned alone: every row is on the final lineage once.
+ */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { Random } from '../../../sim/engine/random.js'
+import { admb, admbJson } from '../../support/admb-command.js'
+import { agree, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
+
+/** Rows of a shop whose revenue follows from its columns. Means and deviations differ from site to site. */
+function shop(count: number, site: number, seed = 1): string[] {
+  const random = new Random(100 * site + seed)
+  return Array.from({ length: count }, () => {
+    const visitors = 400 + 30 * site + 80 * random.normal()
+    const discount = 0.002 + 0.001 * random.normal()
+    const day = ['Mon', 'Tue', 'Sat'][random.below(3)]
+    const revenue = 3 * visitors + 2e5 * discount + (day === 'Sat' ? 300 : 0) + 60 * random.normal()
+    return `${visitors.toFixed(1)},${discount.toFixed(6)},${day},${revenue.toFixed(2)}`
+  })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+const HEAD = 'visitors,discount,day,revenue'
+const csv = (rows: readonly string[]) => `${HEAD}\n${rows.join('\n')}\n`
+const ROW = { visitors: 512, discount: 0.003, day: 'Sat' }
+
+describe('sites with files of their own', function () {
+  this.timeout(180_000)
+  const processes = new PeerProcesses()
+  afterEach(() => processes.stop())
+
+  const files = async (sizes: readonly number[]) => {
+    const dir = await processes.scratch()
+    const sites = sizes.map((size, i) => shop(size, i + 1))
+    for (const [i, rows] of sites.entries()) await writeFile(join(dir, `${i}.csv`), csv(rows))
+    await writeFile(join(dir, 'all.csv'), csv(sites.flat()))
+    await writeFile(join(dir, 'new.csv'), csv(sizes.flatMap((_, i) => shop(1000, i + 1, 2))))
+    return dir
+  }
+  const start = (dir: string, site: number, ...options: string[]) => {
+    const own = ['--data', join(dir, `${site}.csv`), '--label', 'revenue', '--dir', join(dir, `site-${site}`)]
+    return processes.start(...own, '--keep-journal', ...options)
+  }
+  const predicted = async (peer: PeerProcess) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(ROW)
+    const response = await fetch(`${peer.latest.http}/predict`, { method: 'POST', headers, body })
+    return ((await response.json()) as { predictions: readonly { label: number }[] }).predictions[0].label
+  }
+  /** All rows are on the lineage or held for the next batch, and the loss is that of one process. */
+  const check = async (dir: string, peers: readonly PeerProcess[]) => {
+    await until(
+      'all files are learned, and the peers agree',
+      () => peers.every(({ latest }) => latest.ended) && agree(peers)
+    )
+    await until('nothing is left to learn', async () => {
+      const settled = peers.every(({ latest: { gradients } }) => gradients.waiting === 0)
+      const held = peers.reduce((sum, { latest: { gradients } }) => sum + gradients.available, 0)
+      return settled && held < peers[0].latest.batch && agree(peers)
+    })
+    const labels = await Promise.all(peers.map(predicted))
+    assert.equal(new Set(labels).size, 1, `one predictor, but predictions ${labels}`)
+    assert.deepEqual(
+      peers.map(({ latest }) => latest.discarded),
+      peers.map(() => 0)
+    )
+    for (const peer of peers) assert.equal(await peer.stop(), 0, peer.stderr)
+    const dirs = peers.flatMap((_, site) => ['--dir', join(dir, `site-${site}`)])
+    await admbJson(['audit', '--complete', ...dirs])
+    const data = ['--data', join(dir, 'new.csv')]
+    const together = await admbJson(['eval', '--dir', join(dir, 'site-0'), ...data])
+    assert.equal(
+      (
+        await admb([
+          'train',
+          '--data',
+          join(dir, 'all.csv'),
+          '--label',
+          'revenue',
+          '--batch',
+          '128',
+          '--dir',
+          join(dir, 'one')
+        ])
+      ).code,
+      0
+    )
+    const alone = await admbJson(['eval', '--dir', join(dir, 'one'), ...data])
+    assert.ok(
+      together.loss <= 1.02 * alone.loss,
+      `loss ${together.loss}, of one process ${alone.loss}, updates ${together.predictor.updates} and ${alone.predictor.updates}`
+    )
+  }
+
+  it('learn one predictor, whichever starts first', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0]
+    ]) {
+      const dir = await files([8000, 3000])
+      const listen = ['--listen', `/ip4/127.0.0.1/tcp/${await freePort()}`]
+      const address = listen[1]
+      const peers: PeerProcess[] = []
+      for (const site of order) {
+        peers[site] = start(dir, site, ...(site === 0 ? listen : ['--peer', address]))
+        // The second one waits for the first, or the first has learned its whole file.
+        if (site === order[0] && site === 0) await peers[site].ready()
+      }
+      await Promise.all(peers.map(peer => peer.ready()))
+      await check(dir, peers)
+      await processes.stop()
+    }
+  })
+
+  it('learn again what a side learned alone while the network was divided', async () => {
+    const dir = await files([8000, 5000, 3000])
+    const pace = ['--rate', '800', '--period', '20']
+    const first = await start(dir, 0, ...pace).ready()
+    const rest = [1, 2].map(site => start(dir, site, ...pace, '--peer', first.latest.addresses[0]))
+    const peers = [first, ...(await Promise.all(rest.map(peer => peer.ready())))]
+    const ids = peers.map(({ latest }) => latest.id)
+    await until('the three are linked', () => peers.every(({ latest }) => latest.neighbours.length > 0))
+    await until('all have learned some rows', () => peers.every(({ latest }) => latest.inputs > 200))
+    first.block(ids[1], ids[2])
+    for (const peer of peers.slice(1)) peer.block(ids[0])
+    await until('both sides have made updates of their own', () => {
+      const [a, b] = [peers[0].latest, peers[1].latest]
+      return (
+        a.neighbours.length === 0 &&
+        b.predictor.digest !== a.predictor.digest &&
+        peers.every(({ latest }) => latest.inputs > 1800)
+      )
+    })
+    for (const peer of peers) peer.block()
+    await check(dir, peers)
+  })
+
+  it('lose no row of five sites when one is killed', async () => {
+    const dir = await files([3000, 500, 2000, 1200, 800])
+    const first = await start(dir, 0, '--rate', '300').ready()
+    const join = (site: number) => start(dir, site, '--rate', '300', '--peer', first.latest.addresses[0])
+    const rest = await Promise.all([1, 2, 3, 4].map(site => join(site).ready()))
+    await until('all have learned some rows', () => rest.every(({ latest }) => latest.inputs > 100))
+    await rest[1].stop('SIGKILL')
+    rest[1] = await join(2).ready()
+    await check(dir, [first, ...rest])
+  })
+})
