@@ -1,5 +1,14 @@
-/** The scaling of a peer's numbers: measured once, from the first rows, so that all peers of the network scale by the same constants. */
-import { Layout, openStream, RunningMoments, type StreamOptions } from '../streams/index.js'
+/** The scaling of a table's numbers: measured once, from the first rows, so that all peers of a network scale by the same constants. */
+import {
+  type ColumnSchema,
+  EPOCH_DAYS,
+  Layout,
+  openStream,
+  type Rows,
+  RunningMoments,
+  resolveScale,
+  YEARS_10
+} from '../streams/index.js'
 import type { LearningSpec } from './learning-spec.js'
 import type { Task } from './task.js'
 
@@ -9,7 +18,7 @@ export const MEASURED_ROWS = 10_000
 type MeasuredTask = Pick<Task, 'stream' | 'plugins' | 'coverage'> & { readonly spec: LearningSpec }
 
 /**
- * The task with mean and deviation in the schema, instead of moments of the rows before. A task without a table, or whose data can be
+ * The task with means and deviations in the schema, instead of moments of the rows before. A task without a table, or whose data can be
  * read only once, stays as it is.
  * @throws errors of the stream
  */
@@ -17,31 +26,22 @@ export async function measured(task: MeasuredTask): Promise<MeasuredTask> {
   const { stream, spec } = task
   const { columns: given, scale, hashBits, constant } = spec.features
   if (stream === undefined || stream.data === '-' || given === undefined || scale !== 'standard') return task
-  const moments = await momentsOf(stream)
-  const layout = new Layout(given, hashBits)
-  const columns = given.map((column, index) => {
-    if ((column.kind !== 'number' && column.kind !== 'lag') || column.role !== undefined) return column
-    if (column.mean !== undefined) return column
-    const { mean, deviation } = moments.of(layout.columns[index].feature + Number(constant)) ?? {
-      mean: 0,
-      deviation: 1
-    }
-    return { ...column, mean, deviation: deviation || 1 }
-  })
-  const features = { ...spec.features, columns, scale: 'none' as const }
-  return { ...task, stream: { ...stream, schema: columns, scale: 'none' }, spec: { ...spec, features } }
+  const { shuffleWindow: _order, ...ordered } = stream
+  const sample = { ...ordered, passes: 1, maxRows: MEASURED_ROWS, scaleLater: true, onMalformed: () => undefined }
+  const found = scaledColumns(given, hashBits, await momentsOf(await openStream(sample)), constant)
+  // A number without any value yet.
+  const schema = found.map(column =>
+    column.kind === 'number' && column.role === undefined && column.mean === undefined
+      ? { ...column, mean: column.origin ?? 0, deviation: 1 }
+      : column
+  )
+  const features = { ...spec.features, columns: schema, scale: resolveScale('auto', schema) }
+  return { ...task, stream: { ...stream, schema, scale: features.scale }, spec: { ...spec, features } }
 }
 
-/** The moments of the numbers in the first rows. */
-async function momentsOf({ shuffleWindow: _order, ...ordered }: StreamOptions): Promise<RunningMoments> {
+/** The moments of the numbers in rows that are not scaled. */
+export async function momentsOf(stream: AsyncIterable<Rows>): Promise<RunningMoments> {
   const moments = new RunningMoments()
-  const stream = await openStream({
-    ...ordered,
-    passes: 1,
-    maxRows: MEASURED_ROWS,
-    scale: 'none',
-    onMalformed: () => undefined
-  })
   for await (const { size, offsets, indices, values, numeric } of stream) {
     for (let row = 0; row < size; row++) {
       const from = offsets[row]
@@ -49,4 +49,32 @@ async function momentsOf({ shuffleWindow: _order, ...ordered }: StreamOptions): 
     }
   }
   return moments
+}
+
+/**
+ * The columns with mean and deviation of each number and of the days of each time, rounded to what matters. Those of a lag are those of
+ * its number.
+ * @param moments of the rows
+ */
+export function scaledColumns(
+  columns: readonly ColumnSchema[],
+  hashBits: number | undefined,
+  moments: RunningMoments,
+  constant: boolean
+): readonly ColumnSchema[] {
+  const features = new Map(new Layout(columns, hashBits).columns.map(({ name, feature }) => [name, feature]))
+  const byName = new Map(columns.map(column => [column.name, column]))
+  return columns.map(column => {
+    const { kind, role, origin: _origin, ...rest } = column
+    const source = kind === 'lag' ? byName.get(column.of?.[0] ?? '') : column
+    const found = source && moments.of((features.get(source.name) ?? -1) + Number(constant))
+    const isScaled = ['number', 'lag', 'time'].includes(kind) && role === undefined && column.mean === undefined
+    if (!isScaled || found === undefined) return column
+    const [from, unit] = kind === 'time' ? [source?.origin ?? EPOCH_DAYS, YEARS_10] : [source?.origin ?? 0, 1]
+    const deviation = Number((unit * found.deviation || 1).toPrecision(6))
+    const mean = from + unit * found.mean
+    // The mean is exact to some millionths of the deviation.
+    const digits = Math.ceil(Math.log10(Math.max(1, Math.abs(mean) / deviation)))
+    return { ...rest, kind, mean: Number(mean.toPrecision(Math.min(17, 6 + digits))), deviation }
+  })
 }
