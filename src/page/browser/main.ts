@@ -122,7 +122,11 @@ function draw(): void {
   setText(byId('headline'), describeNetwork(state))
   setText(
     byId('whose'),
-    state.self === undefined ? 'seen by an observer' : `seen by ${peerName(state.self, state.peers)}`
+    state.at === 0
+      ? ''
+      : state.self === undefined
+        ? 'seen by an observer'
+        : `seen by ${peerName(state.self, state.peers)}`
   )
   for (const id of ['skip', 'links']) byId(id).hidden = state.at === 0
   drawTotals()
