@@ -35,6 +35,17 @@ export function unsupportedName(path: string): string | undefined {
 export function refuseUnsupported(first: Uint8Array, source: string): void {
   const found = UNSUPPORTED.find(({ magic }) => magic?.every((byte, index) => first[index] === byte))
   if (found !== undefined) throw new UnknownFormatError(message(found, source))
+  // The last newline may be one that the reader has added.
+  const newline = first.indexOf(0x0a)
+  if (
+    newline >= first.length - 1 &&
+    first.subarray(0, newline).includes(0x0d, 0) &&
+    first.indexOf(0x0d) < newline - 1
+  ) {
+    throw new UnknownFormatError(
+      `${source}: the lines end in carriage returns alone: convert them: tr '\\r' '\\n' < FILE`
+    )
+  }
 }
 
 function message({ what, remedy }: Unsupported, path: string): string {

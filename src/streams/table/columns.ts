@@ -4,10 +4,10 @@ import { nearest } from '../../base/nearest.js'
 import { importance, type Notice } from '../../base/notices.js'
 import { HeaderError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
-import { COMMON_MISSING } from './missing.js'
+import { ANY_TEXT, COMMON_MISSING } from './missing.js'
 import { type DecimalMark, numberOf } from './numbers.js'
 import { originOf } from './origin.js'
-import { ColumnProfile, type Counts, type MissingMarks, missingMarks, sum, type TimeProfile } from './profile.js'
+import { ColumnProfile, type Counts, count, type MissingMarks, missingMarks, sum, type TimeProfile } from './profile.js'
 import { columnRoles } from './schema.js'
 import { DAY_MS, EPOCH_DAYS, TimeReader } from './times.js'
 import type { ColumnKind, ColumnSchema } from './types.js'
@@ -29,7 +29,7 @@ const TEXT_CHARACTERS = 6
 /** Share of distinct values, and number of values, from which a category identifies rows. */
 const ID_DISTINCT = 0.9
 const ID_VALUES = 50
-/** Largest number of different texts of a column that count as missing. */
+/** Largest number of different texts of missing values that a column lists. */
 const MAX_ODD = 100
 /** Chinese, Japanese, Thai, Lao, Khmer, Burmese. */
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]/
@@ -206,7 +206,10 @@ function inferredColumn(
     kind,
     ...notation,
     ...(isIndicated && { missing: true }),
-    ...(isIndicated && odd.length > 0 && { na: odd.map(([text]) => text) }),
+    ...(isIndicated &&
+      odd.length > 0 && {
+        na: odd.length > MAX_ODD ? [ANY_TEXT] : odd.flatMap(([text]) => (text === ANY_TEXT ? [] : [text]))
+      }),
     ...(bigrams && { bigrams }),
     ...((hints.scale ?? 'none') !== 'none' && originOfColumn(profile, kind, notation)),
     missingShare:
@@ -240,7 +243,7 @@ function originOfColumn(
 /** The marks of missing values of a column that is no number. */
 function marksOf(values: readonly string[], { other }: MissingMarks): Counts {
   const counts: Counts = new Map()
-  for (const value of values) if (other.has(value)) counts.set(value, (counts.get(value) ?? 0) + 1)
+  for (const value of values) if (other.has(value)) count(counts, value)
   return counts
 }
 
@@ -251,12 +254,11 @@ function oddTexts(
   times: TimeProfile | undefined,
   missing: MissingMarks
 ): Counts {
-  if (kind === 'number') return new Map([...profile.texts].slice(0, MAX_ODD))
+  if (kind === 'number') return profile.texts
   if (kind !== 'time' || times === undefined) return new Map()
   const counts: Counts = new Map()
   for (const value of profile.notTimes(times.order)) {
-    if (!missing.other.has(value) && (counts.has(value) || counts.size < MAX_ODD))
-      counts.set(value, (counts.get(value) ?? 0) + 1)
+    if (!missing.other.has(value)) count(counts, value)
   }
   return counts
 }
@@ -291,7 +293,7 @@ function kindOf(profile: ColumnProfile, { categorical, columns }: ColumnHints): 
 function isNumeric({ marks, numericShare, present, texts }: ColumnProfile): boolean {
   if (numericShare >= NUMERIC_SHARE) return true
   if (numericShare < HALF_NUMERIC || (numericShare < MOSTLY_NUMERIC && texts.size > FEW_TEXTS)) return false
-  if (marks.numbers <= MANY_NUMBERS || texts.size > MAX_ODD) return false
+  if (marks.numbers <= MANY_NUMBERS) return false
   return new Set(present.filter(value => numberOf(value) !== undefined)).size > MANY_NUMBERS
 }
 

@@ -7,7 +7,7 @@ import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import { CategoryReader } from './category.js'
 import { crossHash } from './derived.js'
-import { COMMON_MISSING, MissingValues } from './missing.js'
+import { ANY_TEXT, COMMON_MISSING, MissingValues } from './missing.js'
 import { NumberReader } from './numbers.js'
 import type { Column, Derived, Layout } from './schema.js'
 import { DAY_CYCLE, DAY_MS, EPOCH_DAYS, MONTH_CYCLE, TimeParts, TimeReader, WEEK_CYCLE, YEARS_10 } from './times.js'
@@ -247,6 +247,7 @@ export class RowEncoder {
 
   #isMissingIn(column: Column, bytes: Uint8Array, from: number, to: number): boolean {
     const usual = column.kind === 'number' ? this.#missingNumbers : this.#missing
+    if (column.na?.includes(ANY_TEXT)) return true
     if (!(this.#ownMissing.get(column) ?? usual).includes(bytes, from, to)) return false
     if (to > from && this.#onNotice !== undefined && !this.#reported.has(column.name)) {
       const text = textOf(bytes, from, to)

@@ -5,8 +5,8 @@ import { type DateOrder, TimeReader } from './times.js'
 
 /** Values that are tried before a column is no column of times. */
 const TRIED = 50
-/** The share of successive dates in order from which a column is in the order of time. */
-const ORDERED_SHARE = 0.95
+/** The largest share of successive times out of order in a column that is in the order of time. */
+const DISORDER = 0.05
 const DAY_MS = 86_400_000
 /** Numbers are times since 1970 if all of them are in these years, and over more than some days. */
 const FIRST_MOMENT = Date.UTC(2000, 0, 1)
@@ -98,8 +98,11 @@ export class ColumnProfile {
       return { times, order: given, isGuess: false, contradictions, example }
     }
     // Rows are often in the order of time, which only one order of the parts shows.
-    const sorted = orders.filter(order => this.#isInOrder(order))
-    if (sorted.length === 1) return { times, order: sorted[0], isGuess: false, contradictions, example }
+    const ranked = orders.map(order => ({ order, disorder: this.#disorder(order) }))
+    const [first, second] = ranked.sort((a, b) => a.disorder - b.disorder)
+    if (first.disorder < DISORDER && 4 * first.disorder < second.disorder) {
+      return { times, order: first.order, isGuess: false, contradictions, example }
+    }
     return { times, order: orders[0], isGuess: true, contradictions, example }
   }
 
@@ -109,7 +112,8 @@ export class ColumnProfile {
     return this.present.filter(value => !reader.readText(value))
   }
 
-  #isInOrder(order: DateOrder): boolean {
+  /** The share of successive times that are not in the order of the others. */
+  #disorder(order: DateOrder): number {
     const reader = new TimeReader(order)
     let [last, ups, downs] = [Number.NaN, 0, 0]
     for (const value of this.present) {
@@ -118,7 +122,7 @@ export class ColumnProfile {
       if (reader.local < last) downs++
       last = reader.local
     }
-    return ups + downs > 0 && Math.max(ups, downs) >= ORDERED_SHARE * (ups + downs)
+    return ups + downs === 0 ? 1 : Math.min(ups, downs) / (ups + downs)
   }
 
   /** What numbers are that are dates of 8, 12 or 14 digits, or times since 1970; undefined for others. */

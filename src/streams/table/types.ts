@@ -42,7 +42,7 @@ export interface ColumnSchema {
    * days since 1970. @default 0; times: the year 2000
    */
   readonly origin?: number
-  /** Numbers and times: further texts of missing values. @default none */
+  /** Numbers and times: further texts of missing values; `*` for any text. @default none */
   readonly na?: readonly string[]
   /** Numbers and lags: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
   readonly mean?: number

@@ -193,6 +193,13 @@ describe('missing values', () => {
     assert.deepEqual(odd, [['see note', 0.1]])
   })
 
+  it('may be any text of a column with many different ones', () => {
+    const column = kindOf(times(1000, i => (i % 5 === 0 ? `see note ${i}` : `${i}.5`)))
+    assert.deepEqual(column, { name: 'x', kind: 'number', missing: true, na: ['*'] })
+    assert.deepEqual(parseText('csv', 'x,label\nsee note 1001,1\n', { schema: [column] }).rows[0].features, [[1, 1]])
+    assert.equal(kindOf(times(100, i => (i % 5 === 0 ? '*' : `${i}.5`))).na?.includes('*'), false)
+  })
+
   it('that the first rows lack are said once', () => {
     const notices: string[] = []
     const schema = [{ name: 'x', kind: 'number' as const, missing: true }]
