@@ -559,5 +559,6 @@ def _scaling(metadata: dict[str, str], first: int) -> dict[int, tuple[float, flo
     if "scaling" not in metadata:
         return None
     moments = json.loads(metadata["scaling"])
-    deviations = ((feature, mean, math.sqrt(squares / count)) for feature, count, mean, squares in moments)
+    # As docs/http.md: the standard deviation, and more after only a few values.
+    deviations = ((f, mean, math.sqrt(squares / n) * (1 + 4 / n)) for f, n, mean, squares in moments)
     return {feature: (mean, deviation or math.inf) for feature, mean, deviation in deviations}

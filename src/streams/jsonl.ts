@@ -6,7 +6,7 @@
  */
 
 import { importance } from '../base/notices.js'
-import type { RowParser, TextDefinition } from './format.js'
+import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
 import { LabelReader, listed, REFUSED, shortened } from './labels.js'
@@ -35,20 +35,7 @@ export const jsonl: TextDefinition = {
   kind: 'text',
   summary: 'JSON lines: an object of features a line, named or in an array',
   fileName: /\.(jsonl|ndjson)$/,
-  options: [
-    'label',
-    'ignore',
-    'schema',
-    'interactions',
-    'lags',
-    'na',
-    'classNames',
-    'classes',
-    'hashBits',
-    'dimension',
-    'unlabelled',
-    'scale'
-  ],
+  options: TABLE_OPTIONS.filter(option => option !== 'delimiter' && option !== 'header'),
   isSizedByFirstRow: true,
   createRowParser: (options, reporter) => new JsonlParser(options, reporter)
 }

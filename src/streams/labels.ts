@@ -170,8 +170,8 @@ export function listed(values: readonly string[], most = 8): string {
 }
 
 /** The error of a table without the column of the label, after what it names the table. @param names of its columns */
-export function noLabel(label: string, names: readonly string[]): string {
+export function noLabel(label: string, names: readonly string[], what = 'column'): string {
   const meant = names.find(name => name.toLowerCase() === label.toLowerCase()) ?? nearest(label, names)
   const hint = meant === undefined ? '' : ` (did you mean "${meant}"?)`
-  return `has no label column "${label}"${hint}: give its name as label (--label COLUMN)`
+  return `has no label ${what} "${label}"${hint}: give its name as label (--label COLUMN)`
 }

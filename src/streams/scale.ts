@@ -79,6 +79,18 @@ function leaveOutParts(out: RowBuffer, from: number, { positions, lengths }: Cyc
   }
 }
 
+/** Values by whose number the first ones are scaled down. */
+const CAUTION = 4
+
+/**
+ * What values are divided by: their standard deviation, and more after only a few values. Those of two or three values are often far
+ * too small, and the large scaled values that follow would decide the weights for long.
+ * @param squares sum of squared deviations
+ */
+export function scaleOf(count: number, squares: number): number {
+  return Math.sqrt(squares / count) * (1 + CAUTION / count)
+}
+
 /** Moments as plain data, without loss of precision: number, count, mean and sum of squared deviations of each feature seen. */
 export type SavedMoments = readonly (readonly [feature: number, count: number, mean: number, squares: number])[]
 
@@ -91,7 +103,7 @@ export class RunningMoments {
   /** A feature's value, scaled by the values counted so far; 0 as long as these are all equal. */
   scaled(feature: number, value: number): number {
     if (feature >= this.#counts.length) return 0
-    const deviation = Math.sqrt(this.#squares[feature] / this.#counts[feature])
+    const deviation = scaleOf(this.#counts[feature], this.#squares[feature])
     const scaled = deviation > 0 ? (value - this.#means[feature]) / deviation : 0
     return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, scaled))
   }

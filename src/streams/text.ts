@@ -62,7 +62,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     first = head.bytes
     inferred = inferFrom(format, head.bytes, named, inferLabel, options.shuffleWindow)
     // JSON lines have the features of their first row.
-    if (isOpen && !isTable) probe.push(head.bytes)
+    if (isOpen && !isTable && inferred.schema === undefined) probe.push(head.bytes)
   }
   const { label, schema, summary, notices, ...dialect } = inferred
   for (const { line, importance } of notices ?? []) options.onNotice?.(line, importance)

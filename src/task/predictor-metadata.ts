@@ -2,7 +2,7 @@
  * What a program needs besides the weights to predict a row: columns with their features and scaling, classes, and the scale of
  * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
  */
-import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, YEARS_10 } from '../streams/index.js'
+import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../streams/index.js'
 import { type FeatureSpec, type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
 
 const NOTHING = new Uint8Array(0)
@@ -93,7 +93,7 @@ function scalingOf(
   first = 0,
   unit = 1
 ): Pick<ColumnEntry, 'mean' | 'deviation'> {
-  const deviation = Math.sqrt(squares / count)
+  const deviation = scaleOf(count, squares)
   return { mean: first + unit * mean, deviation: deviation > 0 ? unit * deviation : Number.MAX_VALUE }
 }
 

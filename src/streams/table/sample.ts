@@ -1,8 +1,9 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
-import type { Notice } from '../../base/notices.js'
-import { SchemaError } from '../errors.js'
+import { importance, type Notice } from '../../base/notices.js'
+import { HeaderError, SchemaError } from '../errors.js'
 import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
+import { listed, noLabel } from '../labels.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
 import {
@@ -17,6 +18,7 @@ import {
 import { isDerived, withDerived } from './derived.js'
 import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
 import { describe, inferLabel, SAMPLE_ROWS } from './infer.js'
+import { jsonTable } from './json-rows.js'
 import { labelNotices, refuseLabels } from './label-checks.js'
 import { type DecimalMark, marksOf, numberOf } from './numbers.js'
 import { originOf } from './origin.js'
@@ -134,7 +136,10 @@ export function inferFrom(
   const definition: TextDefinition = formats[format]
   const sniffed = definition.dialect === 'sniffed' ? sniffDialect(head, options, source) : undefined
   const dialect = definition.dialect === 'sniffed' ? sniffed : definition.dialect
-  const first = dialect && firstRows(head, { ...options, ...dialect })
+  // With a number of features, the names of JSON lines are numbers.
+  const isKeyed = format === 'jsonl' && options.dimension === undefined
+  const json = isKeyed ? jsonTable(head, options) : undefined
+  const first = dialect ? firstRows(head, { ...options, ...dialect }) : json?.rows
   const isNew = options.schema === undefined
   const hints = dialect?.header === false ? { ...options, columns: undefined } : options
   const found = first && (isNew ? inferTable(first, hints, source) : inferNotation(options.schema, first, options))
@@ -146,13 +151,18 @@ export function inferFrom(
   const labelOrigin = labels && labelOriginOf(labels, labelDecimal, options)
   const schema = known && withDerived(known, options, label, source, labelOrigin)
   if (schema === undefined && format === 'jsonl' && (options.interactions ?? options.lags) !== undefined) {
-    throw new SchemaError(`${source}: interactions and lags of JSON lines need a schema: give one with schema`)
+    throw new SchemaError(`${source}: interactions and lags of sparse JSON lines need a schema: give one with schema`)
+  }
+  if (json && labels === undefined && infersLabel && !options.unlabelled) {
+    throw new HeaderError(
+      `${source}: the first row (${listed([...json.rows.keys()], 20)}) ${noLabel(label, [...json.rows.keys()], 'key')}`
+    )
   }
   const columns = {
     ...sniffed,
     ...(schema && { schema }),
     ...(labels && { labelDecimal }),
-    notices: columnNotices(found ?? [], source)
+    notices: [...columnNotices(found ?? [], source), ...nestedNotices(isNew ? json?.nested : undefined, source)]
   }
   const derived = schema?.filter(isDerived).map(column => ({ ...column, missingShare: 0 })) ?? []
   const described = found && isNew ? [...found, ...derived] : undefined
@@ -170,6 +180,12 @@ function labelOriginOf(
 ): number | undefined {
   if (lags === undefined || scale === 'none') return undefined
   return originOf(labels.map(label => numberOf(label, decimal)).filter(value => value !== undefined))
+}
+
+function nestedNotices(keys: readonly string[] = [], source: string): Notice[] {
+  if (keys.length === 0) return []
+  const line = `${source}: ${listed(keys)}: nested values are left out: flatten them to use them`
+  return [{ line, importance: importance.leftOut }]
 }
 
 /** What the label is, by the labels of the first rows. */

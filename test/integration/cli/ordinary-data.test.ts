@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { admb, admbJson } from '../../support/admb-command.js'
+import { parquetOf } from '../../support/parquet.js'
 
 describe('ordinary data', function () {
   this.timeout(60_000)
@@ -85,6 +86,68 @@ describe('ordinary data', function () {
       table(i => (Math.sin(i * i) > 0 ? 'yes' : 'no'))
     )
     assert.doesNotMatch(await noticesOf('--data', mixed, '--label', 'y'), /sorted/)
+  })
+
+  it('gives the same predictor in CSV, Parquet and JSON lines, to the last bit', async () => {
+    const names = ['age', 'city', 'member', 'price', 'seen', 'words', 'label']
+    const rows = Array.from({ length: 500 }, (_, i) => {
+      const [age, isMember] = [20 + ((i * 37) % 50), i % 3 === 0]
+      const words = `${['good', 'bad', 'fine', 'odd'][i % 4]} thing number ${i % 90} today again`
+      const seen = `2024-0${1 + (i % 9)}-1${i % 9} 1${i % 9}:30`
+      const price = i % 11 === 0 ? null : 1e6 + 12.25 * i
+      return [age, ['Oslo', 'Bergen', 'Røros'][i % 3], isMember, price, seen, words, age > 45 ? 'yes' : 'no']
+    })
+    const text = (value: unknown) =>
+      value === null ? '' : value === true ? 'True' : value === false ? 'False' : String(value)
+    const csv = await write(
+      'same.csv',
+      `${[names, ...rows.map(row => row.map(text))].map(row => row.join(',')).join('\n')}\n`
+    )
+    const objects = rows.map(row => Object.fromEntries(names.map((name, i) => [name, row[i]])))
+    const lines = (of: (object: Record<string, unknown>) => unknown) =>
+      `${objects.map(one => JSON.stringify(of(one))).join('\n')}\n`
+    const jsonl = await write(
+      'same.jsonl',
+      lines(one => one)
+    )
+    const reversed = await write(
+      'reversed.jsonl',
+      lines(one => Object.fromEntries(Object.entries(one).reverse()))
+    )
+    const nested = await write(
+      'nested.jsonl',
+      lines(({ label, ...features }) => ({ label, features }))
+    )
+    const absent = await write(
+      'absent.jsonl',
+      lines(one => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null)))
+    )
+    const texts = await write(
+      'texts.jsonl',
+      lines(one => Object.fromEntries(Object.entries(one).map(([key, value]) => [key, text(value)])))
+    )
+    const types = ['INT32', 'STRING', 'BOOLEAN', 'DOUBLE', 'STRING', 'STRING', 'STRING'] as const
+    const parquet = at('same.parquet')
+    const columns = names.map((name, i) => ({ name, type: types[i], data: rows.map(row => row[i]) }))
+    await writeFile(parquet, parquetOf(columns))
+    const digests: string[] = []
+    for (const [i, data] of [csv, jsonl, reversed, nested, absent, texts, parquet].entries()) {
+      const { averageLoss, predictor } = await admbJson(['train', '--data', data, '--dir', at(`same-${i}`)])
+      assert.ok(averageLoss < 0.5, `${averageLoss}`)
+      digests.push(predictor.digest)
+    }
+    assert.deepEqual(
+      digests,
+      digests.map(() => digests[0])
+    )
+  })
+
+  it('of JSON lines says which keys are left out, and which is the label', async () => {
+    const nested = await write('tree.jsonl', '{"y":"a","x":1,"tree":{"k":2}}\n{"y":"b","x":2,"tree":[1]}\n'.repeat(20))
+    assert.match(await noticesOf('--data', nested, '--label', 'y'), /tree: nested values are left out: flatten them/)
+    const { code, stderr } = await admb(['train', '--data', nested, '--label', 'Y'])
+    assert.equal(code, 1)
+    assert.match(stderr, /\(y, x\) has no label key "Y" \(did you mean "y"\?\)/)
   })
 
   it('is scaled by the simulator as by training', async () => {

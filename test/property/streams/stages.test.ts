@@ -104,7 +104,8 @@ describe('stages', () => {
             const seen = past[feature]
             const mean = seen.reduce((sum, v) => sum + v, 0) / seen.length
             const deviation = Math.sqrt(seen.reduce((sum, v) => sum + (v - mean) ** 2, 0) / seen.length)
-            const expected = deviation > 0 ? Math.max(-10, Math.min(10, (value - mean) / deviation)) : 0
+            const caution = 1 + 4 / seen.length
+            const expected = deviation > 0 ? Math.max(-10, Math.min(10, (value - mean) / (deviation * caution))) : 0
             assert.ok(Math.abs(scaled[row].features[i][1] - expected) < 1e-5)
             seen.push(value)
           }

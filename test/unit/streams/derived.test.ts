@@ -46,7 +46,8 @@ describe('interactions and lags', () => {
         [1, 5, 5]
       ]
     )
-    await assert.rejects(open({ interactions: [['a', 'b']] }, json, 'a.jsonl'), /JSON lines need a schema/)
+    const sparse = Array.from({ length: 40 }, (_, i) => `{"y":1,"k${i}":1}\n`).join('')
+    await assert.rejects(open({ interactions: [['a', 'b']] }, sparse, 'a.jsonl'), /sparse JSON lines need a schema/)
   })
 
   it('begin a pass without rows before', async () => {
