@@ -52,6 +52,7 @@ export interface Reader {
   readonly schema?: readonly ColumnSchema[]
   readonly label?: LabelSchema
   readonly classCounts?: readonly number[]
+  readonly scale?: 'none' | 'standard'
   readonly newClasses?: readonly string[]
   readonly summary?: string
   readonly skipped: number

@@ -16,7 +16,7 @@ export const libsvm: TextDefinition = {
   summary: 'LIBSVM: label index:value …, with indices from 1',
   fileName: /\.(libsvm|svm|svmlight)$/,
   // `label` is accepted without effect: the label is always first in a row.
-  options: ['classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'label'],
+  options: ['classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'label', 'scale'],
   isSizedByFirstRow: false,
   createRowParser: (options, reporter) => new LibsvmParser(options, reporter)
 }
@@ -55,7 +55,7 @@ class LibsvmParser implements RowParser {
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
-    const { labels, offsets, indices, values } = out
+    const { labels, numeric, offsets, indices, values } = out
     const constant = this.#constant
     const mask = this.#mask
     const limit = this.#limit
@@ -109,6 +109,7 @@ class LibsvmParser implements RowParser {
           // Not a digit: the end of the row, white space, a comment, or an error.
           if (byte === 0x0a) {
             position++
+            numeric[rows] = entry - first
             offsets[++rows] = entry
             break
           }

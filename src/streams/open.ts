@@ -24,6 +24,7 @@ import type { From, PassPosition, StreamPosition } from './position.js'
 import { Preparation, type Scaling } from './prepare.js'
 import { Random } from './random.js'
 import type { Rows } from './rows.js'
+import { resolveScale } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { logsOf, skippedIn } from './sources/files.js'
 import { inputFiles } from './sources/segments.js'
@@ -103,6 +104,9 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
     },
     label: reader.label,
     classCounts: reader.classCounts,
+    get scale() {
+      return scaleOfRows(reader, options)
+    },
     newClasses: reader.newClasses,
     summary: reader.summary,
     get skipped() {
@@ -198,6 +202,11 @@ function checkStreamOptions(options: StreamOptions): void {
   }
 }
 
+/** Rows without columns are scaled by default if they are dense. */
+function scaleOfRows({ schema, scale: own = 'none' }: Reader, { scale = 'none' }: StreamOptions): 'none' | 'standard' {
+  return scale === 'auto' && schema === undefined ? own : resolveScale(scale, schema)
+}
+
 const START: StreamPosition = { rows: 0, pass: 0, row: 0, skip: 0 }
 
 async function* compose(reader: Reader, options: StreamOptions, progress: ReadProgress): AsyncGenerator<Rows> {
@@ -209,8 +218,9 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
     rows = takeRows(rows, Math.max(0, options.maxRows - before))
   }
   // Last, so that only rows that are learned are counted.
-  const { scale = 'none', constant = false, scaling } = options
+  const { constant = false, scaling } = options
   const { schema, hashBits } = reader
+  const scale = scaleOfRows(reader, options)
   const preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
   const isMixed = options.shuffleWindow !== undefined || options.holdout !== undefined
   if (preparation?.isOrdered && isMixed) {

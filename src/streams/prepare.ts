@@ -114,8 +114,10 @@ export class Preparation {
     const multiplies = products.length + slopes.length > 0
     const isCut = from > 0 || to < rows.size
     let [first, start, end] = [rows, from, to]
-    if (this.#isStandard) first = scaled(rows, { moments, frozen, cycles: this.#cycles }, this.#scaled, from, to)
-    else if (isCut && !multiplies) first = this.#part(rows, from, to)
+    if (this.#isStandard) {
+      const scaling = { moments, frozen, cycles: this.#cycles }
+      first = scaled(rows, scaling, this.#scaled, from, to, this.#shift > 0)
+    } else if (isCut && !multiplies) first = this.#part(rows, from, to)
     if (!multiplies) return first
     if (this.#isStandard) [start, end] = [0, to - from]
     this.#made.clear()

@@ -24,16 +24,39 @@ export function resolveScale(
   return schema?.some(isUnscaled) ? 'standard' : 'none'
 }
 
+/** Rows of a sample have these shares of the features that occur if they are dense, as those of a table. */
+const DENSE_SHARE = 0.9
+/** Largest number of features of dense rows. */
+const MAX_DENSE = 10_000
+
+/**
+ * Whether rows without columns are a table of numbers, so that centring them makes nothing dense.
+ * @param constant whether feature 0 is constant
+ */
+export function isDense(rows: Pick<Rows, 'size' | 'offsets' | 'indices'>, constant: boolean): boolean {
+  const features = new Set<number>()
+  let entries = 0
+  for (let i = 0; i < rows.offsets[rows.size]; i++) {
+    if (constant && rows.indices[i] === 0) continue
+    features.add(rows.indices[i])
+    entries++
+    if (features.size > MAX_DENSE) return false
+  }
+  return rows.size > 1 && features.size > 0 && entries >= DENSE_SHARE * features.size * rows.size
+}
+
 /**
  * Copies rows [from, to) into `out`, which is cleared first, and scales their numeric entries.
  * @param scaling the moments to scale by, and whether the rows are left out of them; parts of times to leave out until they recur
+ * @param constant whether feature 0 is constant, which is not scaled @default false
  */
 export function scaled(
   rows: Rows,
   { moments, frozen, cycles }: { readonly moments: RunningMoments; readonly frozen: boolean; readonly cycles?: Cycles },
   out: RowBuffer,
   from: number,
-  to: number
+  to: number,
+  constant = false
 ): Rows {
   out.clear()
   for (let row = from; row < to; row++) {
@@ -43,6 +66,7 @@ export function scaled(
     if (cycles !== undefined) leaveOutParts(out, end, cycles, moments)
     for (let i = start; i < end; i++) {
       const feature = out.indices[i]
+      if (constant && feature === 0) continue
       const value = out.values[i]
       out.values[i] = moments.scaled(feature, value)
       if (!frozen) moments.count(feature, value)

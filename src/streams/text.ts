@@ -6,6 +6,7 @@ import { formats, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
 import type { Verified } from './position.js'
 import type { Rows } from './rows.js'
+import { isDense } from './scale.js'
 import { sourceName } from './source.js'
 import { openByteSource } from './sources/byte-source.js'
 import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './sources/file-position.js'
@@ -51,7 +52,8 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   let started: Piece | undefined
   let inferred: Inferred = {}
   let first: Uint8Array | undefined
-  if (isTable || inferLabel || isOpen || countClasses || derives) {
+  const isAuto = options.scale === 'auto'
+  if (isTable || inferLabel || isOpen || countClasses || derives || isAuto) {
     const piece = await firstPiece(source)
     // Notices and progress are those of the rows that are learned.
     const head = await readHead(isReplayable ? piece.readAt(0) : piece.read(), !isReplayable)
@@ -82,6 +84,11 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   const parser = createParser(format, parserOptions)
   const counter = countClasses ? createParser(format, { ...parserOptions, ...plain }) : undefined
   const classCounts = counter && first && classCountsOf(counter, first)
+  const sample =
+    isAuto && first !== undefined && parserOptions.schema === undefined
+      ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(first)
+      : undefined
+  const scale = sample && isDense(sample, options.constant ?? false) ? 'standard' : undefined
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -95,6 +102,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     },
     label,
     classCounts,
+    scale,
     newClasses: parser.newClasses,
     summary,
     get skipped() {

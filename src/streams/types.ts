@@ -34,6 +34,8 @@ export interface ExampleStream extends AsyncIterable<Rows> {
   readonly label: LabelSchema | undefined
   /** Labels of each class in the first rows, if they were counted. */
   readonly classCounts: readonly number[] | undefined
+  /** How numbers are scaled: what the option says, or what `auto` means for these rows. */
+  readonly scale: 'none' | 'standard'
   /** Names of new classes so far, of an input that gives them provisional labels. */
   readonly newClasses: readonly string[] | undefined
   /** What was inferred of label and columns, in one line. */

@@ -24,7 +24,7 @@ export const vw: TextDefinition = {
   summary: 'Vowpal Wabbit: label |namespace feature:value …, with hashed names',
   fileName: /\.vw$/,
   // `label` is accepted without effect: the label is always first in a row.
-  options: ['classNames', 'classes', 'hashBits', 'unlabelled', 'label'],
+  options: ['classNames', 'classes', 'hashBits', 'unlabelled', 'label', 'scale'],
   isSizedByFirstRow: false,
   createRowParser: (options, reporter) => new VwParser(options, reporter)
 }
@@ -114,6 +114,7 @@ class VwParser implements RowParser {
         values[entry++] = value
       }
     }
+    out.numeric[out.size] = entry - out.entries
     out.entries = entry
     out.offsets[++out.size] = entry
     return true

@@ -40,7 +40,7 @@ export const NO_TARGET_SCALE = 'a target scale is for models that predict a numb
 
 /** What an opened stream knows before it is read. */
 export type StreamFacts = Partial<
-  Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label' | 'classCounts'>
+  Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label' | 'classCounts' | 'scale'>
 >
 
 /** A learning spec whose number of features may become known only while the stream is read. */
@@ -131,7 +131,7 @@ export function specOf(
   const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
   const known = options.classes ?? classNames?.length ?? facts.classes ?? label?.classes
   const classes = isNumber ? undefined : mostClasses(options, known, schema, model)
-  const scale = resolveScale(options.scale ?? 'auto', columns)
+  const scale = options.scale ?? facts.scale ?? resolveScale('auto', columns)
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))

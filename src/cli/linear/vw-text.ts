@@ -36,7 +36,7 @@ export function writeVwText(model: LinearModel): string {
   }
   if (columns !== undefined || scale !== 'none') {
     throw new UsageError(
-      'vw-text is for features that are hashed as in VW or numbered, without scaling: give --format json'
+      'vw-text is for features that are hashed as in VW or numbered, without scaling: give --format json, or train with --scale none'
     )
   }
   const bits = hashBits ?? Math.max(DEFAULT_BITS, Math.ceil(Math.log2(spec.dimension + 1)))

@@ -90,8 +90,8 @@ export class Continuation {
 
 /** Adds what depends on earlier rows, as rows are learned. */
 export function preparationOf(
-  { constant = false, scale = 'none' }: StreamOptions,
-  { schema, hashBits }: ExampleStream,
+  { constant = false }: StreamOptions,
+  { schema, hashBits, scale }: ExampleStream,
   scaling: Scaling
 ): Preparation | undefined {
   return Preparation.for({ schema, hashBits, constant, scale }, scaling)

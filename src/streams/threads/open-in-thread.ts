@@ -65,8 +65,8 @@ export async function openThreaded(options: StreamOptions, thread = new ReaderTh
       if (isIterated) throw new Error('a stream can be iterated only once: open another one')
       isIterated = true
       const rows = thread.rows(signal)
-      const { schema, hashBits } = thread.facts
-      const { scale = 'none', constant = false, scaleLater } = options
+      const { schema, hashBits, scale = 'none' } = thread.facts
+      const { constant = false, scaleLater } = options
       if (scaleLater) return rows
       return Preparation.for({ schema, hashBits, constant, scale }, scaling)?.rows(rows) ?? rows
     }

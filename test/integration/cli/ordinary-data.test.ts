@@ -142,6 +142,44 @@ describe('ordinary data', function () {
     )
   })
 
+  it('of LIBSVM, VW and arrays is scaled if it is a table of numbers, and otherwise stays as it is', async () => {
+    const rows = Array.from({ length: 400 }, (_, i) => {
+      const x = [10 + Math.sin(3 * i), 1e6 * (3 + Math.cos(7 * i)), 1e-4 * Math.sin(11 * i)]
+      return { label: x[0] - 10 + (x[1] / 1e6 - 3) > 0 ? 1 : -1, x: x.map(value => Number(value.toPrecision(6))) }
+    })
+    const lines = (of: (row: (typeof rows)[number]) => string) => `${rows.map(of).join('\n')}\n`
+    const files = [
+      await write('scales.csv', `a,b,c,label\n${lines(({ label, x }) => [...x, label].join(','))}`),
+      await write(
+        'scales.svm',
+        lines(({ label, x }) => `${label} ${x.map((value, k) => `${k + 1}:${value}`).join(' ')}`)
+      ),
+      await write(
+        'scales.vw',
+        lines(({ label, x }) => `${label} |n a:${x[0]} b:${x[1]} |m c:${x[2]}`)
+      ),
+      await write(
+        'scales.jsonl',
+        lines(({ label, x }) => JSON.stringify({ label, features: x }))
+      )
+    ]
+    const losses: number[] = []
+    for (const [i, data] of files.entries()) {
+      const dir = at(`scales-${i}`)
+      const { averageLoss } = await admbJson(['train', '--data', data, '--dir', dir])
+      losses.push(averageLoss)
+      // Evaluation scales by what training has seen.
+      assert.ok((await admbJson(['eval', '--data', data, '--dir', dir])).accuracy > 0.95)
+    }
+    for (const loss of losses) assert.ok(Math.abs(loss - losses[0]) < 1e-6, `${losses}`)
+    const sparse = await write(
+      'sparse.svm',
+      Array.from({ length: 300 }, (_, i) => `${i % 2 ? 1 : -1} ${1 + (i % 2)}:1 ${3 + (i % 40)}:0.5\n`).join('')
+    )
+    const plain = await admbJson(['train', '--data', sparse, '--scale', 'none'])
+    assert.equal((await admbJson(['train', '--data', sparse])).predictor.digest, plain.predictor.digest)
+  })
+
   it('of JSON lines says which keys are left out, and which is the label', async () => {
     const nested = await write('tree.jsonl', '{"y":"a","x":1,"tree":{"k":2}}\n{"y":"b","x":2,"tree":[1]}\n'.repeat(20))
     assert.match(await noticesOf('--data', nested, '--label', 'y'), /tree: nested values are left out: flatten them/)

@@ -40,6 +40,7 @@ function streamOf(batches: readonly Rows[], skip = 0): ExampleStream {
     hashBits: undefined,
     schema: undefined,
     label: undefined,
+    scale: 'none',
     classCounts: undefined,
     newClasses: undefined,
     summary: undefined,

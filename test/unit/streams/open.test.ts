@@ -205,9 +205,9 @@ describe('openStream', () => {
         ],
         [{ data: header }, 'HeaderError', /no label column "label"/],
         [
-          { data: plain, scale: 'standard' },
+          { data: plain, decimal: ',' },
           'StreamOptionsError',
-          /scale has no meaning for libsvm, only for csv, parquet, jsonl: remove it$/
+          /decimal has no meaning for libsvm, only for csv, .*jsonl: remove it$/
         ],
         [{ data: plain, noise: 1 }, 'StreamOptionsError', /^noise has no meaning for libsvm/],
         [
