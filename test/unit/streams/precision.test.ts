@@ -14,7 +14,7 @@ function standardised(values: readonly number[]): number[] {
     const before = values.slice(0, i)
     const mean = before.reduce((sum, one) => sum + (one - values[0]), 0) / i
     const deviation = Math.sqrt(before.reduce((sum, one) => sum + (one - values[0] - mean) ** 2, 0) / i)
-    return deviation > 0 ? Math.max(-10, Math.min(10, (value - values[0] - mean) / deviation)) : 0
+    return deviation > 0 ? Math.max(-10, Math.min(10, (value - values[0] - mean) / (deviation * (1 + 4 / i)))) : 0
   })
 }
 
