@@ -58,7 +58,7 @@ export class DenseRows implements Batch {
     const label = examples.labels[row]
     if (!this.#predictsNextToken) checkLabel(label, labelClasses(this.#model), row)
     this.appendUnlabelled(examples, row)
-    this.#labels[this.size - 1] = label
+    this.#labels[this.size - 1] = label - (this.#model.head.mean ?? 0)
     this.#weigh(weightOf(examples, row), gradientWeight(examples, row, this.#classWeights))
   }
 

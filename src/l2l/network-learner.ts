@@ -160,7 +160,10 @@ export class NetworkLearner implements Learner {
 
   /** @param outputs of the head, for one row */
   #predictionOf(outputs: Float32Array): Prediction {
-    if (!this.classifies) return { label: outputs[0], scores: [outputs[0]] }
+    if (!this.classifies) {
+      const number = outputs[0] + (this.model.head.mean ?? 0)
+      return { label: number, scores: [number] }
+    }
     // For a sequence: the token after its last position.
     const scores = Array.from(outputs.subarray(outputs.length - (this.model.head.input.at(-1) as number)))
     return { label: scores.indexOf(Math.max(...scores)), scores }

@@ -77,7 +77,9 @@ function outputLayer(input: readonly number[], expected: readonly number[]): Lay
 }
 
 function headFor(target: Target, input: readonly number[]): Head {
-  return target.kind === 'number' ? squaredHead(target.scale) : softmaxHead(input)
+  if (target.kind !== 'number') return softmaxHead(input)
+  const { scale } = target
+  return scale === undefined ? squaredHead() : { ...squaredHead({ ...scale, mean: 0 }), mean: scale.mean }
 }
 
 function checkNames(layers: readonly Layer[]): void {

@@ -168,6 +168,8 @@ export interface Head {
   readonly classifies: boolean
   /** Shape of a sample's input. */
   readonly input: readonly number[]
+  /** Of numbers: subtracted from targets and added to predictions in float64, outside of the device. @default 0 */
+  readonly mean?: number
   /**
    * @param targets [microbatch] or [microbatch, length], int32 for classes
    * @param weights @default 1 for each row

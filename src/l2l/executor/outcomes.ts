@@ -26,7 +26,8 @@ export function encodeOutcomes(head: Head, y: Tensor, targets: Tensor, out: Floa
   const labels = targets.dataSync()
   predicted.dispose()
   if (!head.classifies) {
-    for (const [row, label] of labels.entries()) out.set([label, values[row]], 2 * (first + row))
+    const { mean = 0 } = head
+    for (const [row, label] of labels.entries()) out.set([label + mean, values[row] + mean], 2 * (first + row))
     return
   }
   const classes = values.length / labels.length

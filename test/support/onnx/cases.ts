@@ -95,8 +95,10 @@ async function networkCase(name: string, seed: number, rows: number): Promise<On
     }))
   })
   const inputs = { [isText ? 'tokens' : 'features']: { shape: [rows, dimension], data } }
+  // The mean of a number is added outside of the head.
+  const predicted = { ...p, data: p.data.map(value => value + (model.head.mean ?? 0)) }
   const outputs: Readonly<Record<string, Value>> =
-    target.kind === 'number' ? { prediction: p } : { scores: y, probabilities: p }
+    target.kind === 'number' ? { prediction: predicted } : { scores: y, probabilities: p }
   const file = await onnxModel({ spec, blocks, updates: 1, moments: undefined }, {})
   return { name, file, inputs, outputs }
 }
