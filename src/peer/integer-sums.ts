@@ -21,10 +21,13 @@ export async function convertSums(store: Store, dir: string, spec: LearningSpec)
   if (text === undefined) return false
   const stored = parseSpec(text)
   const wanted = specText(spec)
-  if (stored.sums === spec.sums || specText({ ...stored, sums: spec.sums }) !== wanted) return false
-  const checkpoint = await store.checkpoint()
+  // The moments by which a trained model scaled its inputs become constants of its schema.
+  const { columns, scale } = spec.features
+  const features = stored.features.scale === 'standard' ? { ...stored.features, columns, scale } : stored.features
+  if (text === wanted || specText({ ...stored, sums: spec.sums, features } as LearningSpec) !== wanted) return false
+  const checkpoint = stored.sums === spec.sums ? undefined : await store.checkpoint()
   await store.convert(wanted, checkpoint && (await converted(store, dir, checkpoint, stored, spec)))
-  return true
+  return stored.sums !== spec.sums
 }
 
 async function converted(store: Store, dir: string, checkpoint: Checkpoint, from: LearningSpec, to: LearningSpec) {

@@ -9,10 +9,13 @@ export { softwareVersion } from './software.js'
 
 /** Starts the learner thread. It reads standard input if its stream does. */
 export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {
-  const readsStdin = init.stream?.data === '-'
-  const worker = new Worker(new URL('./learner-thread.js', import.meta.url), { workerData: init, stdin: readsStdin })
+  const { stdin = process.stdin, ...stream } = init.stream ?? {}
+  const worker = new Worker(new URL('./learner-thread.js', import.meta.url), {
+    workerData: { ...init, stream: init.stream && stream },
+    stdin: init.stream?.data === '-'
+  })
   const input = worker.stdin
-  if (input) process.stdin.pipe(input)
+  if (input) stdin.pipe(input)
   return {
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     onMessage: handler => void worker.on('message', handler),
@@ -22,7 +25,8 @@ export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearne
     },
     close() {
       if (input === null) return
-      process.stdin.unpipe(input)
+      stdin.unpipe(input)
+      stdin.pause()
       process.stdin.pause()
     }
   }

@@ -5,14 +5,16 @@
 import type { OnNotice } from '../base/notices.js'
 import type { Log } from '../network/types.js'
 import { MissingStateError, Store } from '../storage/index.js'
-import type { StreamOptions } from '../streams/index.js'
+import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../streams/index.js'
 import { growingNames, type LearningSpec, parseSpec, predictsNumbers, schemaOf } from '../task/learning-spec.js'
-import { measured } from '../task/measured.js'
+import { measured, scaledColumns } from '../task/measured.js'
 import type { TaskOptions } from '../task/options.js'
 import { type ReadOptions, streamFor, withoutUndefined } from '../task/stream.js'
 import { createPeerTask, type Task } from '../task/task.js'
 import { networkSpec } from './joining.js'
 import { joins, type PeerOptions } from './options.js'
+import { reconcile } from './reconcile.js'
+import type { SavedProgress } from './thread-messages.js'
 
 /** Where a peer finds what was agreed on before. */
 export type Surroundings = Pick<
@@ -42,19 +44,30 @@ export async function settleTask(
     const spec = await networkSpec(surroundings)
     if (spec && canJoin(spec)) {
       log('info', 'takes over the model and the schema of the network', {})
-      return agreed(options, spec)
+      return joined(options, spec, onNotice)
     }
   }
-  return measured(await createPeerTask(options, onNotice))
+  const { data } = options
+  if (!isStdin(data)) return measured(await createPeerTask(options, onNotice))
+  const { sample, whole } = await headOf(process.stdin)
+  const reading = typeof data === 'string' ? { data } : data
+  const task = await createPeerTask({ ...options, data: { ...reading, stdin: sample() } }, onNotice)
+  const { stream, ...others } = await measured(task, sample())
+  return { ...others, stream: stream && { ...stream, stdin: whole } }
+}
+
+function isStdin(data: TaskOptions['data']): data is '-' | StreamOptions {
+  return (typeof data === 'object' ? data.data : data) === '-'
 }
 
 /** What a directory has learned, continued. */
 async function continued(
   options: TaskOptions,
-  { spec, hasLearned }: StoredSpec,
+  { spec: stored, moments, hasLearned }: StoredSpec,
   dir: string,
   log: Log
 ): Promise<PeerTask> {
+  const spec = options.scale === 'none' ? stored : withConstants(stored, moments)
   const keeps = options.sums === undefined && hasLearned
   if (keeps && spec.sums === undefined && canBeIntegers(spec))
     log('info', `${dir} has exact sums, which this peer keeps: --sums lattice converts them to integers`, {})
@@ -66,20 +79,38 @@ async function continued(
   return { ...task, spec: { ...rest, ...(isLattice && { sums: 'lattice' }) } as LearningSpec }
 }
 
+/** What a network has agreed on, for the data of a peer. Its file may lack columns. */
+async function joined(
+  options: TaskOptions,
+  spec: LearningSpec,
+  onNotice: OnNotice = () => undefined
+): Promise<PeerTask> {
+  const { data } = options
+  const reading = typeof data === 'string' ? { data } : data
+  if (reading === undefined || spec.features.columns === undefined) return agreed(options, spec)
+  const { label = spec.features.label } = reading
+  if (reading.data !== '-') {
+    const own = await createPeerTask({ data: { ...reading, ...(label !== undefined && { label }) } })
+    reconcile(spec, own.spec, reading.data, onNotice)
+  }
+  return agreed(options, spec)
+}
+
 /** The task of a spec that others share. Options that are given are checked against it by whoever compares specs. */
 async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Promise<PeerTask> {
   // The schema scales its numbers.
   const isScaled = scale === 'standard' && spec.features.columns?.some(({ mean }) => mean !== undefined)
   const options = isScaled || scale === undefined ? others : { ...others, scale }
+  const isTable = spec.features.columns !== undefined && options.data !== undefined
+  const given = typeof options.data === 'string' ? { data: options.data } : options.data
+  const data = isTable && given ? { ...given, lacksColumns: true } : given
   const isExplicit = Object.keys(options).some(option => !READING.has(option))
   if (isExplicit || spec.network?.text !== undefined) {
-    return createPeerTask({ ...optionsOf(spec), ...options, schema: options.schema ?? schemaOf(spec) })
+    return createPeerTask({ ...optionsOf(spec), ...options, data, schema: options.schema ?? schemaOf(spec) })
   }
-  const { data } = options
   const { plugins } = await createPeerTask({ ...optionsOf(spec), ...options, data: undefined, schema: schemaOf(spec) })
   if (data === undefined) return { spec, stream: undefined, plugins }
-  const reading = typeof data === 'string' ? { data } : data
-  return { spec, stream: streamFor(spec, reading as ReadOptions) as StreamOptions, plugins }
+  return { spec, stream: streamFor(spec, data as ReadOptions), plugins }
 }
 
 /** The options that give this spec, with its schema and data that fit it. */
@@ -111,8 +142,18 @@ function canJoin({ network }: LearningSpec): boolean {
   return network?.weights === undefined && network?.text === undefined
 }
 
+/** The spec with the moments of the rows that were learned as constants of its schema, so that all peers scale alike. */
+function withConstants(spec: LearningSpec, moments: RunningMoments): LearningSpec {
+  const { columns, hashBits, constant, scale } = spec.features
+  if (scale !== 'standard' || columns === undefined) return spec
+  const schema = scaledColumns(columns, hashBits, moments, constant)
+  return { ...spec, features: { ...spec.features, columns: schema, scale: resolveScale('auto', schema) } }
+}
+
 interface StoredSpec {
   readonly spec: LearningSpec
+  /** Those of the rows that were learned. */
+  readonly moments: RunningMoments
   /** Whether a peer has learned in the directory. */
   readonly hasLearned: boolean
 }
@@ -128,7 +169,10 @@ async function storedIn(dir: string): Promise<StoredSpec | undefined> {
   }
   try {
     const text = await store.model()
-    return text === undefined ? undefined : { spec: parseSpec(text), hasLearned: await store.hasJournal() }
+    if (text === undefined) return undefined
+    const progress = (await store.checkpoint())?.progress as SavedProgress | undefined
+    const moments = RunningMoments.restore(progress?.moments ?? [])
+    return { spec: parseSpec(text), moments, hasLearned: await store.hasJournal() }
   } finally {
     await store.close()
   }

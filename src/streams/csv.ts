@@ -65,6 +65,8 @@ class CsvParser implements RowParser {
   #layout: Layout | undefined
   #encoder: RowEncoder | undefined
   #fields: readonly Field[] = []
+  /** Columns of features that the file lacks. */
+  #absent: readonly Column[] = []
   /** Whether most rows can be read in one pass. */
   #isPlain = false
   readonly #scanner = new DecimalScanner()
@@ -193,12 +195,21 @@ class CsvParser implements RowParser {
       .map(({ name }) => name)
     const missing = used?.filter(name => !known.has(name))
     if (missing !== undefined && missing.length > 0) {
-      throw new HeaderError(
-        `${what} has no column "${missing[0]}", which the model needs: give a file with the columns ${listed(used ?? [], 20)}`
+      if (!this.#options.lacksColumns)
+        throw new HeaderError(
+          `${what} has no column "${missing[0]}", which the model needs: give a file with the columns ${listed(used ?? [], 20)}`
+        )
+      const [columns, them] =
+        missing.length === 1 ? ['the column', 'it counts'] : [`${missing.length} columns`, 'they count']
+      this.#options.onNotice?.(
+        `${this.#reporter.source} lacks ${columns} ${listed(missing)} of the model, so ${them} as missing`,
+        importance.leftOut
       )
     }
     this.#names = names
     if (this.#schema !== undefined) this.#setFields(names, this.#schema)
+    const absent = new Set(missing)
+    this.#absent = this.#layout?.fields.filter(({ name }) => absent.has(name)) ?? []
   }
 
   #setFields(names: readonly string[], schema: readonly ColumnSchema[]): void {
@@ -268,6 +279,7 @@ class CsvParser implements RowParser {
         return i
       }
     }
+    for (const column of this.#absent) encoder.addMissing(column)
     encoder.end(label)
     return -1
   }
@@ -308,6 +320,7 @@ class CsvParser implements RowParser {
     }
     if (bytes[position] === RETURN) position++
     if (bytes[position] !== NEWLINE) return -1
+    for (const column of this.#absent) encoder.addMissing(column)
     encoder.end(label)
     return position + 1
   }

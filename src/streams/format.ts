@@ -35,7 +35,18 @@ export interface InputOptions extends ParserOptions, SourceOptions {
 
 /** Options that tables take. */
 export const TABLE_OPTIONS = [
-  ...(['label', 'ignore', 'categorical', 'classNames', 'columns', 'schema', 'weight', 'id', 'time'] as const),
+  ...([
+    'label',
+    'ignore',
+    'categorical',
+    'classNames',
+    'columns',
+    'schema',
+    'lacksColumns',
+    'weight',
+    'id',
+    'time'
+  ] as const),
   ...(['interactions', 'lags', 'na', 'text', 'delimiter', 'decimal', 'header', 'unlabelled'] as const),
   ...(['dimension', 'classes', 'hashBits', 'scale'] as const)
 ]

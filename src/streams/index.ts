@@ -20,6 +20,7 @@ export {
 } from './errors.js'
 export { type Format, formatNames, guessFormat } from './formats.js'
 export { murmur3 } from './hash.js'
+export { type Head, headOf } from './head.js'
 export { listed } from './labels.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { OnHashed } from './options.js'

@@ -74,6 +74,8 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
    * of the columns from 1. @default true
    */
   readonly header?: boolean
+  /** Tables with a schema: whether a file may lack columns of features, whose values then count as missing. @default false */
+  readonly lacksColumns?: boolean
   /** Adds feature 0, which is always 1, and increases the number of every other feature by one. @default false */
   readonly constant?: boolean
   /** Number of features without the constant one. Larger indices are malformed. @default inferred from the data, or unknown */

@@ -7,6 +7,7 @@ import {
   type Rows,
   RunningMoments,
   resolveScale,
+  type StreamOptions,
   YEARS_10
 } from '../streams/index.js'
 import type { LearningSpec } from './learning-spec.js'
@@ -20,14 +21,22 @@ type MeasuredTask = Pick<Task, 'stream' | 'plugins' | 'coverage'> & { readonly s
 /**
  * The task with means and deviations in the schema, instead of moments of the rows before. A task without a table, or whose data can be
  * read only once, stays as it is.
+ * @param stdin a sample of standard input @default none
  * @throws errors of the stream
  */
-export async function measured(task: MeasuredTask): Promise<MeasuredTask> {
+export async function measured(task: MeasuredTask, stdin?: StreamOptions['stdin']): Promise<MeasuredTask> {
   const { stream, spec } = task
   const { columns: given, scale, hashBits, constant } = spec.features
-  if (stream === undefined || stream.data === '-' || given === undefined || scale !== 'standard') return task
+  if (
+    stream === undefined ||
+    (stream.data === '-' && stdin === undefined) ||
+    given === undefined ||
+    scale !== 'standard'
+  )
+    return task
   const { shuffleWindow: _order, ...ordered } = stream
-  const sample = { ...ordered, passes: 1, maxRows: MEASURED_ROWS, scaleLater: true, onMalformed: () => undefined }
+  const reading = { ...ordered, ...(stdin && { stdin }), onMalformed: () => undefined }
+  const sample = { ...reading, passes: 1, maxRows: MEASURED_ROWS, scaleLater: true }
   const found = scaledColumns(given, hashBits, await momentsOf(await openStream(sample)), constant)
   // A number without any value yet.
   const schema = found.map(column =>

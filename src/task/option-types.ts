@@ -68,6 +68,7 @@ export const streamType = options<StreamOptions>(
     constant: flag,
     dimension: number,
     ignoreUnknown: flag,
+    lacksColumns: flag,
     hashBits: number
   },
   ['data']

@@ -124,9 +124,9 @@ export function closed(
   )
 }
 
-/** What the stream knows before it is read. Standard input can be opened only once, so it stays closed. */
+/** What the stream knows before it is read. Standard input can be opened only once, so it stays closed, unless a sample of it is given. */
 export async function factsOf(stream: StreamOptions | undefined, onNotice?: OnNotice): Promise<StreamFacts> {
-  if (stream === undefined || stream.data === '-') return {}
+  if (stream === undefined || (stream.data === '-' && stream.stdin === undefined)) return {}
   const opened = await openStream({ ...stream, onNotice })
   await opened[Symbol.asyncIterator]().return?.()
   return opened

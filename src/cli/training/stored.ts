@@ -3,12 +3,13 @@ import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../..
 import type { Execution } from '../../l2l/index.js'
 import { type Blocks, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
-import { type Checkpoint, DamagedStateError, Store } from '../../storage/index.js'
+import { type Checkpoint, DamagedStateError, type Store } from '../../storage/index.js'
 import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
 import { classNamesOf, type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
 import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { UsageError } from '../errors.js'
 import { layeredPredictor, openLayered } from './layered.js'
+import { readingState } from './readable-state.js'
 
 export interface Stored {
   readonly spec: LearningSpec
@@ -51,8 +52,7 @@ export async function readPredictor(
  */
 export async function loadStored(dir: string | undefined, execution: Execution | undefined): Promise<Stored> {
   if (dir === undefined) throw new UsageError('no predictor: give --dir DIR of a trained model or of a stopped peer')
-  const store = await Store.openExisting(dir)
-  try {
+  return readingState(dir, async store => {
     const text = await store.model()
     const checkpoint = await store.checkpoint()
     const layers = text === undefined ? undefined : await openLayered(dir, parseSpec(text), execution)
@@ -76,9 +76,7 @@ export async function loadStored(dir: string | undefined, execution: Execution |
       predictor,
       scaling: { ...state, frozen: true }
     }
-  } finally {
-    await store.close()
-  }
+  })
 }
 
 /** What a file of the predictor says besides its weights. @param blocks of them that are served */

@@ -155,4 +155,62 @@ describe('sites with files of their own', function () {
     rest[1] = await join(2).ready()
     await check(dir, [first, ...rest])
   })
+
+  it('may lack a column or have a further one, and are told so; a contradiction names its columns alone', async () => {
+    const dir = await files([1500, 600])
+    const rows = shop(600, 2).map(row => row.split(','))
+    const site = async (name: string, lines: readonly string[]) => {
+      await writeFile(join(dir, name), `${lines.join('\n')}\n`)
+      return join(dir, name)
+    }
+    const lacking = await site('lacking.csv', ['visitors,day,revenue', ...rows.map(([a, , c, d]) => `${a},${c},${d}`)])
+    const further = await site('further.csv', [`${HEAD},note`, ...rows.map((row, i) => `${row},n${i}`)])
+    const opposed = await site('opposed.csv', [HEAD, ...rows.map(([, b, c, d]) => `many,${b},${c},${d}`)])
+    const first = await start(dir, 0).ready()
+    const [address] = first.latest.addresses
+    const others = [lacking, further].map(data =>
+      processes.start('--data', data, '--label', 'revenue', '--peer', address)
+    )
+    const peers = [first, ...(await Promise.all(others.map(peer => peer.ready())))]
+    await until('all have learned', () => peers.every(({ latest }) => latest.ended) && agree(peers))
+    assert.deepEqual(
+      peers.map(({ latest }) => [latest.inputs, latest.skipped]),
+      [
+        [1500, 0],
+        [600, 0],
+        [600, 0]
+      ]
+    )
+    const lines = (peer: PeerProcess) => peer.logs.map(({ msg }) => msg).join('\n')
+    assert.match(lines(peers[1]), /lacking\.csv lacks the column discount of the model, so it counts as missing/)
+    assert.match(lines(peers[2]), /further\.csv: the model does not know the column note, so it is ignored/)
+    const refused = processes.start('--data', opposed, '--label', 'revenue', '--peer', address)
+    assert.notEqual(await refused.exit, 0)
+    assert.match(refused.stderr, /opposed\.csv: "visitors" is a number in the network, and a category here: /)
+    assert.doesNotMatch(refused.stderr, /discount|day/)
+  })
+
+  it('begin with a trained model, and one of them with standard input', async () => {
+    const dir = await files([1500, 600])
+    const trained = join(dir, 'site-0')
+    const training = await admb(['train', '--data', join(dir, 'all.csv'), '--label', 'revenue', '--dir', trained])
+    assert.equal(training.code, 0, training.stderr)
+    const first = await start(dir, 0).ready()
+    const options = ['--data', '-', '--format', 'csv', '--label', 'revenue']
+    const second = processes.start(...options, '--peer', first.latest.addresses[0])
+    second.child.stdin?.end(csv(shop(600, 2)))
+    await second.ready()
+    await until('both have learned', () => first.latest.ended && second.latest.ended && agree([first, second]))
+    assert.equal(second.latest.inputs, 600)
+    const labels = await Promise.all([first, second].map(predicted))
+    assert.equal(labels[0], labels[1])
+    // The model of the trained directory, which has b = 1.
+    assert.ok(second.latest.updates > 2100 + 600)
+    const alone = processes.start(...options)
+    alone.child.stdin?.end(csv(shop(300, 1)))
+    await until(
+      'its schema follows from its first rows',
+      () => alone.messages.length > 0 && alone.latest.inputs === 300
+    )
+  })
 })
