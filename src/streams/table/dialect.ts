@@ -4,7 +4,7 @@ import { listed } from '../labels.js'
 import { RecordLocator, RecordReader } from '../records.js'
 import { MissingValues } from './missing.js'
 import { numberOf } from './numbers.js'
-import type { Delimiter, Dialect } from './types.js'
+import type { ColumnSchema, Delimiter, Dialect } from './types.js'
 
 /** The byte of each separator. */
 export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';': 0x3b, '\t': 0x09, '|': 0x7c }
@@ -27,6 +27,13 @@ export function recordsOf(bytes: Uint8Array, delimiter: Delimiter, limit: number
 /** What the first rows determine of a dialect. Marks of numbers are those of columns. */
 export type SniffedDialect = Required<Pick<Dialect, 'delimiter' | 'header'>>
 
+/** What is known of a file, which its header must name. */
+interface HeaderHints extends Dialect {
+  readonly na?: readonly string[]
+  readonly label?: string
+  readonly schema?: readonly ColumnSchema[]
+}
+
 /**
  * Determines what the options leave open.
  * @param bytes the start of the file, without a byte order mark
@@ -34,13 +41,13 @@ export type SniffedDialect = Required<Pick<Dialect, 'delimiter' | 'header'>>
  */
 export function sniffDialect(
   bytes: Uint8Array,
-  { delimiter, header, na, label }: Dialect & { readonly na?: readonly string[]; readonly label?: string },
+  { delimiter, header, na, label = 'label', schema }: HeaderHints,
   source: string
 ): SniffedDialect {
   const found = delimiter ?? sniffDelimiter(bytes)
   const records = recordsOf(bytes, found, SNIFFED_ROWS)
   const [first = []] = records
-  const isNamed = label !== undefined && first.includes(label)
+  const isNamed = first.includes(label) || (schema?.length ? schema.every(({ name }) => first.includes(name)) : false)
   if (header === undefined && records.length > 1 && !isNamed) refuseRowAsHeader(records, na, source)
   return { delimiter: found, header: header ?? true }
 }

@@ -8,6 +8,8 @@ import type { LabelSchema } from './types.js'
 
 /** Maximum number of rows in the sample. */
 export const SAMPLE_ROWS = 10_000
+/** Share of labels from which they are numbers although others are texts. */
+const MOSTLY_NUMBERS = 0.8
 /** Largest number of classes among whole numbers, unless the task is known to be a classification. */
 const MAX_NUMBER_CLASSES = 100
 /** Largest number of classes whose labels are texts. */
@@ -75,19 +77,20 @@ export function inferLabel(
     hasColumns || PLAIN_NUMBER.test(label) ? labelNumber(label, decimal, target) : undefined
   )
   const text = labels.find((_, i) => numbers[i] === undefined)
+  const known = numbers.filter(number => number !== undefined)
+  // A few texts among numbers are labels that are missing or wrong, and their rows are malformed.
+  const areMostly = known.length >= MOSTLY_NUMBERS * labels.length
+  const isOpen = target === undefined && classes === undefined
+  if (areMostly && (target === 'number' || (isOpen && isQuantity(known))))
+    return { kind: 'number', ...roundedScale(known) }
   if (target === 'number') {
-    if (text === undefined) return { kind: 'number', ...roundedScale(numbers as number[]) }
     throw new SchemaError(
-      `${what} has the value "${shortened(text)}", and the model predicts numbers: choose a model for classes, or another label`
+      `${what} has the value "${shortened(text ?? '')}", and the model predicts numbers: choose a model for classes, or another label`
     )
   }
   const names = text === undefined ? [...new Set(numbers.map(String))] : [...new Set(labels)]
-  if (text === undefined) {
-    if (target === undefined && classes === undefined && isQuantity(numbers as number[])) {
-      return { kind: 'number', ...roundedScale(numbers as number[]) }
-    }
-    names.sort((a, b) => Number(a) - Number(b))
-  } else names.sort()
+  if (text === undefined) names.sort((a, b) => Number(a) - Number(b))
+  else names.sort()
   if (
     names.length > MAX_NAMED_CLASSES ||
     (text !== undefined && names.length > 100 && 2 * names.length > labels.length)

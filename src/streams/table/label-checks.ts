@@ -80,6 +80,13 @@ export function labelNotices(
       importance.guess
     )
   }
+  const listed = labels.find(label => /^\d+,\d+$/.test(label))
+  if (!isGiven && kind === 'number' && listed !== undefined && distinct <= MANY_NUMBERS) {
+    add(
+      `${what} has values such as "${listed}", which are taken for numbers with a decimal comma: several labels of a row are not learned`,
+      importance.guess
+    )
+  }
   if (2 * shuffleWindow < labels.length && isSorted(labels, kind)) {
     add(
       `${what}: the rows are sorted by it, so figures look better than they are, and the last rows count too much: give --shuffle-window ROWS, at least as many as the file has`,

@@ -28,6 +28,34 @@ describe('messy files', () => {
     assert.match(scored.stdout, /accuracy +100/, scored.stderr)
   })
 
+  it('what was guessed is said on stderr and with --json, most important first', async () => {
+    const lines = Array.from(
+      { length: 80 },
+      (_, i) => `u${i},${i % 9 === 0 ? '-' : i % 13}.5,${(i % 12) + 1}/${(i % 5) + 1}/2024,${i % 2}`
+    )
+    const data = await write('guessed.csv', `key,x,day,y\n${lines.join('\n').replaceAll('-.5', '-')}\n`)
+    const { stdout, stderr } = await admb(['train', '--data', data, '--label', 'y', '--json'])
+    const { notices } = JSON.parse(stdout) as { notices: string[] }
+    assert.deepEqual(stderr.trim().split('\n'), notices)
+    assert.match(notices[0], /the column "key" has 80 different values in 80 rows and is left out as an identifier/)
+    assert.match(notices[1], /these values count as missing: "-" in x \(11\.3 %\)/)
+    assert.match(notices[2], /dates such as 1\/1\/2024 in the column "day" are read as month\/day\/year/)
+    assert.equal(notices.length, 3)
+    const dir = join(folder, 'guessed')
+    await admb(['train', '--data', data, '--label', 'y', '--dir', dir])
+    const scored = await admb(['eval', '--data', data, '--dir', dir, '--json'])
+    assert.ok(Array.isArray((JSON.parse(scored.stdout) as { notices: string[] }).notices), scored.stderr)
+  })
+
+  it('misspelt names of columns are refused', async () => {
+    const data = await write('spelt.csv', `age,y\n${'1,a\n2,b\n'.repeat(20)}`)
+    for (const flag of ['--ignore', '--columns', '--id', '--categorical', '--weight', '--time']) {
+      const { code, stderr } = await admb(['train', '--data', data, '--label', 'y', flag, 'agge'])
+      assert.equal(code, 1, flag)
+      assert.match(stderr, /the columns are age, y, without "agge": did you mean "age"\?/)
+    }
+  })
+
   for (const { name, content, options = [], result, fails } of messyFiles) {
     it(`${name} ${fails ? 'is refused' : 'is learned'}`, async () => {
       const { code, stdout, stderr } = await admb(['train', '--data', await write(name, content), ...options])

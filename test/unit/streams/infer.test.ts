@@ -46,6 +46,28 @@ describe('the label', () => {
     )
   })
 
+  it('is a number in any notation, also with a few texts, and a name if it has leading zeros', () => {
+    assert.equal(
+      label(
+        times(50, i => `1.${100 + i},50`),
+        { decimal: ',' }
+      )?.kind,
+      'number'
+    )
+    assert.equal(label(times(50, i => `$1,${100 + i}.50`))?.kind, 'number')
+    assert.equal(label(times(50, i => (i === 7 ? 'unknown' : `${i}.5`)))?.kind, 'number')
+    assert.equal(
+      label(
+        times(50, i => (i === 7 ? '-' : `${i}.5`)),
+        { target: 'number' }
+      )?.kind,
+      'number'
+    )
+    assert.deepEqual(label(['+', '-', '+']), { kind: 'class', names: ['+', '-'], classes: 2 })
+    assert.deepEqual(label(['007', '012', '007']), { kind: 'class', names: ['007', '012'], classes: 2 })
+    assert.equal(label(['1,3', '2', '1,2'], { hasColumns: false })?.kind, 'class')
+  })
+
   it('must fit the model', () => {
     const cases: [readonly (string | number)[], object, RegExp][] = [
       [
