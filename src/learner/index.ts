@@ -59,6 +59,8 @@ export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } fr
 export { LossGate } from './loss-gate.js'
 export { pearson, spearman } from './metrics/correlation.js'
 export {
+  type BaselineFigures,
+  baselineFor,
   type ClassFigures,
   type Clock,
   checkWindows,
@@ -67,6 +69,7 @@ export {
   Evaluation,
   type EvaluationFigures,
   type Figures,
+  hasPlainLoss,
   type Metrics,
   type MinuteFigures,
   OUTCOME_ROWS,
@@ -80,6 +83,7 @@ export {
   type TimeFigures,
   type TimeWindowFigures,
   type TimeWindows,
+  uselessLoss,
   WINDOWS,
   type WindowFigures,
   widthOf

@@ -110,6 +110,11 @@ export class SerialTrainer {
     }
   }
 
+  /** Whether the model predicts classes. */
+  get classifies(): boolean {
+    return this.#classifies
+  }
+
   /** Continues from the result of an earlier run of the same model, with the same dimension. Call it before `learn`. */
   resume(from: Trained): void {
     this.#engine.resume(from)

@@ -2,7 +2,9 @@
 import { importance, Notices } from '../base/notices.js'
 import type { Execution } from '../l2l/index.js'
 import {
+  type BaselineFigures,
   type Blocks,
+  baselineFor,
   checkOptions,
   type Learner,
   learnerAfter,
@@ -68,6 +70,8 @@ export interface TrainReport extends SerialReport {
   readonly skipped: number
   /** What was guessed of the data and could be wrong, or left out: at most five lines, most important first. */
   readonly notices: readonly string[]
+  /** What predictions that learn nothing from features reach. */
+  readonly baseline?: BaselineFigures
   /** Figures since the start and over the last inputs. */
   readonly metrics?: Metrics
 }
@@ -102,6 +106,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   else if (windows !== undefined)
     throw new OptionError('windows need the times of inputs: give a schema with a column of the role time')
   const opened = stream && (await openStream({ ...stream, scaling, onNotice: notices.add }))
+  const baseline = baselineFor(spec, trainer.classifies)
   const end = async (rest: Rest) => {
     const { parameters, average, updates, dimension } = trainer.finish(rest)
     layers?.close(undefined)
@@ -110,6 +115,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
       ...trainer.report(),
       skipped: opened?.skipped ?? 0,
       notices: notices.lines,
+      baseline: baseline?.figures,
       metrics: trainer.metrics()
     }
     const { learner } = await learningParts(known, execution)
@@ -120,10 +126,14 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   try {
     if (inputs !== undefined) {
       const rows = weighed(parse(closed(spec), encodeInputs(inputs, labels ?? []), false), weights)
+      baseline?.add(rows)
       trainer.learn(preparationFor(closed(spec), scaling)?.next(rows, 0, rows.size) ?? rows)
     }
     const numbers = new ClassNumbers(spec, trainer)
-    for await (const examples of opened ?? []) trainer.learn(numbers.apply(examples))
+    for await (const examples of opened ?? []) {
+      baseline?.add(examples)
+      trainer.learn(numbers.apply(examples))
+    }
   } catch (error) {
     if (trainer.report().updates === 0) throw error
     throw await end('drop').then(

@@ -73,7 +73,8 @@ export class Preparation {
 
   /** The rows of a stream, each after those before it. A new pass begins without rows before. */
   async *rows(input: AsyncIterable<Rows>): AsyncGenerator<Rows> {
-    for await (const rows of input) yield { ...this.next(rows, 0, rows.size), positionAfter: rows.positionAfter }
+    for await (const rows of input)
+      yield { ...this.next(rows, 0, rows.size), pass: rows.pass, positionAfter: rows.positionAfter }
   }
 
   /** Rows [from, to), which follow those of the last call and are counted. The result is valid until the next call. */

@@ -1,7 +1,7 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
-import { Notices } from '../../base/notices.js'
-import { Evaluation, type Score } from '../../learner/index.js'
+import { importance, Notices } from '../../base/notices.js'
+import { baselineFor, Evaluation, hasPlainLoss, type Score, uselessLoss } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
@@ -12,7 +12,7 @@ import { type DataFlags, withCommon, withData, withPredictWith } from '../option
 import { readOptions } from '../options/task-options.js'
 import { classTables, evaluationLines } from '../output/evaluation-lines.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { figureLines } from '../output/metric-lines.js'
+import { baselineLine, figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
 import { withReadableWeights } from '../training/stored-weights.js'
@@ -56,11 +56,13 @@ async function evaluate(given: Flags): Promise<void> {
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const outcomes = learner.outcomeKind && new Evaluation(learner.outcomeKind)
   const score: Score = { loss: 0, hits: 0, outcomes }
+  const labels = baselineFor(spec, learner.classifies)
   let inputs = 0
   const start = performance.now()
   const progress = new ProgressLine()
   for await (const examples of stream) {
     learner.score(parameters, examples, 0, examples.size, score)
+    labels?.add(examples)
     inputs += examples.size
     progress.show(() => {
       const seconds = (performance.now() - start) / 1000
@@ -68,6 +70,11 @@ async function evaluate(given: Flags): Promise<void> {
     })
   }
   progress.clear()
+  const baseline = labels?.figures
+  const useless = hasPlainLoss(spec)
+    ? uselessLoss(inputs, score.loss / (inputs + (score.surplus ?? 0)), baseline)
+    : undefined
+  if (useless !== undefined) notices.add(useless, importance.useless)
   notices.show()
   const data = flags.data as string
   skipped.requireInputs(data, inputs)
@@ -87,6 +94,7 @@ async function evaluate(given: Flags): Promise<void> {
       loss,
       accuracy,
       metrics,
+      baseline,
       classNames: names,
       skipped,
       predictor: predictor.id
@@ -96,6 +104,7 @@ async function evaluate(given: Flags): Promise<void> {
     print(`loss        ${loss.toFixed(5)}`)
     if (accuracy !== undefined) print(`accuracy    ${(100 * accuracy).toFixed(2)} %`)
     for (const line of metrics ? [...figureLines(metrics, 12), ...evaluationLines(metrics, 12)] : []) print(line)
+    if (baseline !== undefined) print(baselineLine(baseline, 12))
     print(`predictor   ${formatNumber(predictor.id.updates)} updates, origin ${predictor.id.origin}`)
     for (const line of metrics ? classTables(metrics, names) : []) print(line)
   }

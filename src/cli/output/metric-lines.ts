@@ -1,5 +1,5 @@
 /** Figures of a learner as lines: since the start, and over the last inputs. */
-import type { Drift, Figures, Metrics } from '../../learner/index.js'
+import type { BaselineFigures, Drift, Figures, Metrics } from '../../learner/index.js'
 import { windowName } from '../../view/index.js'
 import { formatNumber } from './output.js'
 
@@ -23,6 +23,15 @@ export function figureLines(figures: Figures, width: number): string[] {
     const value = figures[key]
     return typeof value === 'number' ? [`${name.padEnd(width)}${format(value)}`] : []
   })
+}
+
+/** What predictions that learn nothing reach, as a line. @param width of the name */
+export function baselineLine({ accuracy, rmse, previous }: BaselineFigures, width: number): string {
+  const own =
+    accuracy === undefined
+      ? `RMSE ${plain(rmse ?? 0)} of the mean, ${plain(previous.rmse ?? 0)} of the number before`
+      : `${share(accuracy)} correct with the most frequent class, ${share(previous.accuracy ?? 0)} with the same as the last`
+  return `${'baseline'.padEnd(width)}${own}`
 }
 
 /** A line for each window that is smaller than the run. @param width of the names */

@@ -1,9 +1,9 @@
 /** The output of `admb train`. */
 import { formatBytes } from '../../base/format-bytes.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
-import type { SerialReport, SerialTrainer } from '../../learner/index.js'
+import type { BaselineFigures, SerialReport, SerialTrainer } from '../../learner/index.js'
 import type { ValidationReport } from '../training/validation.js'
-import { driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
+import { baselineLine, driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
 import { formatMean, formatNumber, print, printJson, timeLeft } from './output.js'
 import { showOutcome } from './plan-table.js'
 
@@ -26,6 +26,11 @@ export interface TrainCost {
   /** What was inferred of the data. */
   readonly data: string | undefined
   readonly notices: readonly string[]
+  readonly baseline?: BaselineFigures
+  /** Of the first of several passes. */
+  readonly firstPass?: SerialReport
+  /** Inputs of the runs that this one continues. */
+  readonly continues?: number
   readonly validation?: ValidationReport
   readonly device?: string
   readonly plan?: Plan
@@ -36,7 +41,7 @@ export interface TrainCost {
 export function showTrained(
   { json, dir, weights }: { readonly json?: boolean; readonly dir?: string; readonly weights?: string },
   trainer: SerialTrainer,
-  { seconds, skipped, data, notices, validation, device, plan, relay }: TrainCost,
+  { seconds, skipped, data, notices, baseline, firstPass, continues, validation, device, plan, relay }: TrainCost,
   predictor: object
 ): void {
   const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
@@ -55,6 +60,11 @@ export function showTrained(
       averageLoss,
       accuracy,
       metrics,
+      baseline,
+      ...(firstPass && {
+        firstPass: { inputs: firstPass.inputs, averageLoss: firstPass.averageLoss, accuracy: firstPass.accuracy }
+      }),
+      ...(continues !== undefined && { continues }),
       drift,
       validation,
       skipped: skippedAll,
@@ -73,8 +83,10 @@ export function showTrained(
   )
   if (weight !== inputs) print(`weight          ${formatNumber(weight)}`)
   print(`updates         ${formatNumber(updates)}`)
-  print(`average loss    ${formatMean(averageLoss, inputs)}   (each input scored before it was learned)`)
+  print(`average loss    ${formatMean(averageLoss, inputs)}   (${scoredHow(firstPass, continues)})`)
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
+  if (firstPass !== undefined) print(`first pass      ${firstPassOf(firstPass)}`)
+  if (baseline !== undefined) print(baselineLine(baseline, 16))
   if (metrics !== undefined)
     for (const line of [...figureLines(metrics.total, 16), ...windowLines(metrics, 16)]) print(line)
   if (drift !== undefined && drift.alarms > 0) print(`drift           ${driftSummary(drift)}`)
@@ -97,4 +109,16 @@ export function showTrained(
   }
   const frozen = weights === undefined ? '' : ` --weights ${weights}`
   if (dir !== undefined) print(`stored in       ${dir}   (try: admb eval --dir ${dir}${frozen} --data FILE)`)
+}
+
+/** What the average loss is a mean of. It is progressive in one pass over inputs that are new. */
+function scoredHow(firstPass: SerialReport | undefined, continues: number | undefined): string {
+  if (firstPass !== undefined) return 'of all passes: from the second on, inputs were learned before they were scored'
+  if (continues === undefined || continues === 0) return 'each input scored before it was learned'
+  return `continues a predictor of ${formatNumber(continues)} inputs: those that are among them were learned before they were scored`
+}
+
+function firstPassOf({ inputs, averageLoss, accuracy }: SerialReport): string {
+  const hits = accuracy === undefined ? '' : `, ${(100 * accuracy).toFixed(2)} % correct`
+  return `loss ${formatMean(averageLoss, inputs)}${hits} (each input scored before it was learned)`
 }

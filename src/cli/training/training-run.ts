@@ -2,7 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { PredictorId } from '../../admb/index.js'
-import { DriftLog, describeAlarm, type SerialReport } from '../../learner/index.js'
+import { importance } from '../../base/notices.js'
+import {
+  baselineFor,
+  DriftLog,
+  describeAlarm,
+  hasPlainLoss,
+  type SerialReport,
+  uselessLoss
+} from '../../learner/index.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
 import { listed, openStream, type Preparation, type Rows } from '../../streams/index.js'
 import { ClassNumbers } from '../../task/class-numbers.js'
@@ -37,6 +45,9 @@ export class TrainingRun {
   readonly #table: ProgressTable | undefined
   /** Of a network on the disk. */
   #commits: LayeredRun | undefined
+  readonly #baseline: ReturnType<typeof baselineFor>
+  /** Of the first of several passes, whose rows were scored before they were learned. */
+  #firstPass: SerialReport | undefined
   #rowsRead = 0
 
   constructor(setup: TrainingSetup, start: number) {
@@ -51,6 +62,7 @@ export class TrainingRun {
     if (pending !== undefined) this.#continuation.learn(pending, part => trainer.learn(part), true)
     this.#before = trainer.report()
     this.#preparation = setup.isContinuable ? preparationOf(source, stream, scaling) : undefined
+    this.#baseline = baselineFor(spec, trainer.classifies)
     this.#numbers = new ClassNumbers(spec, trainer, earlier?.trained.parameters)
     if (!flags.json && process.stderr.isTTY === true) {
       this.#table = new ProgressTable(line => {
@@ -85,7 +97,12 @@ export class TrainingRun {
     return learnStream({
       stream: this.#passes(),
       prepare: preparation && ((rows, from, to) => preparation.next(rows, from, to)),
-      trainer: { learn: part => this.#continuation.learn(part, rows => trainer.learn(rows)) },
+      trainer: {
+        learn: part => {
+          this.#baseline?.add(part)
+          this.#continuation.learn(part, rows => trainer.learn(rows))
+        }
+      },
       // A network's step takes a while, so signals are polled after each.
       slice: spec.model === 'network' ? spec.batch : undefined,
       catchesSignals: stored !== undefined,
@@ -100,6 +117,7 @@ export class TrainingRun {
       if (pass > 1) scaling.history.clear()
       const rows = pass === 1 ? stream : await openStream({ ...source, scaling })
       for await (const batch of rows) {
+        if (pass > 1 || (batch.pass ?? 0) > 0) this.#firstPass ??= trainer.report()
         this.#rowsRead += batch.size
         yield this.#numbers.apply(batch)
       }
@@ -176,8 +194,8 @@ export class TrainingRun {
   }
 
   #stateOf(unfinished: UnfinishedRun | undefined): StreamState {
-    const { scaling, spec } = this.#setup
-    const moments = spec.features.scale === 'standard' ? scaling.moments.save() : undefined
+    const { scaling, spec, validation } = this.#setup
+    const moments = spec.features.scale === 'standard' ? (validation?.moments ?? scaling.moments.save()) : undefined
     const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
     return { moments, ...(hasLags && { history: scaling.history.save() }), unfinished }
   }
@@ -188,7 +206,13 @@ export class TrainingRun {
   }
 
   #show(id: object): void {
-    const { device, flags, notices, plan, report, spec, stream, trainer, validation } = this.#setup
+    const { device, earlier, flags, notices, plan, report, resume, spec, stream, trainer, validation } = this.#setup
+    const { inputs, averageLoss } = trainer.report()
+    const baseline = this.#baseline?.figures
+    const recent = trainer.metrics()?.recent.find(({ window }) => window <= inputs)?.loss ?? averageLoss
+    const lower = averageLoss === undefined ? undefined : Math.min(averageLoss, recent ?? averageLoss)
+    const useless = hasPlainLoss(spec) ? uselessLoss(inputs, lower, baseline) : undefined
+    if (useless !== undefined) notices.add(useless, importance.useless)
     notices.show()
     const seconds = (performance.now() - this.#start) / 1000
     const cost = {
@@ -196,6 +220,10 @@ export class TrainingRun {
       skipped: stream.skipped,
       data: stream.summary,
       notices: notices.lines,
+      baseline,
+      firstPass: this.#firstPass,
+      // A run that continues within its data has scored no row twice.
+      continues: resume === undefined ? earlier?.progress.inputs : undefined,
       device,
       plan,
       relay: report?.()

@@ -12,7 +12,13 @@ import {
   type Score,
   type Trained
 } from '../../learner/index.js'
-import { openStream, RowBuffer, type RunningMoments, type StreamOptions } from '../../streams/index.js'
+import {
+  openStream,
+  RowBuffer,
+  type RunningMoments,
+  type SavedMoments,
+  type StreamOptions
+} from '../../streams/index.js'
 import { type LearningSpec, learningParts, readableSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 
@@ -39,10 +45,17 @@ export interface ValidationReport {
   readonly losses: readonly number[]
 }
 
+interface Best {
+  readonly pass: number
+  readonly trained: Trained
+  readonly metrics: Figures
+  readonly moments: SavedMoments
+}
+
 export class Validation {
   readonly #options: ValidationOptions
   readonly #losses: number[] = []
-  #best: { readonly pass: number; readonly trained: Trained; readonly metrics: Figures } | undefined
+  #best: Best | undefined
 
   constructor(options: ValidationOptions) {
     this.#options = options
@@ -58,13 +71,19 @@ export class Validation {
     const metrics = await this.#score(trained, spec)
     this.#losses.push(metrics.loss)
     const pass = this.#losses.length
-    if (this.#best === undefined || metrics.loss < this.#best.metrics.loss) this.#best = { pass, trained, metrics }
+    if (this.#best === undefined || metrics.loss < this.#best.metrics.loss)
+      this.#best = { pass, trained, metrics, moments: this.#options.moments.save() }
     return { metrics, continues: pass - this.#best.pass < this.#options.patience }
   }
 
   /** The best predictor; undefined before the first pass has ended. */
   get trained(): Trained | undefined {
     return this.#best?.trained
+  }
+
+  /** The moments that it was scored with. */
+  get moments(): SavedMoments | undefined {
+    return this.#best?.moments
   }
 
   get report(): ValidationReport | undefined {

@@ -1,4 +1,5 @@
 /** Metrics of a learner while it learns, and of predictors. */
+export { Baseline, type BaselineFigures, baselineFor, hasPlainLoss, uselessLoss } from './baseline.js'
 export type { ClassFigures } from './confusion.js'
 export { Evaluation, type EvaluationFigures } from './evaluation.js'
 export {

@@ -142,6 +142,63 @@ describe('ordinary data', function () {
     )
   })
 
+  it('has a baseline beside each score', async () => {
+    // Runs of five equal labels, three quarters of them yes.
+    const rows = Array.from({ length: 400 }, (_, i) => `${Math.sin(i)},${Math.floor(i / 5) % 4 ? 'yes' : 'no'}`)
+    const data = await write('runs.csv', `x,y\n${rows.join('\n')}\n`)
+    const dir = at('runs')
+    const trained = await admbJson(['train', '--data', data, '--label', 'y', '--dir', dir])
+    const entropy = -(0.75 * Math.log(0.75) + 0.25 * Math.log(0.25))
+    for (const { baseline } of [trained, await admbJson(['eval', '--data', data, '--dir', dir])]) {
+      assert.equal(baseline.accuracy, 0.75)
+      assert.ok(Math.abs(baseline.loss - entropy) < 1e-12)
+      assert.equal(baseline.previous.accuracy, 1 - 39 / 399)
+    }
+    const { stdout } = await admb(['eval', '--data', data, '--dir', dir])
+    assert.match(
+      stdout,
+      /^baseline +75\.00 % correct with the most frequent class, 90\.23 % with the same as the last$/m
+    )
+    const numbers = await write(
+      'steps.csv',
+      `x,y\n${rows.map((_, i) => `${Math.sin(i)},${0.5 + (i % 2)}`).join('\n')}\n`
+    )
+    const { baseline } = await admbJson(['train', '--data', numbers, '--label', 'y'])
+    assert.deepEqual([baseline.rmse, baseline.loss, baseline.previous.rmse], [0.5, 0.125, 1])
+  })
+
+  it('whose loss a constant has as well is told how to scale it', async () => {
+    const rows = Array.from({ length: 300 }, (_, i) => `${i % 2 ? 1 : -1} 1:${1e6 * Math.sin(i)} 2:${i}`)
+    const data = await write('wild.svm', `${rows.join('\n')}\n`)
+    assert.match(
+      await noticesOf('--data', data, '--scale', 'none'),
+      /is above that of a constant prediction.*--scale standard/
+    )
+    const easy = await write('easy.svm', `${rows.map(row => row.replace(/^(\S+) .*/, '$1 1:$1 2:0.5')).join('\n')}\n`)
+    assert.equal(await noticesOf('--data', easy), '')
+  })
+
+  it('is not called progressive after the first pass, or when a run is continued', async () => {
+    const rows = Array.from({ length: 60 }, (_, i) => `${Math.sin(i)},${Math.sin(i) > 0 ? 'yes' : 'no'}`)
+    const data = await write('passes.csv', `x,y\n${rows.join('\n')}\n`)
+    const train = ['train', '--data', data, '--label', 'y']
+    const once = await admbJson(train)
+    const { firstPass, averageLoss } = await admbJson([...train, '--passes', '3'])
+    assert.deepEqual(firstPass, { inputs: 60, averageLoss: once.averageLoss, accuracy: once.accuracy })
+    assert.ok(averageLoss < once.averageLoss)
+    const progressive = /average loss .*\(each input scored before it was learned\)/
+    assert.match((await admb(train)).stdout, progressive)
+    const { stdout } = await admb([...train, '--passes', '3'])
+    assert.doesNotMatch(stdout, progressive)
+    assert.match(stdout, /average loss .*\(of all passes.*\n.*\nfirst pass +loss/)
+    const stored = [...train, '--dir', at('passes')]
+    assert.match((await admb(stored)).stdout, progressive)
+    const again = await admb(stored)
+    assert.doesNotMatch(again.stdout, progressive)
+    assert.match(again.stdout, /continues a predictor of 60 inputs/)
+    assert.equal((await admbJson(stored)).continues, 120)
+  })
+
   it('of LIBSVM, VW and arrays is scaled if it is a table of numbers, and otherwise stays as it is', async () => {
     const rows = Array.from({ length: 400 }, (_, i) => {
       const x = [10 + Math.sin(3 * i), 1e6 * (3 + Math.cos(7 * i)), 1e-4 * Math.sin(11 * i)]

@@ -172,7 +172,7 @@ describe('training that ends early', function () {
       const text = lines(0, 400) + wild.repeat(50)
       await writeFile(file, text + lines(400, 500))
       const model = join(dir, 'model')
-      const rough = [...args, '--rule', 'momentum,step=10']
+      const rough = [...args, '--rule', 'momentum,step=10', '--scale', 'none']
       const run = new Run(['train', '--data', file, ...data, ...rough, '--dir', model])
       const { updates } = await fails(
         run,
