@@ -38,6 +38,8 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly ids?: boolean
   /** @internal Called with each hashed value or name and its feature, to explain models. @default none */
   readonly onHashed?: OnHashed
+  /** @internal Columns whose first numbers have marks that may divide thousands, so that others are reported. @default not known */
+  readonly grouped?: readonly string[]
   /** @internal What an ambiguous mark of a label that is a number means. @default '.' */
   readonly labelDecimal?: DecimalMark
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */

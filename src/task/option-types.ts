@@ -48,6 +48,7 @@ export const streamType = options<StreamOptions>(
     newClasses: flag,
     onLabel: callback,
     labelDecimal: text,
+    grouped: texts,
     ids: flag,
     onHashed: callback,
     unlabelled: flag,

@@ -62,12 +62,15 @@ export interface InferredColumn extends ColumnSchema {
   readonly missingShare: number
   /** Texts that count as missing and might mean something, with their shares. */
   readonly odd?: readonly (readonly [text: string, share: number])[]
+  /** Whether numbers of the first rows have marks that may divide thousands. */
+  readonly isGrouped?: boolean
   /** What could be wrong. */
   readonly remarks?: readonly Notice[]
 }
 
 /** The column alone. */
-export function plainColumn({ missingShare: _, odd: __, remarks: ___, ...column }: InferredColumn): ColumnSchema {
+export function plainColumn(inferred: InferredColumn): ColumnSchema {
+  const { missingShare: _missing, odd: _odd, remarks: _remarks, isGrouped: _isGrouped, ...column } = inferred
   return column
 }
 
@@ -151,7 +154,7 @@ export function inferNotation(
     const mark = profile.marks.decide(known ?? usual)
     const chosen = decimal ?? (profile.marks.hasMarks ? mark.decimal : known)
     const remarks = decimal === undefined ? markRemarks(profile, { ...mark, isGuess: false }) : []
-    return { ...rest, ...markOf(chosen), missingShare: 0, ...remarked(remarks) }
+    return { ...rest, ...markOf(chosen), missingShare: 0, isGrouped: profile.marks.hasGroups, ...remarked(remarks) }
   })
 }
 
@@ -205,6 +208,7 @@ function inferredColumn(
     name,
     kind,
     ...notation,
+    ...(kind === 'number' && { isGrouped: profile.marks.hasGroups }),
     ...(isIndicated && { missing: true }),
     ...(isIndicated &&
       odd.length > 0 && {

@@ -27,6 +27,8 @@ export interface EncoderOptions {
   readonly decimal?: '.' | ','
   /** @default '<input>' */
   readonly source?: string
+  /** Columns whose first numbers have marks that may divide thousands. @default not known */
+  readonly grouped?: readonly string[]
   /** Called once for each column whose values contradict how they are read. @default none */
   readonly onNotice?: OnNotice
   /** @default none */
@@ -48,6 +50,7 @@ export class RowEncoder {
   readonly #decimal: '.' | ',' | undefined
   readonly #source: string
   readonly #onNotice: OnNotice | undefined
+  readonly #grouped: readonly string[] | undefined
   /** Columns of which a contradiction was reported. */
   readonly #reported = new Set<string>()
   readonly #hashedFrom: number
@@ -92,6 +95,7 @@ export class RowEncoder {
     this.#decimal = decimal
     this.#source = source
     this.#onNotice = onNotice
+    this.#grouped = options.grouped
     this.#hashedFrom = layout.hashedFrom + this.#constant
     this.#mask = layout.hashed - 1
     this.#onHashed = onHashed
@@ -233,6 +237,13 @@ export class RowEncoder {
       this.#report(
         name,
         `"${shortened(textOf(bytes, from, to))}" in the column "${name}" has a decimal ${mark} and is read as ${value}, but other numbers are read with a decimal ${usual}: give --decimal if they are read wrongly`
+      )
+    }
+    const isGroup = numbers.ambiguous !== 0 && numbers.fraction === 0 && !Number.isNaN(value)
+    if (isGroup && this.#grouped !== undefined && !this.#grouped.includes(name)) {
+      this.#report(
+        name,
+        `"${shortened(textOf(bytes, from, to))}" in the column "${name}" is read as ${value}, but no number of the first rows has a thousands mark: give --decimal if that is wrong`
       )
     }
     return value

@@ -252,6 +252,11 @@ export class MarkEvidence {
     return this.numbers > this.#short + this.#long
   }
 
+  /** Whether any number has a mark that may divide thousands. */
+  get hasGroups(): boolean {
+    return this.#pointGroup + this.#commaGroup + this.#ambiguousPoint + this.#ambiguousComma > 0
+  }
+
   isAmbiguous(text: string): boolean {
     return numberOf(text) !== undefined && shared.ambiguous !== 0
   }

@@ -113,6 +113,8 @@ export interface Inferred extends Dialect {
   readonly label?: LabelSchema
   /** The decimal mark of labels that are ambiguous numbers. */
   readonly labelDecimal?: DecimalMark
+  /** The number columns with marks that may divide thousands. */
+  readonly grouped?: readonly string[]
   /** What was inferred, in one line. */
   readonly summary?: string
   /** What could be wrong of it. */
@@ -162,6 +164,7 @@ export function inferFrom(
     ...sniffed,
     ...(schema && { schema }),
     ...(labels && { labelDecimal }),
+    ...(found && { grouped: found.filter(({ isGrouped }) => isGrouped).map(({ name }) => name) }),
     notices: [...columnNotices(found ?? [], source), ...nestedNotices(isNew ? json?.nested : undefined, source)]
   }
   const derived = schema?.filter(isDerived).map(column => ({ ...column, missingShare: 0 })) ?? []

@@ -1,10 +1,11 @@
 /** Numbers and times as people write them, and how a column decides what is ambiguous. */
 import assert from 'node:assert/strict'
+import { openStream } from '../../../src/streams/open.js'
 import { inferColumns, inferNotation, plainColumn } from '../../../src/streams/table/columns.js'
 import { MissingValues } from '../../../src/streams/table/missing.js'
 import { type DecimalMark, marksOf, numberOf } from '../../../src/streams/table/numbers.js'
 import { type DateOrder, TimeReader } from '../../../src/streams/table/times.js'
-import { parseText } from '../../support/streams.js'
+import { parseText, plainStream, withFiles } from '../../support/streams.js'
 
 const times = <T>(count: number, value: (i: number) => T) => Array.from({ length: count }, (_, i) => value(i))
 const kindOf = (values: readonly string[], hints = {}) => plainColumn(inferColumns(['x'], [values], hints)[0])
@@ -143,6 +144,29 @@ describe('the marks of a column', () => {
     )
     assert.equal(notices.length, 1)
     assert.match(notices[0], /"3,25" in the column "x" has a decimal comma and is read as 3.25/)
+  })
+})
+
+describe('thousands marks that the first rows lack', () => {
+  it('are reported once', async () => {
+    await withFiles(async write => {
+      const late = '"1,268",1\n'.repeat(3)
+      const read = async (text: string) => {
+        const notices: string[] = []
+        await plainStream(await openStream({ data: await write('a.csv', text), onNotice: line => notices.push(line) }))
+        return notices
+      }
+      const rows = (value: string) => `x,label\n${`"${value}",0\n`.repeat(11_000)}`
+      assert.match(
+        (await read(rows('0.25') + late)).join(),
+        /a\.csv: "1,268" in the column "x" is read as 1268, but no number of the first rows/
+      )
+      assert.deepEqual(await read(rows('2,250.5') + late), [])
+      assert.match(
+        (await read(rows('0,25') + '"1.268",1\n'.repeat(3))).join(),
+        /"1\.268" in the column "x" is read as 1268/
+      )
+    })
   })
 })
 
