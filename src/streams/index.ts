@@ -21,7 +21,7 @@ export {
 export { type Format, formatNames, guessFormat } from './formats.js'
 export { murmur3 } from './hash.js'
 export { type Head, headOf } from './head.js'
-export { listed } from './labels.js'
+export { listed, noLabel } from './labels.js'
 export { openStream, type StreamOptions } from './open.js'
 export type { OnHashed } from './options.js'
 export * from './parsing.js'

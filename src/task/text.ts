@@ -50,7 +50,8 @@ export async function textTask(
   const format = textFormatOf(given)
   const columns = given.header === false ? undefined : (given.columns ?? known?.columns)
   const hints = { ...given, label: given.label ?? known?.label, columns }
-  const texts = format && known?.target !== 'next-token' ? readTexts(content, given.data, format, hints) : undefined
+  const texts =
+    format && known?.target !== 'next-token' ? readTexts(content, given.data, format, hints, needsLabels) : undefined
   const { alphabet, pieces } = known ?? {}
   const isKnown = tokenizer === undefined && (alphabet !== undefined || pieces !== undefined)
   if (known !== undefined && tokenizer === undefined && !isKnown) {
@@ -112,7 +113,12 @@ export async function moreText(
   const content = await readText(data, encoding)
   if (target.kind === 'next-token') return nextTokens(text, content)
   const format = textFormatOf({ ...options, data }) ?? 'jsonl'
-  return labelledTokens(text, readTexts(content, data, format, knownColumns(text, options)).rows, data, needsLabels)
+  return labelledTokens(
+    text,
+    readTexts(content, data, format, knownColumns(text, options), needsLabels).rows,
+    data,
+    needsLabels
+  )
 }
 
 /**

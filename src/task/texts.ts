@@ -2,9 +2,11 @@
 import { OptionError } from '../learner/index.js'
 import {
   delimiters,
+  HeaderError,
   inferColumns,
   inputKind,
   listed,
+  noLabel,
   RecordReader,
   readSource,
   type StreamOptions,
@@ -45,13 +47,24 @@ interface NamedRow {
 
 /**
  * @param source the file, for messages
+ * @param needsLabels whether there must be a column of labels @default false
  * @throws OptionError for a malformed row, or columns that cannot be found; HeaderError
  */
-export function readTexts(content: string, source: string, format: TextFileFormat, hints: TextHints): Texts {
+export function readTexts(
+  content: string,
+  source: string,
+  format: TextFileFormat,
+  hints: TextHints,
+  needsLabels = false
+): Texts {
   // Parquet is read as CSV.
   const dialect = format === 'parquet' ? ({ delimiter: ',', header: true } as const) : {}
   const rows = format === 'jsonl' ? jsonRows(content, source) : csvRows(content, source, { ...hints, ...dialect })
   const label = hints.label ?? 'label'
+  const names = [...new Set(rows.flatMap(({ values }) => Object.keys(values)))]
+  if (needsLabels && rows.length > 0 && !names.includes(label)) {
+    throw new HeaderError(`${source}: the header (${listed(names, 20)}) ${noLabel(label, names)}`)
+  }
   const columns = hints.columns ?? textColumns(rows, source, label, hints)
   return { rows: rows.map(row => labelledText(row, label, columns)), label, columns }
 }

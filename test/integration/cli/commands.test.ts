@@ -464,6 +464,9 @@ describe('a command', function () {
       1,
       /no label column "bought" \(did you mean "Bought"\?\)/
     )
+    const texts = await file('texts.csv', 'text,Mood\na good day,up\na bad day,down\n')
+    const text = ['train', '--data', texts, '--model', 'transformer', '--label', 'mood']
+    await refuses(text, 1, /\(text, Mood\) has no label column "mood" \(did you mean "Mood"\?\)/)
   })
 
   it('reads the files of a directory that are named as data, and names the others', async () => {
