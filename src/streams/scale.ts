@@ -92,14 +92,19 @@ export interface Cycles {
  * not recurred says no more than the position in time, and its next value would be a new one.
  */
 function leaveOutParts(out: RowBuffer, from: number, { positions, lengths }: Cycles, moments: RunningMoments): void {
+  // Of the last column of times: its position, and the interval of the times so far; a time of day alone has no position.
+  let position = -1
+  let span = 0
   for (let i = from; i < out.entries; i++) {
     const feature = out.indices[i]
     if (feature >= lengths.length || lengths[feature] === 0) continue
-    const position = positions[feature]
-    const { deviation = 0 } = moments.of(position) ?? {}
-    // A time of day alone has no position.
-    const isDated = out.indices.subarray(out.offsets[out.size - 1], from).includes(position)
-    if (isDated && UNIFORM * deviation < lengths[feature]) out.values[i] = 0
+    if (positions[feature] !== position) {
+      position = positions[feature]
+      let at = out.offsets[out.size - 1]
+      while (at < from && out.indices[at] !== position) at++
+      span = at < from ? UNIFORM * moments.deviation(position) : Number.POSITIVE_INFINITY
+    }
+    if (span < lengths[feature]) out.values[i] = 0
   }
 }
 
@@ -136,6 +141,11 @@ export class RunningMoments {
   of(feature: number): { readonly mean: number; readonly deviation: number } | undefined {
     if (!(this.#counts[feature] > 0)) return undefined
     return { mean: this.#means[feature], deviation: Math.sqrt(this.#squares[feature] / this.#counts[feature]) }
+  }
+
+  /** Standard deviation of a feature; 0 if no value was counted. */
+  deviation(feature: number): number {
+    return this.#counts[feature] > 0 ? Math.sqrt(this.#squares[feature] / this.#counts[feature]) : 0
   }
 
   /** Counts a feature's value. */
