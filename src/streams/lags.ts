@@ -141,7 +141,7 @@ export class Lags {
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10
 
-function scaledBy({ mean, deviation, origin = 0, sourceOrigin }: Derived['lags'][number], value: number): number {
+function scaledBy({ mean, deviation, origin = 0, unit }: Derived['lags'][number], value: number): number {
   if (mean === undefined || deviation === undefined) return value - origin
-  return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, (value + sourceOrigin - mean) / deviation))
+  return Math.max(-MAX_DEVIATIONS, Math.min(MAX_DEVIATIONS, (unit.mean + unit.deviation * value - mean) / deviation))
 }

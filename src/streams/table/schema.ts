@@ -42,7 +42,7 @@ export interface Derived {
     readonly source: string
     readonly rows: number
     readonly from: number
-    readonly sourceOrigin: number
+    readonly unit: { readonly mean: number; readonly deviation: number }
   })[]
   /** Numbers times numbers, by their features. */
   readonly products: readonly { readonly feature: number; readonly a: number; readonly b: number }[]
@@ -136,9 +136,9 @@ function derivedOf(columns: readonly Column[]): Derived {
     if (column.kind !== 'lag') return []
     const { of: [source] = [], rows = 1 } = column
     const from = byName.get(source)
-    // Its values have their origin subtracted, unless the schema scales them.
-    const sourceOrigin = from?.mean === undefined ? (from?.origin ?? 0) : 0
-    return [{ ...column, source, rows, from: from?.feature ?? -1, sourceOrigin }]
+    // Of values in the history: what was subtracted from numbers, and what they were divided by.
+    const unit = { mean: from?.mean ?? from?.origin ?? 0, deviation: from?.deviation ?? 1 }
+    return [{ ...column, source, rows, from: from?.feature ?? -1, unit }]
   })
   const pairs = columns
     .filter(({ kind }) => kind === 'interaction')

@@ -147,6 +147,11 @@ describe('a schema from a file', () => {
       ],
       [{ columns: [{ name: 'a', kind: 'number', mean: 1 }] }, /give both mean and deviation/],
       [{ columns: [{ name: 'a', kind: 'number', mean: 1, deviation: 0 }] }, /deviation above 0/],
+      [{ columns: [{ name: 'a', kind: 'number', decimal: ';' }] }, /decimal must be "\.", "," or both/],
+      [{ columns: [{ name: 'a', kind: 'time', order: 'ydm' }] }, /order must be mdy, dmy or ymd/],
+      [{ columns: [{ name: 'a', kind: 'number', origin: 'x' }] }, /origin must be a number/],
+      [{ columns: [{ name: 'a', kind: 'number', na: 3 }] }, /na must be a list of texts/],
+      [{ columns: [{ name: 'a', kind: 'text', mean: 1, deviation: 1 }] }, /only a number or a time can be scaled/],
       [{ label: { kind: 'label' } }, /kind must be class or number/],
       [{ label: { kind: 'class', names: ['a'] } }, /at least two names/],
       [{ hashBits: 31 }, /hashBits must be a whole number from 1 to 30/]
@@ -154,7 +159,12 @@ describe('a schema from a file', () => {
     for (const [value, message] of cases) assert.throws(() => checkedSchema(value, 's.yaml'), message)
     const schema = {
       label: { kind: 'class', names: ['no', 'yes'] },
-      columns: [{ name: 'a', kind: 'time', missing: true }]
+      columns: [
+        { name: 'a', kind: 'time', missing: true, order: 'dmy', origin: 19_000, na: ['never'] },
+        { name: 'b', kind: 'number', decimal: ',', origin: 5 },
+        { name: 'c', kind: 'time', mean: 19_000, deviation: 3 },
+        { name: 'd', kind: 'time', role: 'time', order: 'mdy' }
+      ]
     }
     assert.deepEqual(checkedSchema(schema, 's.yaml'), schema)
   })

@@ -1,5 +1,6 @@
 /** Numbers that differ little for their size keep their differences, and parts of times carry weight once they have recurred. */
 import assert from 'node:assert/strict'
+import type { ColumnSchema } from '../../../src/streams/index.js'
 import { openStream } from '../../../src/streams/open.js'
 import { originOf } from '../../../src/streams/table/origin.js'
 import { openThreaded } from '../../../src/streams/threads/open-in-thread.js'
@@ -77,6 +78,22 @@ describe('numbers far from 0', () => {
         const found = rows.slice(1).map(({ features }) => features.find(([index]) => index === lag)?.[1] ?? Number.NaN)
         near(found, standardised(numbers.slice(0, -1)))
       }
+    })
+  })
+
+  it('are scaled once by a schema, also as lags', async () => {
+    await withFiles(async write => {
+      const data = await write('a.csv', `x,label\n${[1000, 1010, 1020].map(x => `${x},1\n`).join('')}`)
+      const scaled = { mean: 1000, deviation: 10 }
+      const schema: readonly ColumnSchema[] = [
+        { name: 'x', kind: 'number', ...scaled },
+        { name: 'x lag 1', kind: 'lag', of: ['x'], rows: 1, ...scaled }
+      ]
+      const rows = await plainStream(await openStream({ data, schema, scale: 'auto' }))
+      assert.deepEqual(
+        rows.map(({ features }) => features.map(([, value]) => value)),
+        [[0], [1, 0], [2, 1]]
+      )
     })
   })
 
