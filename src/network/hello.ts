@@ -76,15 +76,11 @@ export function assertCompatible(peer: string, ours: Hello, theirs: Hello): void
   }
 }
 
-/** The items of a list that another list lacks; all of them if it lacks none. */
+/** The items of a list that another list lacks. */
 function without(list = '', other = ''): string {
   const others = new Set(other.split(', '))
-  return (
-    list
-      .split(', ')
-      .filter(item => !others.has(item))
-      .join(', ') || list
-  )
+  const items = list.split(', ').filter(item => item !== '' && !others.has(item))
+  return items.length === 0 ? 'none of these' : items.join(', ')
 }
 
 /** Makes remote text safe for a log line: short and without control characters. */

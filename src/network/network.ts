@@ -36,6 +36,7 @@ import {
   tagged
 } from './protocols.js'
 import { receiveReferral } from './referral.js'
+import { RefusalLog } from './refusal-log.js'
 import { Session } from './session.js'
 import { Trimmer } from './trimmer.js'
 
@@ -101,6 +102,7 @@ export class Network {
   readonly #peers: PeerTable
   readonly #dialler: Dialer
   readonly #sessions = new Map<Session, Promise<void>>()
+  readonly #refusals = new RefusalLog(() => performance.now())
   readonly #controlRate: RateLimiter
   readonly #fetchRate: RateLimiter
   #nextSession = 1
@@ -328,7 +330,8 @@ export class Network {
         // If both ends open a session at once, one of them gives up.
         this.#options.log('debug', `a session with ${peer} ended before it began: ${error.reason}`, { peer })
       } else {
-        this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
+        if (this.#refusals.isDue(peer, error.message))
+          this.#options.log('warn', `a session was refused: ${error.message}`, { peer, code: error.code })
         if (error instanceof IncompatiblePeerError) this.#onRefused?.(peer, error.message)
       }
     }

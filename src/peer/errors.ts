@@ -33,3 +33,14 @@ export class PartlyLearnedError extends UnavailableError {
     super(`the peer is stopping: it has learned the first ${learned} inputs of this request, and not the others`)
   }
 }
+
+/** A peer has learned alone, with another model or schema than the network that it can join now. The caller starts it again. */
+export class OtherNetworkError extends CodedError {
+  static override readonly code = 'ERR_OTHER_NETWORK'
+
+  constructor(contact: string) {
+    super(
+      `${contact} belongs to a network with another model or schema: start this peer again without its state to join it`
+    )
+  }
+}

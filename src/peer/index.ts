@@ -21,7 +21,7 @@ export {
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export { windowName } from '../view/index.js'
 export type { Download } from './downloads.js'
-export { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
+export { LearnerFailedError, OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
 export { peerTypes } from './option-types.js'
@@ -35,7 +35,7 @@ export {
 } from './options.js'
 export { Peer } from './peer.js'
 export type { PrivacyStatus } from './privacy-budget.js'
-export { settleTask } from './settle.js'
+export { forgetModel, settleTask } from './settle.js'
 export type { ContributorAudit, SumAudit } from './sum-audit.js'
 export type {
   FailedInput,

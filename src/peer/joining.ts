@@ -14,6 +14,9 @@ export const ALONE_MS = 10_000
 /** Time in ms that a linked peer waits for the predictor of its neighbours. */
 const LINKED_MS = 60_000
 const CHECK_MS = 250
+/** Time in ms between two looks for a network with another spec, and for which the peer with the lower id leaves it to the other one. */
+const OTHER_MS = 3000
+const PATIENT_MS = 30_000
 const RETRY_MS = 300
 /** Maximum size of a spec, which contains class names, columns and tokenizers. */
 const MAX_SPEC_BYTES = 1 << 26
@@ -66,6 +69,11 @@ export async function networkSpec(options: JoinOptions): Promise<LearningSpec | 
   }
 }
 
+/** The spec of a peer, as text. @throws NetworkError */
+async function fetchSpec(network: Network, target: PeerTarget, signal: AbortSignal): Promise<string> {
+  return new TextDecoder().decode(await network.fetch(target, new TextEncoder().encode(REQUEST), signal))
+}
+
 /** Asks all contacts, and those that are found, until one answers. */
 async function firstSpec(
   network: Network,
@@ -77,8 +85,7 @@ async function firstSpec(
     signal.addEventListener('abort', () => resolve(undefined), { once: true })
     const ask = async (target: PeerTarget): Promise<boolean> => {
       try {
-        const bytes = await network.fetch(target, new TextEncoder().encode(REQUEST), signal)
-        resolve(parseSpec(new TextDecoder().decode(bytes)))
+        resolve(parseSpec(await fetchSpec(network, target, signal)))
         return true
       } catch (error) {
         log('debug', `no learning spec from a contact: ${(error as Error).message}`, {})
@@ -97,36 +104,71 @@ async function firstSpec(
 }
 
 interface Joining {
+  readonly id: string
+  readonly network: Network
+  readonly spec: LearningSpec
   /** Whether the learner still waits. */
   readonly isWaiting: () => boolean
   readonly isLinked: () => boolean
   /** Lets the learner begin. */
   readonly begin: () => void
+  /** Called when this peer, which began alone, should join a network with another spec instead. @param contact a peer of it */
+  readonly onOther: (contact: string) => void
   readonly log: Log
 }
 
-/** Lets a peer begin that is not linked, or does not receive the predictor of its neighbours. */
+/**
+ * Lets a peer begin that is not linked, or does not receive the predictor of its neighbours. If it has begun alone, with a model and a
+ * schema of its own, and its contacts turn out to have others, it is told to join them. Two such peers would wait for each other, so the
+ * one with the lower id waits longer.
+ */
 export class JoinWatch {
-  readonly #timer: NodeJS.Timeout
-  #waited = 0
+  readonly #options: Joining
+  readonly #stop = new AbortController()
 
-  constructor({ isWaiting, isLinked, begin, log }: Joining) {
-    this.#timer = setInterval(() => {
-      this.#waited += CHECK_MS
-      if (!isWaiting()) this.stop()
-      else if (this.#waited < (isLinked() ? LINKED_MS : ALONE_MS)) return
-      else {
-        this.stop()
-        const missing = isLinked()
-          ? `predictor from a neighbour for ${LINKED_MS / 1000} s`
-          : `link for ${ALONE_MS / 1000} s`
-        log('info', `no ${missing}: this peer begins alone`, {})
-        begin()
-      }
-    }, CHECK_MS)
+  constructor(options: Joining) {
+    this.#options = options
+    void this.#watch()
   }
 
   stop(): void {
-    clearInterval(this.#timer)
+    this.#stop.abort()
+  }
+
+  async #watch(): Promise<void> {
+    const { isWaiting, isLinked, begin, log } = this.#options
+    for (let waited = 0; isWaiting() && waited < (isLinked() ? LINKED_MS : ALONE_MS); waited += CHECK_MS)
+      if (!(await this.#sleep(CHECK_MS))) return
+    if (!isWaiting()) return
+    const missing = isLinked()
+      ? `predictor from a neighbour for ${LINKED_MS / 1000} s`
+      : `link for ${ALONE_MS / 1000} s`
+    log('info', `no ${missing}: this peer begins alone`, {})
+    begin()
+    await this.#findOther()
+  }
+
+  /** Looks for a contact with another spec, until this peer is linked. */
+  async #findOther(): Promise<void> {
+    const { id, network, spec, isLinked, onOther } = this.#options
+    const own = specText(spec)
+    for (let alone = 0; !isLinked(); alone += OTHER_MS) {
+      if (!(await this.#sleep(OTHER_MS))) return
+      for (const contact of network.peers) {
+        const isPatient = id < contact.id && alone < PATIENT_MS
+        const theirs = isPatient
+          ? undefined
+          : await fetchSpec(network, contact, this.#stop.signal).catch(() => undefined)
+        if (theirs === undefined || theirs === own || isLinked() || this.#stop.signal.aborted) continue
+        onOther(contact.id)
+        return
+      }
+    }
+  }
+
+  /** @returns whether the watch goes on */
+  async #sleep(ms: number): Promise<boolean> {
+    await sleep(ms, this.#stop.signal).catch(() => undefined)
+    return !this.#stop.signal.aborted
   }
 }

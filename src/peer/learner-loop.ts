@@ -162,8 +162,12 @@ export class LearnerLoop {
   async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
     this.#stream = stream
     this.#progress.begin(stream.isReplayable)
+    const name = this.#init.stream?.data === '-' ? 'standard input' : (this.#init.stream?.data ?? 'the stream')
+    const { resume } = this
+    const before = typeof resume === 'number' ? resume : (resume?.rows ?? 0)
+    if (stream.isReplayable && before > 0)
+      this.notice(`${name}: resumes after ${before} rows, at update ${this.#node.predictor.id.updates}`)
     if (!stream.isReplayable) {
-      const name = this.#init.stream?.data === '-' ? 'standard input' : (this.#init.stream?.data ?? 'the stream')
       const before = `${this.#progress.inputs} inputs were learned before this run`
       this.notice(`${name} cannot be replayed: it is read from its first line (${before})`)
     }

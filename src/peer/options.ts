@@ -188,6 +188,8 @@ export interface PeerStatus {
   /** Number of times in this run that the loss rose at most peers of the network. */
   readonly networkDrifts: number
   readonly neighbours: readonly string[]
+  /** Names of this peer, its neighbours and the maker of the predictor, by id; absent if they have none. */
+  readonly names?: Readonly<Record<string, string>>
   readonly predictor: PredictorId
   /** b: gradients that the next update needs. */
   readonly batch: number

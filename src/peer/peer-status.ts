@@ -7,6 +7,7 @@ type Reported = 'id' | 'incarnation' | 'nonce' | 'networkDrifts' | 'neighbours' 
 /** Fields of the status, and what the others follow from. */
 export interface StatusParts extends Pick<PeerStatus, Reported> {
   readonly learner: LearnerStatus
+  readonly names: Readonly<Record<string, string>>
   readonly problem: string | undefined
   readonly distrusted: readonly string[]
   readonly data: string | undefined
@@ -33,6 +34,7 @@ export function peerStatus(parts: StatusParts): PeerStatus {
     ...(drift && { drift }),
     networkDrifts,
     neighbours,
+    ...(Object.keys(parts.names).length > 0 && { names: parts.names }),
     predictor,
     batch,
     adopted,

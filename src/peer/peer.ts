@@ -17,6 +17,7 @@ import { DiscardWatch, discardAdvice } from './discard-watch.js'
 import type { Download } from './downloads.js'
 import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
+import { OtherNetworkError } from './errors.js'
 import { FrameTransfer } from './frame-transfer.js'
 import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
@@ -51,6 +52,8 @@ export class Peer extends EventEmitter {
   readonly #network: Network
   readonly #edges: Edges
   readonly #bootstrap: Bootstrap
+  /** Whether inputs of requests were learned, which cannot be read again. */
+  #takesRequests = false
   /** Undefined for a peer that joins no network. */
   readonly #joining: JoinWatch | undefined
   readonly #learner: LearnerHandle
@@ -157,13 +160,13 @@ export class Peer extends EventEmitter {
       log,
       handlers: {
         up: (edge, peer) => {
-          log('info', `linked with ${peer}`, { peer })
+          log('info', `linked with ${this.#label(peer)}`, { peer })
           learner.post({ kind: 'connect', edge, peer })
           this.#publisher.exchange.connect(edge, peer)
           this.emit('neighbour', { peer, isLinked: true })
         },
         down: (edge, peer, reason) => {
-          log('info', `link with ${peer} ended: ${reason}`, { peer, reason })
+          log('info', `link with ${this.#label(peer)} ended: ${reason}`, { peer, reason })
           learner.post({ kind: 'disconnect', edge })
           this.#frames.consumed(edge)
           this.#publisher.exchange.disconnect(edge)
@@ -254,6 +257,10 @@ export class Peer extends EventEmitter {
     learner.listen(message => this.#onLearnerMessage(message), onFailure)
     if (joins(options))
       this.#joining = new JoinWatch({
+        id: network.id,
+        network,
+        spec: options.spec,
+        onOther: contact => this.#joinInstead(contact),
         isWaiting: () => this.#status.joining,
         isLinked: () => this.#edges.neighbours.length > 0,
         begin: () => learner.post({ kind: 'begin' }),
@@ -288,6 +295,21 @@ export class Peer extends EventEmitter {
     return this.#publisher.subtree(path)
   }
 
+  /** The names of peers that have one. */
+  #namesOf(ids: readonly string[]): Record<string, string> {
+    const named = ids.flatMap(id => {
+      const name = id === this.id ? this.#options.name : this.#publisher?.view.nameOf(id)
+      return name === undefined ? [] : [[id, name] as const]
+    })
+    return Object.fromEntries(named)
+  }
+
+  /** A peer in a line of the log. */
+  #label(id: string): string {
+    const name = this.#publisher.view.nameOf(id)
+    return name === undefined ? id : `${name} (${id})`
+  }
+
   /** Why this peer does not adopt the better predictor of a neighbour. */
   get #disagreement(): string | undefined {
     const { quarantined, refused } = this.#status
@@ -305,6 +327,7 @@ export class Peer extends EventEmitter {
       networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
       problem: this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#disagreement ?? this.#discards.warning,
       neighbours,
+      names: this.#namesOf([this.id, ...neighbours, this.#status.predictor.origin]),
       distrusted,
       discardedShare: this.#discards.share,
       data: this.#options.stream && nameOf(this.#options.stream.data),
@@ -318,6 +341,7 @@ export class Peer extends EventEmitter {
    * @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting
    */
   async request(request: InputRequest): Promise<InputAnswer> {
+    this.#takesRequests ||= request.action === 'learn'
     const answer = await this.#learner.request(request)
     // Learned inputs are durable before the caller is notified.
     if (request.action === 'learn') await this.#journal?.durable
@@ -435,6 +459,24 @@ export class Peer extends EventEmitter {
     await this.#network.stop()
     await this.#checkpoints?.stored()
     await this.#store?.close()
+  }
+
+  /** The network of a contact has another model or schema. */
+  #joinInstead(contact: string): void {
+    const { log, stream } = this.#options
+    const learned = 'this peer has learned alone, with another model or schema'
+    if (stream === undefined || stream.data === '-' || this.#takesRequests) {
+      log(
+        'warn',
+        `${contact} belongs to a network; ${learned}: restart it without --dir to join, which drops what it has learned`,
+        {
+          peer: contact
+        }
+      )
+      return
+    }
+    log('info', `${contact} belongs to a network; ${learned}: it joins, and reads its file again`, { peer: contact })
+    this.emit('other-network', new OtherNetworkError(contact))
   }
 
   #fail(error: Error): void {

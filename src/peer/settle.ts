@@ -150,6 +150,16 @@ function withConstants(spec: LearningSpec, moments: RunningMoments): LearningSpe
   return { ...spec, features: { ...spec.features, columns: schema, scale: resolveScale('auto', schema) } }
 }
 
+/** Drops what a peer has learned in a directory. @throws errors of the store */
+export async function forgetModel(dir: string): Promise<void> {
+  const store = await Store.openExisting(dir)
+  try {
+    await store.forgetModel()
+  } finally {
+    await store.close()
+  }
+}
+
 interface StoredSpec {
   readonly spec: LearningSpec
   /** Those of the rows that were learned. */

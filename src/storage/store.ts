@@ -34,6 +34,9 @@ export function drawNonce(): number {
 
 type Bytes = Uint8Array
 
+/** Records of the peer itself. */
+const KEPT: ReadonlySet<string> = new Set(['identity', 'network-id', 'members', 'privacy'])
+
 /** Blocks are written in batches of at least this many bytes. The database copies a batch several times. */
 const BATCH_BYTES = 2 ** 22
 
@@ -295,6 +298,15 @@ export class Store {
     if (keptHead) records.push([headKey(number, steps), keptHead])
     await this.#write(records, [...old, ...dropped])
     this.#generation = generation
+  }
+
+  /** Deletes the model and all that was learned, and keeps who this peer is and which network it belongs to. */
+  async forgetModel(): Promise<void> {
+    const keys = await readOrDamaged(this.#directory, () => this.#database.keys().all())
+    await this.#write(
+      [],
+      keys.filter(key => !KEPT.has(key))
+    )
   }
 
   async close(): Promise<void> {

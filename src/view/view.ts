@@ -158,6 +158,11 @@ export class NetworkView {
     this.#changed.add(id)
   }
 
+  /** The name of a peer; undefined if it has none, or is not known. */
+  nameOf(id: string): string | undefined {
+    return this.#records.get(id)?.status.name
+  }
+
   /** The rows whose id or name contains a text. */
   find(text: string): PeerRow[] {
     const rows = [...this.#records.values()].map(record => this.#row(record))

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { Notices } from '../../base/notices.js'
 import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
+import type { IdentityKey, Log } from '../../network/index.js'
 import type { PeerGate, PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
@@ -174,13 +175,30 @@ A restarted peer resumes from its --dir; a crash costs about a second.`
   return withCommon(withHttp(command)).action(run)
 }
 
+/** Runs a peer until a signal, and again if it has begun alone and can join a network with another model or schema. */
 async function run(all: Flags): Promise<void> {
   const flags = await withReadableWeights(all)
-  const [{ Peer, settleTask, WebSocketUpgrades }, { createLog }] = await Promise.all([
+  const [{ forgetModel, OtherNetworkError }, { generateIdentityKey }, { createLog }] = await Promise.all([
     import('../../peer/index.js'),
+    import('../../network/index.js'),
     import('../output/log.js')
   ])
   const log = createLog(flags.logLevel)
+  // A peer without a directory keeps its id when it starts again.
+  const identity = flags.dir === undefined ? await generateIdentityKey() : undefined
+  for (;;) {
+    try {
+      await runOnce(flags, identity, log)
+      return
+    } catch (error) {
+      if (!(error instanceof OtherNetworkError)) throw error
+      if (flags.dir !== undefined) await forgetModel(flags.dir)
+    }
+  }
+}
+
+async function runOnce(flags: Flags, identity: IdentityKey | undefined, log: Log): Promise<void> {
+  const { Peer, settleTask, WebSocketUpgrades } = await import('../../peer/index.js')
   const http = await planHttp(flags, log)
   await refuseLinear(flags)
   const given = taskOptions(flags)
@@ -207,12 +225,14 @@ async function run(all: Flags): Promise<void> {
     allow,
     auditors,
     invitation,
+    identity,
     log
   }
   const peer = await startListening(flags.listen, listen => Peer.start({ ...options, listen }))
   showCoverage(coverage)
   const failed = new AbortController()
   peer.once('failed', error => failed.abort(error))
+  peer.once('other-network', error => failed.abort(error))
   peer.on('status', (status: PeerStatus) => {
     try {
       progressLog?.note(progressEntry(peer.id, status))

@@ -25,15 +25,25 @@ async function status({ json, ...flags }: ClientFlags & { readonly json?: boolea
     printJson({ ...peer, command: 'status' })
     return
   }
-  print(`peer          ${peer.id}`)
+  const { names = {}, gradients } = peer
+  const label = (id: string) => (names[id] === undefined ? id : `${names[id]} (${id})`)
+  print(`peer          ${label(peer.id)}`)
   print(`inputs        ${formatNumber(peer.inputs)}${peer.ended ? ' (the stream has ended)' : ''}`)
   print(`average loss  ${formatMean(peer.averageLoss, peer.inputs)}`)
   if (peer.accuracy !== undefined && peer.inputs > 0) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
   if (peer.metrics !== undefined) for (const line of windowLines(peer.metrics, 14)) print(line)
   if (peer.drift !== undefined && peer.drift.alarms > 0) print(`drift         ${driftSummary(peer.drift)}`)
-  print(`predictor     ${formatNumber(peer.predictor.updates)} updates, origin ${peer.predictor.origin || 'none'}`)
+  print(
+    `predictor     ${formatNumber(peer.predictor.updates)} updates, origin ${label(peer.predictor.origin) || 'none'}`
+  )
+  const waiting = gradients.waiting > 0 ? `, ${formatNumber(gradients.waiting)} to learn again` : ''
+  const [used, available] = [gradients.used, gradients.available].map(formatNumber)
+  const discarded =
+    peer.discarded > 0 ? `${formatNumber(peer.discarded)} (too late for a batch, and their rows are gone)` : '0'
+  print(`gradients     ${used} used, ${available} for the next update${waiting}`)
+  print(`discarded     ${discarded}`)
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
-  print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.join(' ')}`)
+  print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.map(label).join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
   const { messages, bytes, kinds } = peer.sent
   const float32 = bytes - kinds.sums - kinds.steps + kinds.float32

@@ -104,6 +104,12 @@ export const peer = [
         drift: { $ref: 'Drift#' },
         networkDrifts: { ...count, description: 'Times in this run that the loss rose at most peers of the network.' },
         neighbours: { ...texts, description: 'Peer ids of the neighbours in the tree.' },
+        names: {
+          type: 'object',
+          additionalProperties: text,
+          description:
+            'Names of this peer, its neighbours and the maker of the predictor, by id; absent if they have none.'
+        },
         predictor: { $ref: 'PredictorId#' },
         batch: { ...count, description: 'b: gradients that the next update needs.' },
         adopted: { ...count, description: 'Predictors adopted from other peers.' },
@@ -158,6 +164,7 @@ export const peer = [
       },
       [
         'addedClasses',
+        'names',
         'weight',
         'accuracy',
         'metrics',
