@@ -1,7 +1,7 @@
 /**
  * Writes the animation of the README, `docs/images/demo.svg`, from a run of `admb demo`: the tree of the five peers, in one
- * colour per predictor, and their loss. Run `npm run animation` after changes of the demo, and watch the result in a browser
- * before committing it.
+ * colour per predictor, and their loss. Run `npm run animation` after changes of the demo, watch the result in a browser before
+ * committing it, and quote its output in the README.
  */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -64,6 +64,8 @@ async function record(): Promise<{ frames: Frame[]; references: readonly Referen
     }
   })()
   for await (const line of createInterface({ input: demo.stdout })) {
+    // The README quotes these lines.
+    console.log(line)
     url ??= /^watch it at (\S+)/.exec(line)?.[1]
     const [, event] = /^[\d.]+ s {2}(.+)$/.exec(line) ?? []
     if (event === undefined) continue
@@ -73,13 +75,11 @@ async function record(): Promise<{ frames: Frame[]; references: readonly Referen
     const isBeginning = event.startsWith('the five peers are linked')
     if (isBeginning) start = performance.now()
     caption = isBeginning ? 'five peers learn one predictor together' : event
+    if (event.startsWith('the partition has healed')) references = await referencesAt(`${url}/events`)
     if (!event.startsWith('all five')) continue
     ended = true
-    references = await referencesAt(`${url}/events`)
     frames.push({ ...frames[frames.length - 1], at: performance.now() - start, caption })
-    break
   }
-  demo.kill('SIGTERM')
   await polling
   return { frames, references }
 }

@@ -85,7 +85,7 @@ export class Pace {
 
   /** Milliseconds after which the next input may be due. */
   get wait(): number {
-    if (this.#room <= 0) return SHORT_MS
+    if (this.#room <= 0) return this.#perUpdate > 0 ? SHORT_MS : MAX_WAIT_MS
     return Math.min(MAX_WAIT_MS, Math.max(1, ((1 - this.#credit) * 1000) / this.#rate))
   }
 }
