@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { findChromium, launch, open } from '../test/support/browser.js'
 
 const FILE = 'docs/images/page.png'
-const SIZE = { width: 1120, height: 1225 }
+const SIZE = { width: 1120, height: 1270 }
 /** Time after the start of the partition in which both sides make updates and the page shows the events. */
 const WAIT_MS = 6000
 

@@ -6,7 +6,7 @@ const SHORT_MS = 2
  * With a limit of inputs for each update, some more are allowed after several times the mean time between updates, within bounds in
  * milliseconds: gradients of a batch can be lost, with a peer that crashes.
  */
-const STALL = { times: 6, min: 300, max: 5000, share: 0.25 }
+const STALL = { times: 6, min: 300, max: 2000, share: 0.25 }
 /** Weight of the last time between updates in their mean. */
 const WEIGHT = 0.2
 
@@ -25,6 +25,8 @@ export class Pace {
   #updatedAt: number
   /** When the inputs until the next update were last allowed. */
   #grantedAt: number
+  /** Whether further inputs were allowed since the last update. */
+  #isStalled = false
   /** Mean time between updates in milliseconds. */
   #interval = 250
 
@@ -53,13 +55,15 @@ export class Pace {
   updated(updates: number, now: number): void {
     // Another predictor with as many updates is no progress.
     if (updates <= this.#updates) return
-    if (this.#updates >= 0) {
+    // Waiting for lost gradients says nothing about the next update.
+    if (this.#updates >= 0 && !this.#isStalled) {
       const mean = (now - this.#updatedAt) / (updates - this.#updates)
       this.#interval += WEIGHT * (mean - this.#interval)
     }
     this.#updates = updates
     this.#updatedAt = now
     this.#grantedAt = now
+    this.#isStalled = false
     this.#room = this.#perUpdate
   }
 
@@ -70,6 +74,7 @@ export class Pace {
       now - this.#grantedAt > Math.min(STALL.max, Math.max(STALL.min, STALL.times * this.#interval))
     ) {
       this.#grantedAt = now
+      this.#isStalled = true
       this.#room = Math.ceil(STALL.share * this.#perUpdate)
     }
     if (this.#rate === Number.POSITIVE_INFINITY) return this.#room
