@@ -131,7 +131,9 @@ export function specOf(
   const classNames = isNumber ? undefined : (text?.network.text?.classNames ?? options.classNames ?? label?.names)
   const known = options.classes ?? classNames?.length ?? facts.classes ?? label?.classes
   const classes = isNumber ? undefined : mostClasses(options, known, schema, model)
-  const scale = options.scale ?? facts.scale ?? resolveScale('auto', columns)
+  // Peers scale all rows alike, by the schema of a table, and not by the rows that each has read.
+  const own = role === 'peer' && columns === undefined ? undefined : facts.scale
+  const scale = options.scale ?? own ?? resolveScale('auto', columns)
   const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))
