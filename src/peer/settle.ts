@@ -108,7 +108,14 @@ async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Pr
   if (isExplicit || spec.network?.text !== undefined) {
     return createPeerTask({ ...optionsOf(spec), ...options, data, schema: options.schema ?? schemaOf(spec) })
   }
-  const { plugins } = await createPeerTask({ ...optionsOf(spec), ...options, data: undefined, schema: schemaOf(spec) })
+  const { columns, hashBits, constant } = spec.features
+  // Without columns and hashed names, the number of features follows from nothing else.
+  const counts =
+    columns === undefined && hashBits === undefined
+      ? { features: spec.dimension - (constant ? 1 : 0), classes: spec.classes }
+      : undefined
+  const known = { ...optionsOf(spec), ...options, ...counts, data: undefined, schema: schemaOf(spec) }
+  const { plugins } = await createPeerTask(known)
   if (data === undefined) return { spec, stream: undefined, plugins }
   return { spec, stream: streamFor(spec, data as ReadOptions), plugins }
 }

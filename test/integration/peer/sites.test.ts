@@ -230,4 +230,13 @@ describe('sites with files of their own', function () {
       () => alone.messages.length > 0 && alone.latest.inputs === 300
     )
   })
+
+  it('join a network whose rows have no columns with nothing but its address', async () => {
+    const first = await processes.start('--data', 'digits', '--shard', '1/2', '--rate', '50').ready()
+    const [address] = first.latest.addresses
+    const second = await processes
+      .start('--data', 'digits', '--shard', '2/2', '--rate', '50', '--peer', address)
+      .ready()
+    await until('the second learns', () => second.latest.neighbours.length === 1 && second.latest.inputs > 0)
+  })
 })
