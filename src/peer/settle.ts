@@ -9,6 +9,7 @@ import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../str
 import { growingNames, type LearningSpec, parseSpec, predictsNumbers, schemaOf } from '../task/learning-spec.js'
 import { measured, scaledColumns } from '../task/measured.js'
 import type { TaskOptions } from '../task/options.js'
+import { loadPlugins } from '../task/plugins.js'
 import { type ReadOptions, streamFor, withoutUndefined } from '../task/stream.js'
 import { createPeerTask, type Task } from '../task/task.js'
 import { networkSpec } from './joining.js'
@@ -48,16 +49,18 @@ export async function settleTask(
     }
   }
   const { data } = options
-  if (!isStdin(data)) return measured(await createPeerTask(options, onNotice))
+  if (!needsHead(options)) return measured(await createPeerTask(options, onNotice))
   const { sample, whole } = await headOf(process.stdin)
-  const reading = typeof data === 'string' ? { data } : data
+  const reading = data as StreamOptions
   const task = await createPeerTask({ ...options, data: { ...reading, stdin: sample() } }, onNotice)
   const { stream, ...others } = await measured(task, sample())
   return { ...others, stream: stream && { ...stream, stdin: whole } }
 }
 
-function isStdin(data: TaskOptions['data']): data is '-' | StreamOptions {
-  return (typeof data === 'object' ? data.data : data) === '-'
+/** Whether the schema of a table on standard input follows from its first rows. Otherwise the peer starts before there are any. */
+function needsHead({ data, schema, features, hashBits }: TaskOptions): boolean {
+  const isKnown = (schema ?? features ?? hashBits) !== undefined
+  return typeof data === 'object' && data.data === '-' && (data.format === 'csv' || data.format === 'jsonl') && !isKnown
 }
 
 /** What a directory has learned, continued. */
@@ -108,14 +111,8 @@ async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Pr
   if (isExplicit || spec.network?.text !== undefined) {
     return createPeerTask({ ...optionsOf(spec), ...options, data, schema: options.schema ?? schemaOf(spec) })
   }
-  const { columns, hashBits, constant } = spec.features
-  // Without columns and hashed names, the number of features follows from nothing else.
-  const counts =
-    columns === undefined && hashBits === undefined
-      ? { features: spec.dimension - (constant ? 1 : 0), classes: spec.classes }
-      : undefined
-  const known = { ...optionsOf(spec), ...options, ...counts, data: undefined, schema: schemaOf(spec) }
-  const { plugins } = await createPeerTask(known)
+  const plugins = options.plugins?.map(String) ?? []
+  await loadPlugins(plugins)
   if (data === undefined) return { spec, stream: undefined, plugins }
   return { spec, stream: streamFor(spec, data as ReadOptions), plugins }
 }

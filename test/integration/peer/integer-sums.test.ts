@@ -79,7 +79,7 @@ describe('a state directory with float32 sums', function () {
     await exact.stop('SIGKILL')
     const again = await start(0, [])
     assert.ok(logged(again, /has exact sums, which this peer keeps: --sums lattice converts them to integers$/))
-    const other = await start(1, [again])
+    const other = await start(1, [again], '--sums', 'lattice')
     const reason = /has sums exact, this peer lattice: start both with the same --sums/
     await until('the reason is logged', () => logged(other, reason))
   })
