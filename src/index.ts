@@ -4,12 +4,14 @@
  * @module admb
  */
 export * from './admb/index.js'
+export type { OnNotice } from './base/notices.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
   type AdaptiveBatch,
   type Averaging,
   type AveragingName,
   type AveragingSpec,
+  type BaselineFigures,
   type BatchRange,
   type BatchRule,
   type BitsOption,
@@ -37,6 +39,7 @@ export {
   type Grid,
   type IncrementalDigest,
   type InfluenceRule,
+  type Labels,
   type Layout,
   type Learner,
   type Metrics,
@@ -104,6 +107,7 @@ export {
   type Log,
   type NeighbourChange,
   type NetworkLearningSpec,
+  type OwnGradients,
   PartlyLearnedError,
   Peer,
   type PeerGate,
@@ -132,6 +136,7 @@ export {
   type CustomReader,
   type CustomReaderFactory,
   createParser,
+  type DateOrder,
   type Delimiter,
   type ExampleStream,
   type Format,

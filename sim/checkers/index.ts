@@ -77,7 +77,7 @@ export const invariants: Invariants = run => {
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
-    new GradientAccounts(run.faults.some(({ kind }) => ['crash', 'restart', 'leave'].includes(kind))),
+    new GradientAccounts(mayHideUse(run)),
     new Memory(scenario, start),
     new Quiescence(),
     new Waiting(),
@@ -107,6 +107,12 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
       ...(isLossless && run.scenario.algorithm === 'admb' ? [new Completeness(inputs)] : [])
     ]
   }
+}
+
+/** Whether a node may not learn which of its gradients a lineage has used: after a crash, or when a jump comes without its headers. */
+function mayHideUse({ scenario, faults }: CheckedRun): boolean {
+  const isCalm = faults.every(({ kind }) => !['crash', 'restart', 'leave'].includes(kind))
+  return !isCalm || scenario.jumpSigners + scenario.wholeSigners > 0
 }
 
 function losesDisk(fault: Fault): boolean {

@@ -41,6 +41,7 @@ export type {
   FailedInput,
   InputAnswer,
   InputRequest,
+  OwnGradients,
   PeerGate,
   PeerMetrics,
   PeerPredictWith,

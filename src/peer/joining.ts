@@ -60,7 +60,7 @@ export async function networkSpec(options: JoinOptions): Promise<LearningSpec | 
       maxFrameBytes: MAX_SPEC_BYTES,
       log: () => undefined
     })
-    return await firstSpec(network, peers, ended.signal, log)
+    return await firstSpec(network, peers, mdns ?? false, ended.signal, log)
   } finally {
     clearTimeout(timer)
     ended.abort()
@@ -74,10 +74,11 @@ async function fetchSpec(network: Network, target: PeerTarget, signal: AbortSign
   return new TextDecoder().decode(await network.fetch(target, new TextEncoder().encode(REQUEST), signal))
 }
 
-/** Asks all contacts, and those that are found, until one answers. */
+/** Asks all contacts, and those that are found on the local network, until one answers. */
 async function firstSpec(
   network: Network,
   addresses: readonly string[],
+  mdns: boolean,
   signal: AbortSignal,
   log: Log
 ): Promise<LearningSpec | undefined> {
@@ -98,7 +99,8 @@ async function firstSpec(
       })()
     }
     network.onPeer(event => {
-      if (event.kind === 'discovered') void ask(event)
+      // A relay on the way to a contact is discovered as well, and may belong to another network.
+      if (mdns && event.kind === 'discovered') void ask(event)
     })
   })
 }

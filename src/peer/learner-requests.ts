@@ -57,6 +57,8 @@ async function rowsOf(
   }
   const parser = createParser(format, {
     ...optionsOf(spec, format),
+    // A prediction ignores a feature without a weight, but nothing of an input to learn is dropped.
+    ...(learns && { ignoreUnknown: false }),
     source: 'request',
     strict: learns,
     unlabelled: !learns,

@@ -40,7 +40,7 @@ describe('the guides', function () {
     // Either may be the one that computes the predictors.
     await Promise.any([first, second].map(peer => reached(peer, ({ adopted }) => adopted > 0)))
     const printed = place.run(`npx admb status --http 127.0.0.1:${httpPort(first)} --http-token-file http.token`)
-    assert.match(printed, /neighbours +12D3KooW/)
+    assert.match(printed, /neighbours +second \(12D3KooW/)
     const answer = JSON.parse(place.run(here(block('ask')))) as { predictions: { label: string }[] }
     assert.match(answer.predictions[0].label, /^(yes|no)$/)
     assert.match(place.run(here(block('learn'))), /"predictor":\{"updates":[1-9]/)

@@ -151,7 +151,7 @@ describe('a peer stops', function () {
     clearTimeout(timer)
     assert.equal(code, 1, complaint)
     const lines = complaint.trim().split('\n')
-    assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free some space or fix its permissions/)
+    assert.match(lines.at(-1) as string, /^admb: cannot write the state in .*: free space or correct its permissions/)
   })
 
   it('immediately if its state is in use, damaged, foreign, or of another model', async () => {
