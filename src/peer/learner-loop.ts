@@ -167,9 +167,9 @@ export class LearnerLoop {
     const before = typeof resume === 'number' ? resume : (resume?.rows ?? 0)
     if (stream.isReplayable && before > 0)
       this.notice(`${name}: resumes after ${before} rows, at update ${this.#node.predictor.id.updates}`)
-    if (!stream.isReplayable) {
-      const before = `${this.#progress.inputs} inputs were learned before this run`
-      this.notice(`${name} cannot be replayed: it is read from its first line (${before})`)
+    if (!stream.isReplayable && this.#progress.inputs > 0) {
+      const learned = `${this.#progress.inputs} inputs were learned before this run`
+      this.notice(`${name} cannot be replayed: it is read from its first line (${learned})`)
     }
     const pace = this.#pace
     let until = this.#now() + SLICE_MS

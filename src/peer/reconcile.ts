@@ -16,6 +16,18 @@ const MAX_NAMES = 5
 export function reconcile(network: LearningSpec, own: LearningSpec, source: string, onNotice: OnNotice): void {
   const [theirs, ours] = [network.features, own.features]
   const columns = new Map(ours.columns?.map(column => [column.name, column]))
+  const label = { network: theirs.label ?? 'label', own: ours.label ?? 'label' }
+  if (label.own !== label.network) {
+    const isFeature = theirs.columns?.some(({ name, kind }) => name === label.own && kind !== 'ignored')
+    if (isFeature || columns.has(label.network))
+      throw new OptionError(
+        `${source}: the network predicts "${label.network}", and --label is "${label.own}": give --label ${label.network}`
+      )
+    onNotice(
+      `${source}: its label "${label.own}" is learned as the network's label "${label.network}"`,
+      importance.contradiction
+    )
+  }
   const contradictions = (theirs.columns ?? []).flatMap(column => {
     const other = columns.get(column.name)
     const problem = other && contradiction(column, other)

@@ -205,6 +205,9 @@ describe('sites with files of their own', function () {
     assert.notEqual(await refused.exit, 0)
     assert.match(refused.stderr, /opposed\.csv: "visitors" is a number in the network, and a category here: /)
     assert.doesNotMatch(refused.stderr, /discount|day/)
+    const mislabelled = processes.start('--data', join(dir, '1.csv'), '--label', 'visitors', '--peer', address)
+    assert.notEqual(await mislabelled.exit, 0)
+    assert.match(mislabelled.stderr, /the network predicts "revenue", and --label is "visitors": give --label revenue/)
   })
 
   it('begin with a trained model, and one of them with standard input', async () => {
