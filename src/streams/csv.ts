@@ -65,6 +65,8 @@ class CsvParser implements RowParser {
   #layout: Layout | undefined
   #encoder: RowEncoder | undefined
   #fields: readonly Field[] = []
+  /** The fields of a row in the order of the schema, so that sums have the same bits; undefined if the file has this order. */
+  #order: readonly number[] | undefined
   /** Columns of features that the file lacks. */
   #absent: readonly Column[] = []
   /** Whether most rows can be read in one pass. */
@@ -226,7 +228,9 @@ class CsvParser implements RowParser {
     // A row may be read twice, which must have no effect on texts that are counted or named, and on the order of times.
     const { onLabel, onHashed, decimal = '.' } = this.#options
     const isCounted = onLabel !== undefined || onHashed !== undefined || layout.derived.lags.length > 0
-    this.#isPlain = decimal === '.' && !isCounted && !layout.columns.some(({ date }) => date)
+    this.#order = orderOf(names, layout)
+    const isOrdered = this.#order === undefined
+    this.#isPlain = decimal === '.' && !isCounted && isOrdered && !layout.columns.some(({ date }) => date)
     const unknown = names.filter(name => name !== label && layout.column(name) === undefined)
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
@@ -260,7 +264,9 @@ class CsvParser implements RowParser {
     const encoder = this.#encoder as RowEncoder
     let label = Number.NaN
     encoder.begin(out)
-    for (let i = 0; i < count; i++) {
+    const order = this.#order
+    for (let k = 0; k < count; k++) {
+      const i = order === undefined ? k : order[k]
       const field = this.#fields[i]
       if (field === 'ignored') continue
       if (field === 'label') {
@@ -347,4 +353,12 @@ class CsvParser implements RowParser {
   #column(bytes: Uint8Array, start: number, field: number): number {
     return this.#record.text[field] === bytes ? this.#record.from[field] - start + 1 : 1
   }
+}
+
+/** The positions of fields in the order of the schema, those that are no columns first; undefined if they have this order. */
+function orderOf(names: readonly string[], { columns }: Layout): readonly number[] | undefined {
+  const places = new Map(columns.map(({ name }, place) => [name, place]))
+  const order = names.map((_, i) => i).sort((a, b) => (places.get(names[a]) ?? -1) - (places.get(names[b]) ?? -1))
+  const known = names.flatMap(name => places.get(name) ?? [])
+  return known.every((place, i) => i === 0 || known[i - 1] < place) ? undefined : order
 }
