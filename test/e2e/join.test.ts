@@ -62,7 +62,9 @@ describe('the join page', function () {
     const { page, errors } = await visit('tab 1')
     const buttons = [...prose('docs/join.md').matchAll(/\*\*(.+?)\*\*/g)].map(match => match[1])
     assert.deepEqual(buttons, ['Join and learn', 'Leave'])
-    assert.match((await page.locator('#learned').textContent()) ?? '', /predict the label \(10 classes\)/)
+    await shown('what is learned', async () =>
+      /predict the label \(10 classes\)/.test((await page.locator('#learned').textContent()) ?? '')
+    )
     assert.deepEqual(await headings(page), ['Who sees what', 'Your data', 'Draw a digit'])
     await press(page, buttons[0])
     await joined(page)
