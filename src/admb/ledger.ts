@@ -343,7 +343,8 @@ export class Ledger {
   /**
    * Ends the epoch and starts the next one.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
-   * @param carries whether unused segments can be used at `next`; otherwise all are dropped @default true
+   * @param carries whether gradients of the current predictor can be used at `next`; otherwise no earlier segment is carried over any
+   * more, to no later predictor @default true
    * @param grid grid of `next`, if sums are integers
    */
   switchPredictor(
@@ -369,10 +370,10 @@ export class Ledger {
     const { unused, settled, used } = this.#past.decide(next, lineage)
     this.#used = used
     this.#settle(settled)
-    this.releaseSums(period)
+    this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
     this.#grid = grid
     const isDropped = this.#past.drop(next.updates, period, this.#history)
-    this.#begin(next, unused, carries)
+    this.#begin(next, unused)
     if (!isDropped || this.#run === undefined) return
     this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
   }
@@ -380,16 +381,15 @@ export class Ledger {
   /**
    * Starts an epoch.
    * @param unused segments that its lineage has not used, oldest first
-   * @param carries whether their gradients can be used @default true
    */
-  #begin(id: PredictorId, unused: readonly Segment[], carries = true): void {
+  #begin(id: PredictorId, unused: readonly Segment[]): void {
     this.#id = id
     this.#epochNumber++
     this.#doubtful = this.#past.doubtfulAt(id)
     const list: Segment[] = []
     const open = new Set<Segment>()
     for (const segment of unused) {
-      if (!segment.isRepeated && (!carries || isExpired(segment, this.#period, this.#carry))) {
+      if (!segment.isRepeated && isExpired(segment, this.#period, this.#carry)) {
         if (!this.#repeats || segment.inputs.length === 0) continue
         segment.isRepeated = true
         segment.remaining = segment.inputs
@@ -461,12 +461,12 @@ export class Ledger {
     this.#settled = now
   }
 
-  /** Releases the vectors of segments that cannot be carried over any more. */
-  releaseSums(period: number): void {
+  /** Releases the vectors of segments that cannot be carried over any more. @param max number of vectors that may remain */
+  releaseSums(period: number, max = maxRetainedSums(this.#carry)): void {
     this.#period = period
     let released = 0
     for (const segment of this.#retained) {
-      const isExcess = this.#retained.length - released > maxRetainedSums(this.#carry)
+      const isExcess = this.#retained.length - released > max
       if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
       segment.sum = undefined

@@ -72,4 +72,20 @@ describe("a node's own gradients", () => {
     }
     assert.equal(ledger.count, 0)
   })
+
+  it('are at no later predictor if they cannot be carried over to one', () => {
+    const ledger = newLedger()
+    const root = { ...idOf(0), origin: '' }
+    learn(ledger, 0)
+    const coverage = { contributors: [], segments: [] }
+    const jumpTo = (id: PredictorId, carries: boolean) =>
+      ledger.switchPredictor(id, [{ id, parent: root, count: 1, coverage }], 1, { carries })
+    // The classes of the second predictor extend those of the first one, but not those of the initial one.
+    jumpTo(idOf(1, 'b'), false)
+    assert.equal(ledger.count, 0)
+    learn(ledger, 1)
+    jumpTo(idOf(1, 'a'), true)
+    assert.equal(ledger.count, 1)
+    assert.deepEqual(ledger.account, { used: 0, available: 1, waiting: 0, discarded: 1, repeated: 0 })
+  })
 })
