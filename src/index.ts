@@ -97,8 +97,6 @@ export {
   type Download,
   type FailedInput,
   type FeatureSpec,
-  type GeneratedText,
-  type GenerateRequest,
   type InputAnswer,
   type InputRequest,
   type JoinOffer,
@@ -121,7 +119,6 @@ export {
   RequestError,
   type SentTraffic,
   type SumAudit,
-  type TextPiece,
   type Traffic,
   UnavailableError,
   type WebSocketUpgrades

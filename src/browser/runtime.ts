@@ -1,6 +1,5 @@
 /** What a peer needs of a browser besides the platform: `#runtime` in `package.json`. */
 
-import type { GeneratedText } from '../peer/generator.js'
 import type { FromLearner, ThreadInit, ToLearner } from '../peer/thread-messages.js'
 import type { ThreadPort } from '../peer/thread-port.js'
 import { PlatformError } from '../platform/browser/index.js'
@@ -14,18 +13,6 @@ export function softwareVersion(): string {
 /** @throws PlatformError if there are any */
 export async function loadPlugins(modules: readonly string[]): Promise<undefined> {
   if (modules.length > 0) throw new PlatformError('a peer in a browser loads no plug-ins: start it with Node.js')
-}
-
-/** In place of the generator of a peer under Node.js. */
-export class Generator {
-  // biome-ignore lint: the parameters are those of the other one
-  constructor(..._given: readonly unknown[]) {}
-
-  generate(..._given: readonly unknown[]): Promise<GeneratedText> {
-    throw new PlatformError('a peer in a browser generates no text: ask a peer with an HTTP interface')
-  }
-
-  async stop(): Promise<void> {}
 }
 
 /** Starts the learner in a Web Worker. */

@@ -22,7 +22,6 @@ export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export { windowName } from '../view/index.js'
 export type { Download } from './downloads.js'
 export { LearnerFailedError, OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
-export type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
 export { peerTypes } from './option-types.js'
 export {

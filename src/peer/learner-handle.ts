@@ -3,15 +3,7 @@ import { startLearner } from '#runtime'
 import type { Download, StartedDownload } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 import type { AskedSum, AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
-import type {
-  FromLearner,
-  InputAnswer,
-  InputRequest,
-  LearnerStatus,
-  Serving,
-  ThreadInit,
-  ToLearner
-} from './thread-messages.js'
+import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 /** Limit of requests that wait for the learner. Further requests are rejected. */
@@ -108,11 +100,6 @@ export class LearnerHandle {
   /** The current predictor, encoded for `decodeSaved`. */
   save(): Promise<Uint8Array> {
     return this.#send(id => ({ kind: 'save', id }))
-  }
-
-  /** The predictor that serves predictions. */
-  serving(): Promise<Serving> {
-    return this.#send(id => ({ kind: 'get-serving', id }))
   }
 
   /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if too many downloads are in progress */
@@ -238,7 +225,6 @@ function contentOf(message: Answer): unknown {
     case 'block':
     case 'piece':
       return message.bytes
-    case 'serving':
     case 'download':
       return message
     case 'sum':

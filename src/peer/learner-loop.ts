@@ -4,7 +4,6 @@
  * the newest state.
  */
 import { type AdmbNode, type Effect, FrameError, type PredictorId } from '../admb/index.js'
-import type { Blocks } from '../learner/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/recent-digests.js'
@@ -303,9 +302,6 @@ export class LearnerLoop {
       case 'save':
         this.#sendSaved(message.id)
         break
-      case 'get-serving':
-        this.#post({ kind: 'serving', id: message.id, ...this.#servingWith(this.#training.serving) })
-        break
       case 'take-sum':
       case 'compare-sum':
       case 'end-audit':
@@ -345,10 +341,7 @@ export class LearnerLoop {
 
   /** The predictor that serves predictions, in blocks that later events do not change. */
   lastingServing(): Serving {
-    return this.#servingWith(this.#training.lastingServing)
-  }
-
-  #servingWith(blocks: Blocks): Serving {
+    const blocks = this.#training.lastingServing
     return { predictor: this.#node.predictor.id, blocks, moments: this.#progress.progress().moments }
   }
 

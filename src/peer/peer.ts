@@ -3,7 +3,7 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { Generator, loadPlugins } from '#runtime'
+import { loadPlugins } from '#runtime'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
@@ -19,7 +19,6 @@ import { DriftAlerts } from './drift-alerts.js'
 import { Edges } from './edges.js'
 import { OtherNetworkError } from './errors.js'
 import { FrameTransfer } from './frame-transfer.js'
-import type { GeneratedText, GenerateRequest, TextPiece } from './generator.js'
 import { convertSums } from './integer-sums.js'
 import { type JoinOffer, joinOffer } from './join-offer.js'
 import { JoinWatch, specAnswer } from './joining.js'
@@ -68,7 +67,6 @@ export class Peer extends EventEmitter {
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
   readonly #spares: SpareConnections | undefined
-  readonly #generator: Generator
   #stopping: Promise<void> | undefined
 
   /**
@@ -178,10 +176,6 @@ export class Peer extends EventEmitter {
         fragment: (edge, bytes) => this.#frames.receiveFragment(edge, bytes),
         frame: (edge, bytes) => this.#frames.receive(edge, bytes)
       }
-    })
-    this.#generator = new Generator(options, {
-      current: () => this.#status.predictor,
-      serving: () => this.#learner.serving()
     })
     this.#predictors = new PredictorExchange({
       network,
@@ -378,20 +372,6 @@ export class Peer extends EventEmitter {
   }
 
   /**
-   * Continues a text with the predictor that serves predictions. Learning continues.
-   * @param onPiece called with each token
-   * @param signal ends the text early
-   * @throws RequestError if the model is not a language model; UnavailableError if too many texts are queued
-   */
-  generate(
-    request: GenerateRequest,
-    onPiece: (piece: TextPiece) => void,
-    signal?: AbortSignal
-  ): Promise<GeneratedText> {
-    return this.#generator.generate(request, onPiece, signal)
-  }
-
-  /**
    * Asks the contributors of a neighbour's gradient sum to sign what it contains of them, and for their inputs, from which the sum is
    * computed again (docs/security.md). It takes a second, or up to 40 if later sums must be tried. Contributors send their inputs if this
    * peer is among their `auditors`.
@@ -451,7 +431,6 @@ export class Peer extends EventEmitter {
     this.#audits.stop()
     this.#members?.stop()
     this.#spares?.stop()
-    await this.#generator.stop()
     await this.#learner.stop()
     this.#publisher.stop()
     this.#alerts.stop()
@@ -548,7 +527,6 @@ export class Peer extends EventEmitter {
       case 'get-stored-block':
       case 'block':
       case 'saved':
-      case 'serving':
       case 'download':
       case 'piece':
       case 'sum':

@@ -4,7 +4,6 @@ import type { FromLearner, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 export { loadPlugins } from '../task/plugins.js'
-export { Generator } from './generator.js'
 export { softwareVersion } from './software.js'
 
 /** Starts the learner thread. It reads standard input if its stream does. */

@@ -109,12 +109,7 @@ export class TestThenTrain {
     this.#serving = new ServingBlocks({ node, averaging, learner, predictWith: init.predictWith })
   }
 
-  /** The predictor that serves predictions and scores inputs. */
-  get serving(): Blocks {
-    return this.#serving.whole
-  }
-
-  /** The same, in blocks that later events do not change. */
+  /** The predictor that serves predictions and scores inputs, in blocks that later events do not change. */
   get lastingServing(): Blocks {
     return this.#serving.lasting
   }

@@ -271,7 +271,6 @@ export type ToLearner =
   /** The peer begins to learn, although it has not joined the network. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'save'; readonly id: number }
-  | { readonly kind: 'get-serving'; readonly id: number }
   | { readonly kind: 'start-download'; readonly id: number }
   | { readonly kind: 'get-piece'; readonly id: number; readonly download: number }
   | { readonly kind: 'end-download'; readonly download: number }
@@ -299,7 +298,6 @@ export type FromLearner =
   | { readonly kind: 'announce'; readonly predictor: PredictorId }
   | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
-  | ({ readonly kind: 'serving'; readonly id: number } & Serving)
   | ({ readonly kind: 'download'; readonly id: number } & StartedDownload)
   /** `bytes` is undefined at the end of the download. */
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array | undefined }

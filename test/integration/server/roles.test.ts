@@ -64,13 +64,11 @@ describe('roles of HTTP tokens', function () {
       }
     }
     assert.deepEqual(granted.sort(), [
-      'learn /generate',
       'learn /learn',
       'learn /openapi.json',
       'learn /predict',
       'learn /predictor',
       'learn /schema',
-      'predict /generate',
       'predict /openapi.json',
       'predict /predict',
       'predict /predictor',

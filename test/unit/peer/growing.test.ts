@@ -119,10 +119,8 @@ class Node {
   }
 
   serving(): { readonly predictor: string; readonly parameters: readonly Float32Array[] } {
-    this.loop.receive({ kind: 'get-serving', id: 1 })
-    const serving = this.messages.find(message => message.kind === 'serving')
-    if (serving?.kind !== 'serving') return assert.fail('no answer')
-    return { predictor: JSON.stringify(serving.predictor), parameters: serving.blocks }
+    const { predictor, blocks } = this.loop.lastingServing()
+    return { predictor: JSON.stringify(predictor), parameters: blocks }
   }
 }
 
