@@ -5,18 +5,7 @@ import type { Contributor, ContributorTable } from './contributors.js'
 import type { Coverage } from './coverage.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
-import {
-  type Chain,
-  COMPLETE_IDS_VERSION,
-  FLAGS,
-  FRAME_VERSION,
-  KNOWN,
-  type ReceivedFrame,
-  type ReceivedSum,
-  UNCERTIFIED_VERSION,
-  UNSIGNED_VERSION,
-  type Whole
-} from './frame.js'
+import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type ReceivedFrame, type ReceivedSum, type Whole } from './frame.js'
 import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
@@ -36,8 +25,6 @@ export interface ReceivingEdge {
   defer(sequence: number, frame: Uint8Array): undefined
   /** Id of the predictor in the frame with this sequence number that was sent on this edge; undefined if it is not kept. */
   sentId(sequence: number): PredictorId | undefined
-  /** Whether frames of earlier versions are read, as these have stored them. @default false */
-  readonly readsEarlier?: boolean
 }
 
 /**
@@ -55,11 +42,7 @@ export function decodeFrame(
   const { decoder } = edge
   const input = new Reader(bytes)
   const version = input.byte()
-  const isCertified = version > UNCERTIFIED_VERSION
-  const isSigned = version !== UNSIGNED_VERSION
-  const isEarlier = version === UNSIGNED_VERSION || version === COMPLETE_IDS_VERSION
-  if (version > FRAME_VERSION || version < (edge.readsEarlier ? UNSIGNED_VERSION : FRAME_VERSION))
-    throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
+  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
   const flags = input.byte()
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
@@ -82,13 +65,12 @@ export function decodeFrame(
       if (origin === '') throw new FrameError('contributor without an origin')
       const contributor = table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() })
       decoder.define(index, contributor)
-      const certificate = isCertified ? readSignature(input) : undefined
+      const certificate = readSignature(input)
       if (certificate && table.certificate(contributor) === undefined) decoder.claims.set(contributor, certificate)
     }
   }
   const known = received > 0 ? edge.sentId(received) : undefined
-  const first = isEarlier ? 0 : 1
-  const id = readFrameId(input, table, decoder, first, known)
+  const id = readFrameId(input, table, decoder, known)
   decoder.lastId = id
   const headers: Header[] = []
   let content: Whole | Chain | undefined
@@ -103,16 +85,16 @@ export function decodeFrame(
       size += coverage.contributors.length
       if (isLineageTooLarge(count, size))
         throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
-      const parent = readId(input, table, decoder, first, known)
+      const parent = readId(input, table, decoder, known)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
-      const signature = isSigned ? readSignature(input) : undefined
+      const signature = readSignature(input)
       headers.push({ id: child, parent, count: gradients, coverage, ...(signature && { signature }) })
       child = parent
     }
     // A whole predictor may come without its lineage; a step needs its parent.
     if (count === 0 && flags & FLAGS.step) throw new FrameError('step without a header')
     if (count > 0 && id.updates === 0) throw new FrameError('header of the starting predictor')
-    if (isSigned && flags & FLAGS.whole && count === 0 && id.updates > 0) attestation = readAttestation(input)
+    if (flags & FLAGS.whole && count === 0 && id.updates > 0) attestation = readAttestation(input)
     content =
       flags & FLAGS.whole
         ? readWhole(input, shapes, decoder, transfer)
@@ -151,18 +133,14 @@ function readAttestation(input: Reader): Attestation | undefined {
   return signature && { signer, signature }
 }
 
-/**
- * Predictor id of the frame; mostly the same as that of the previous frame.
- * @param first number that stands for 0 updates; lower ones stand for the known id
- */
+/** Predictor id of the frame, which is usually that of the previous frame. */
 function readFrameId(
   input: Reader,
   table: ContributorTable,
   decoder: CoverageDecoder,
-  first: number,
   known: PredictorId | undefined
 ): PredictorId {
-  const updates = readUpdates(input, first)
+  const updates = readUpdates(input)
   if (updates === undefined) {
     const id = existing(known)
     if (id !== decoder.lastId) decoder.lastDigest.set(bytesOfHex(id.digest))
@@ -180,10 +158,9 @@ function readId(
   input: Reader,
   table: ContributorTable,
   decoder: CoverageDecoder,
-  first: number,
   known: PredictorId | undefined
 ): PredictorId {
-  const updates = readUpdates(input, first)
+  const updates = readUpdates(input)
   if (updates === undefined) return existing(known)
   const contributor = readOrigin(input, updates, table, decoder)
   return idOf(updates, contributor, input.hex(16))
@@ -195,9 +172,9 @@ function existing(known: PredictorId | undefined): PredictorId {
 }
 
 /** @returns undefined for the known id */
-function readUpdates(input: Reader, first: number): number | undefined {
-  const number = input.uint(FRAME_LIMITS.updates + first, 'number of updates')
-  return first > 0 && number === KNOWN ? undefined : number - first
+function readUpdates(input: Reader): number | undefined {
+  const number = input.uint(FRAME_LIMITS.updates + 1, 'number of updates')
+  return number === KNOWN ? undefined : number - 1
 }
 
 function idOf(updates: number, { origin, incarnation, nonce }: Contributor, digest: string): PredictorId {

@@ -13,16 +13,8 @@ import type { Attestation } from './signatures.js'
 import type { Step } from './step.js'
 import type { Shapes } from './vectors.js'
 
-/** Earlier versions, down to `UNSIGNED_VERSION`, are still read from storage. Version 5 had other grids of integer sums. */
-export const FRAME_VERSION = 6
-/** That of frames without certificates of contributors. */
-export const UNCERTIFIED_VERSION = 4
-/** That of frames in which every id is complete. */
-export const COMPLETE_IDS_VERSION = 3
-/** Updates of earlier versions did not round predictors. */
-export const FIRST_ROUNDED_VERSION = 4
-/** That of frames whose headers have no signatures. */
-export const UNSIGNED_VERSION = 2
+/** The only version that is read, from a neighbour or from a state directory. */
+export const FRAME_VERSION = 1
 
 /** In place of an id: that of the receiver's frame `received`. Others begin with 1 + their updates. */
 export const KNOWN = 0

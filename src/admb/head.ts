@@ -6,7 +6,7 @@ import { FrameError, Reader, Writer } from './bytes.js'
 import { FRAME_LIMITS } from './limits.js'
 import type { PredictorId } from './predictor-id.js'
 
-const HEAD_VERSION = 2
+const HEAD_VERSION = 1
 const MAX_ADDRESSES = 8
 const MAX_ADDRESS_BYTES = 255
 

@@ -2,7 +2,6 @@
 import type { AuditedLineage } from './audit.js'
 import { FrameError, Reader, Writer } from './bytes.js'
 import { ContributorTable } from './contributors.js'
-import { FIRST_ROUNDED_VERSION, FRAME_VERSION } from './frame.js'
 import { type Recipe, replayed } from './predictor.js'
 import { sameId } from './predictor-id.js'
 import { decodeLineage, encodeLineage, type Saved } from './saved.js'
@@ -32,7 +31,7 @@ export function bytesOf(steps: readonly Step[]): number {
 }
 
 /**
- * Computes the later predictor, as the version of the record did.
+ * Computes the later predictor.
  * @param saved the one before the steps
  * @throws FrameError if the record is damaged, or continues another predictor
  */
@@ -44,20 +43,16 @@ export function replaySteps(
   table: ContributorTable = new ContributorTable()
 ): Saved {
   const { headers, claims } = decodeLineage(head, table)
-  const [version] = head
-  const { rounded, ...plain } = recipe
-  const past: Recipe = version < FIRST_ROUNDED_VERSION ? plain : recipe
   const input = new Reader(sums)
   let { predictor } = saved
   for (const header of headers.toReversed()) {
     if (!sameId(header.parent, predictor.id)) throw new FrameError('saved steps continue another predictor')
     // The digest of the last predictor depends on all earlier ones.
-    const digest = header === headers[0] ? past.digest : () => header.id.digest
-    predictor = replayed(predictor, input.blocks(shapes.parameters), header, { ...past, digest })
+    const digest = header === headers[0] ? recipe.digest : () => header.id.digest
+    predictor = replayed(predictor, input.blocks(shapes.parameters), header, { ...recipe, digest })
   }
   if (headers.length > 0 && predictor.id.digest !== headers[0].id.digest) {
-    const why = version < FRAME_VERSION ? ': an earlier version of admb computed updates differently' : ''
-    throw new FrameError(`replaying the saved steps yields another digest${why}`)
+    throw new FrameError('replaying the saved steps yields another digest')
   }
   input.finish()
   return { predictor, lineage: [...headers, ...saved.lineage], claims: new Map([...(saved.claims ?? []), ...claims]) }

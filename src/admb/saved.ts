@@ -55,7 +55,7 @@ export function decodeSaved(
   digest?: Digest
 ): Saved {
   const decoder = new CoverageDecoder()
-  const edge = { decoder, isCurrent: () => true, defer: () => undefined, sentId: () => undefined, readsEarlier: true }
+  const edge = { decoder, isCurrent: () => true, defer: () => undefined, sentId: () => undefined }
   const frame = decodeFrame(bytes, shapes, table, edge, () => [])
   if (frame?.content?.kind !== 'whole') throw new FrameError('saved predictor has no vectors')
   const { parameters, average, state } = frame.content

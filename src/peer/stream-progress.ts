@@ -25,7 +25,7 @@ interface StreamState {
   readonly stream: string | undefined
   /** Rows of the stream that have been read, in this run and earlier ones. */
   readonly position: number
-  /** Where they are in the source; undefined if an earlier version stored only their number. */
+  /** Where they are in the source; undefined if the source knows only their number. */
   readonly place: StreamPosition | undefined
 }
 
@@ -99,7 +99,7 @@ export class StreamProgress {
   /** The position at which the stream continues, or the number of rows to skip. */
   get resume(): StreamPosition | number | undefined {
     const { stream, position, place } = this.#stored
-    if (stream === undefined || this.#stream === undefined || keyOf(stream) !== this.#stream) return undefined
+    if (stream === undefined || stream !== this.#stream) return undefined
     return place ?? position
   }
 
@@ -141,9 +141,4 @@ export class StreamProgress {
 /** The options that determine which rows a stream has, in which order. */
 export function streamKey({ data, format, shard, shuffleWindow, seed }: StreamOptions): string {
   return JSON.stringify({ data, format, shard, shuffleWindow, seed })
-}
-
-/** The key of a stored stream, of which earlier versions stored all options. */
-function keyOf(stored: string): string {
-  return streamKey(JSON.parse(stored) as StreamOptions)
 }

@@ -2,7 +2,7 @@
 import { DamagedStateError } from './errors.js'
 
 export const MARKER = 'admb.json'
-const FORMAT = 3
+const FORMAT = 1
 
 export function markerText(): string {
   return `${JSON.stringify({ format: FORMAT })}\n`

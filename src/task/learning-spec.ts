@@ -43,7 +43,7 @@ import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'
 
 /** Version of frames, of overlay messages and of the grids of integer sums; peers of different versions refuse each other. */
-export const PROTOCOL_VERSION = 7
+export const PROTOCOL_VERSION = 1
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
 export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec

@@ -172,7 +172,7 @@ describe('checkpoints on the command line', function () {
   it('refuse peers that start from other weights, or train another part of them, by name', async () => {
     const helloOf = async (checkpoint: string, lora?: object, freeze?: string[]) => {
       const task = { checkpoint, data: { data: pairs, label: 'same' }, length: 16, lora, freeze }
-      return { protocol: 7, fields: learningSpecFields((await createPeerTask(task)).spec) }
+      return { protocol: 1, fields: learningSpecFields((await createPeerTask(task)).spec) }
     }
     const other = join(dir, 'other-weights')
     await cp(bert.folder, other, { recursive: true })

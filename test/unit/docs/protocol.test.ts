@@ -294,7 +294,7 @@ describe('docs/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
     const input = new PageReader(withoutChecksum(node.storage.save()))
-    assert.equal(input.byte(), 6)
+    assert.equal(input.byte(), 1)
     assert.equal(input.byte(), 2 | 16)
     assert.deepEqual([input.uint(), input.uint(), input.uint(), input.uint()], [0, 1, 0, 0])
     input.define()
@@ -399,7 +399,7 @@ describe('docs/protocol.md', () => {
     const { node } = trained(2)
     const read = (known?: PredictorId) => {
       const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), known)
-      assert.equal(input.byte(), 6)
+      assert.equal(input.byte(), 1)
       const flags = input.byte()
       const [session, sequence, received, heldSum] = [input.uint(), input.uint(), input.uint(), input.uint()]
       if (flags & 16) input.define()
@@ -441,7 +441,7 @@ describe('docs/protocol.md', () => {
     for (const end of [node, other]) end.connect(1, 9, 'neighbour')
     node.receive(1, other.frame(1) as Uint8Array)
     const input = new PageReader(withoutChecksum(node.frame(1) as Uint8Array), other.predictor.id)
-    assert.deepEqual([input.byte(), input.byte()], [6, 4 | 16])
+    assert.deepEqual([input.byte(), input.byte()], [1, 4 | 16])
     for (let i = 0; i < 4; i++) input.uint()
     input.define()
     const id = input.id()
@@ -554,7 +554,7 @@ describe('docs/protocol.md', () => {
     const { parameters, average, state } = node.predictor
     for (const [vector, blocks] of [parameters, average, state].entries()) {
       const fragment = new PageReader(withoutChecksum(peer.frame(1) as Uint8Array))
-      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [6, 64, 9, 1])
+      assert.deepEqual([fragment.byte(), fragment.byte(), fragment.uint(), fragment.uint()], [1, 64, 9, 1])
       assert.deepEqual([fragment.byte(), fragment.uint(), fragment.uint()], [vector, 0, 1])
       assert.deepEqual(fragment.block(), [...blocks[0]])
       assert.equal(fragment.at, fragment.bytes.length)
@@ -574,7 +574,7 @@ describe('docs/protocol.md', () => {
     const { node } = trained(1)
     const { id } = node.predictor
     const input = new Bytes(withoutChecksum(encodeHead({ id, addresses: ['/ip4/127.0.0.1/tcp/1'] })))
-    assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint(), input.uint()], [2, 1, 'peer', 7, 99])
+    assert.deepEqual([input.byte(), input.uint(), input.text(), input.uint(), input.uint()], [1, 1, 'peer', 7, 99])
     assert.equal(input.take(16).toString('hex'), id.digest)
     assert.deepEqual([input.uint(), input.text()], [1, '/ip4/127.0.0.1/tcp/1'])
     assert.equal(input.at, input.bytes.length)

@@ -5,6 +5,7 @@ import { isFragment } from '../../../src/admb/index.js'
 import { type Learner, zeros } from '../../../src/learner/index.js'
 import { PartlyLearnedError, UnavailableError } from '../../../src/peer/errors.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
+import { streamKey } from '../../../src/peer/stream-progress.js'
 import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
 import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/streams/index.js'
 import { skipRows } from '../../../src/streams/stages.js'
@@ -174,14 +175,13 @@ describe('LearnerLoop', () => {
     assert.deepEqual(idle.loop.status().progress, first.loop.status().progress, 'the position is kept')
   })
 
-  it('resumes by the number of rows from the state of an earlier version', () => {
-    const stream = JSON.stringify({ ...CSV, label: 'bought', columns: ['a'] })
+  it('resumes by the number of rows if the source has no positions', () => {
+    const stream = streamKey(CSV)
     const progress: SavedProgress = { inputs: 12, loss: 3, hits: 8, stream, position: 12 }
     assert.equal(new Harness({ progress }).loop.resume, 12)
     assert.equal(new Harness({ progress, stream: { ...CSV, data: 'other' } }).loop.resume, undefined)
-    // Standard input had no key.
-    const earlier: SavedProgress = { inputs: 12, loss: 3, hits: 8, position: 12 }
-    assert.equal(new Harness({ progress: earlier, stream: { ...CSV, data: '-' } }).loop.resume, undefined)
+    const unnamed: SavedProgress = { inputs: 12, loss: 3, hits: 8, position: 12 }
+    assert.equal(new Harness({ progress: unnamed, stream: { ...CSV, data: '-' } }).loop.resume, undefined)
   })
 
   it('counts exactly the learned rows in the moments', async () => {

@@ -1,6 +1,6 @@
 /** The state directory restores what was stored, counts runs, and never mistakes damage for a new directory. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, rm, truncate, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Level } from 'level'
@@ -178,6 +178,25 @@ describe('Store', () => {
     await writeFile(join(directory, 'thesis.txt'), 'precious')
     await assert.rejects(Store.open(directory), DamagedStateError)
     assert.deepEqual(await readdir(directory), ['thesis.txt'])
+  })
+
+  it('refuses a directory of another format, with both formats, and leaves it unchanged', async () => {
+    await filled()
+    const marker = join(directory, 'admb.json')
+    assert.deepEqual(JSON.parse(await readFile(marker, 'utf8')), { format: 1 })
+    for (const format of [0, 2, 3]) {
+      await writeFile(marker, JSON.stringify({ format }))
+      await assert.rejects(Store.open(directory), (error: Error) => {
+        assert.ok(error instanceof DamagedStateError)
+        assert.match(error.message, new RegExp(`has format ${format}, and this version reads format 1`))
+        return true
+      })
+      assert.deepEqual(JSON.parse(await readFile(marker, 'utf8')), { format })
+    }
+    await writeFile(marker, JSON.stringify({ format: 1 }))
+    const store = await Store.open(directory)
+    assert.equal((await store.checkpoint())?.blocks, 1)
+    await store.close()
   })
 
   it('reports a directory that cannot be created', async () => {
