@@ -38,7 +38,6 @@ export type LearningNode = Pick<
   | 'waiting'
   | 'closeSegment'
   | 'takeJournal'
-  | 'receipts'
 >
 
 /** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */

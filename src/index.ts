@@ -92,7 +92,6 @@ export type { TuningSpec } from './nn/spec/tuning.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
   type AcceptUpgrade,
-  type ContributorAudit,
   type CustomLossSpec,
   type Download,
   type FailedInput,
@@ -118,7 +117,6 @@ export {
   type PrivacyStatus,
   RequestError,
   type SentTraffic,
-  type SumAudit,
   type Traffic,
   UnavailableError,
   type WebSocketUpgrades

@@ -17,7 +17,6 @@ import { Progress } from './progress.js'
 import { Prompt } from './prompt.js'
 import { Quiescence } from './quiescence.js'
 import { Quotas } from './quota.js'
-import { Receipted } from './receipts.js'
 import { Rounded } from './rounded.js'
 import { Waiting } from './waiting.js'
 import { Withholding } from './withholding.js'
@@ -61,12 +60,7 @@ export const invariants: Invariants = run => {
     ...(scenario.maxRate === undefined ? [] : [new Quotas(quotaOf(scenario.maxRate, scenario.period))])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(scenario, start)]
-  const always = [
-    ...own,
-    new Identity(),
-    ...(scenario.signed ? [new Receipted(recipe)] : []),
-    ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])
-  ]
+  const always = [...own, new Identity(), ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])]
   if (scenario.algorithm === 'admb-sender') return always
   const delay = constantDelay(run)
   // On a cycle sums overlap, and a larger sum replaces others.

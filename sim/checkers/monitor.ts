@@ -135,10 +135,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.#cachedSum
   }
 
-  get receipts(): LearningNode['receipts'] {
-    return this.node.receipts
-  }
-
   get relearnable(): LearningNode['relearnable'] {
     return this.node.relearnable
   }

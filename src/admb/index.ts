@@ -27,7 +27,6 @@ export {
   sameId
 } from './predictor-id.js'
 export type { Quota } from './quotas.js'
-export type { AskedPart, Receipt, Receipts } from './receipts.js'
 export {
   decodeSaved,
   encodeSaved,

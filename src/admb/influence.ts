@@ -17,7 +17,7 @@ const TOLERANCE = 1e-3
 const WINDOW = 256
 
 /** Norm of a block of a sum. @param exponents of its steps, if it consists of integers */
-export function normOf(block: Float32Array, exponents?: Exponents): number {
+function normOf(block: Float32Array, exponents?: Exponents): number {
   const indices = supportOf(block)?.indices
   const steps = exponents && exponentsAt(exponents, indices)
   const length = indices?.length ?? block.length

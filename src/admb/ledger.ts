@@ -24,7 +24,6 @@ import { type History, isExpired, PastEpochs } from './past-epochs.js'
 import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
-import type { Receipts } from './receipts.js'
 import { Rounding } from './rounding.js'
 import { isAmong, isUsed, type Segment, waitingIn } from './segments.js'
 import { addInto, type BufferPool, clear, copyOf } from './vectors.js'
@@ -61,8 +60,6 @@ export interface LedgerOptions {
   readonly influence?: OwnInfluence
   /** See `AdmbOptions.noise`. */
   readonly noise?: (sum: Blocks) => void
-  /** Keeps the sums that are sent. */
-  readonly receipts?: Receipts
 }
 
 /** Numbers of own gradients, which add up to those of all inputs of the run. */
@@ -129,15 +126,13 @@ export class Ledger {
   #dropped = 0
   readonly #influence: OwnInfluence | undefined
   readonly #noise: ((sum: Blocks) => void) | undefined
-  readonly #receipts: Receipts | undefined
   #period = 0
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
   constructor(options: LedgerOptions) {
-    const { buffers, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise, receipts } = options
+    const { buffers, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise } = options
     const { marksElements = false, repeats = false } = options
-    this.#receipts = receipts
     this.#influence = influence
     this.#noise = noise
     this.#marksElements = marksElements
@@ -331,7 +326,6 @@ export class Ledger {
       this.#openOf = undefined
     }
     const sum = this.#influence ? this.#sum.map((block, b) => this.#bounded(block, b, this.#count)) : this.#sum
-    this.#receipts?.record(this.#id, this.#list.length, this.#count, sum)
     return { sum, count: this.#count, coverage: this.#coverage }
   }
 

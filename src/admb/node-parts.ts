@@ -20,7 +20,6 @@ import { OutgoingSums } from './outgoing-sums.js'
 import { Pace } from './pace.js'
 import type { Header } from './predictor.js'
 import { Quotas } from './quotas.js'
-import { Receipts } from './receipts.js'
 import { maximumChainBytes } from './step.js'
 import { Streaming } from './streaming.js'
 import { Traffic } from './traffic.js'
@@ -67,7 +66,6 @@ export function createParts(
   const report = (effect: Effect) => effects.push(effect)
   const admission = new Admission({ ...options, current, edges, authenticity, ownAscents, quotas, report })
   /** Undefined without a signer. */
-  const receipts = signer && new Receipts(signer, contributor, isLattice)
   const influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
   const ledger = new Ledger({
     buffers,
@@ -80,8 +78,7 @@ export function createParts(
     marksElements: options.marksElements,
     run: journal ? contributor : undefined,
     influence,
-    noise: options.noise,
-    receipts
+    noise: options.noise
   })
   const sums = new NeighbourSums(self, table, edges, buffers)
   /** Undefined if a changed sum is due in each period. */
@@ -121,7 +118,6 @@ export function createParts(
     quotas,
     ownAscents,
     admission,
-    receipts,
     influence,
     pace,
     traffic,

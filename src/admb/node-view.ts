@@ -12,7 +12,6 @@ import type { NodeStorage } from './node-storage.js'
 import type { AdmbOptions } from './options.js'
 import { type Batch, batchOf, type Header, type Predictor } from './predictor.js'
 import { compareIds, type PredictorId } from './predictor-id.js'
-import type { Receipts } from './receipts.js'
 import type { TrafficBytes } from './traffic.js'
 import type { Shapes } from './vectors.js'
 
@@ -20,8 +19,6 @@ import type { Shapes } from './vectors.js'
 export abstract class NodeView {
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage
-  /** Signs receipts for the own parts of sums; undefined without a signer. */
-  readonly receipts: Receipts | undefined
   /** @internal */
   protected readonly parts: NodeParts
 
@@ -29,7 +26,6 @@ export abstract class NodeView {
   constructor(options: AdmbOptions) {
     this.parts = createParts(options, (headers, received, from) => this.adopt(headers, received, from))
     this.storage = this.parts.storage
-    this.receipts = this.parts.receipts
   }
 
   /**

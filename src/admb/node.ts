@@ -46,20 +46,10 @@ const COMPACTION_PERIODS = 256
  * if (frame !== undefined) b.receive(1, frame)
  */
 export class AdmbNode extends NodeView {
-  #watched: { readonly edge: number; readonly visit: () => void } | undefined
   /** Period of the last change of predictor. */
   #switchedAt = 0
   /** Number of contributors above which those that are not used are removed. */
   #maxContributors = SPARE_CONTRIBUTORS
-
-  /** Calls `visit` after each frame of an edge that changes the node, before an update uses the sum of that edge. For audits. */
-  watchSum(edge: number, visit: () => void): void {
-    this.#watched = { edge, visit }
-  }
-
-  unwatchSum(): void {
-    this.#watched = undefined
-  }
 
   /** Blocks to which the learner adds the sum of its gradients at `predictor.parameters`; `added` must follow. */
   get accumulator(): Blocks {
@@ -198,10 +188,7 @@ export class AdmbNode extends NodeView {
       else if (isVoucher(bytes)) this.parts.admission.receiveVoucher(edgeNumber, bytes)
       else if (isAnnouncement(bytes)) {
         if (this.parts.announcements?.receive(edge, bytes)) this.#announce()
-      } else if (this.parts.receiver.receive(edge, bytes, this.parts.period)) {
-        if (edgeNumber === this.#watched?.edge) this.#watched.visit()
-        this.#updateIfFull()
-      }
+      } else if (this.parts.receiver.receive(edge, bytes, this.parts.period)) this.#updateIfFull()
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.parts.effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })

@@ -40,20 +40,10 @@ export interface Statement {
   readonly rest: Uint8Array
 }
 
-/** The content of a receipt. */
-export interface Receipted {
-  readonly segments: number
-  /** Number of gradients. */
-  readonly count: number
-  readonly seed: number
-  readonly projection?: number
-}
-
 /** First byte of what is signed. */
 const HEADER = 1
 const ATTESTATION = 2
 const CERTIFICATE = 3
-const RECEIPT = 4
 
 export function statementOf(header: Header, table: ContributorTable, signer: Pick<Signer, 'hash'>): Statement {
   const { id, parent, count, coverage } = header
@@ -87,26 +77,6 @@ export function certifiedBytes(contributor: Contributor): Uint8Array {
   const out = new Writer()
   out.byte(CERTIFICATE)
   writeContributor(out, contributor)
-  return out.unchecked()
-}
-
-/** The bytes of a receipt that a contributor signs. */
-export function receiptedBytes(
-  contributor: Contributor,
-  predictor: PredictorId,
-  { segments, count, seed, projection }: Receipted
-): Uint8Array {
-  const out = new Writer()
-  out.byte(RECEIPT)
-  writeContributor(out, contributor)
-  out.raw(nameOf(predictor))
-  out.hex(predictor.digest)
-  out.uint(segments)
-  out.uint(count)
-  if (projection !== undefined) {
-    out.uint(seed)
-    out.uint(projection)
-  }
   return out.unchecked()
 }
 

@@ -11,7 +11,6 @@ import {
   type PeerStatus,
   peerTypes,
   RequestError,
-  type SumAudit,
   settleTask,
   WebSocketUpgrades
 } from '../peer/index.js'
@@ -158,18 +157,6 @@ export class LearningPeer {
 
   predictAll(inputs: readonly Features[]): Promise<readonly Answer[]> {
     return this.#ask('predict', inputs, undefined)
-  }
-
-  /**
-   * Asks the contributors of a tree neighbour's gradient sum to sign what it contains of them, and for their inputs, from which the sum is
-   * computed again (docs/security.md). Contributors send their inputs if this peer is among their `auditors`. It takes a second, or up to
-   * 40 if later sums must be tried.
-   * @param neighbour peer id
-   * @param options.inputs false for signatures only @default true
-   * @throws RequestError if it is not a tree neighbour, or sends no sum; UnavailableError during another audit
-   */
-  audit(neighbour: string, { inputs = true }: { readonly inputs?: boolean } = {}): Promise<SumAudit> {
-    return this.#peer.audit(neighbour, inputs)
   }
 
   addEventListener<K extends keyof PeerEvents>(type: K, listener: PeerListener<K>, options?: { once?: boolean }): void {

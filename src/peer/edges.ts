@@ -91,11 +91,6 @@ export class Edges {
     return [...this.#up].flatMap(edge => this.#sessions.get(edge)?.peer ?? [])
   }
 
-  /** The edge to a tree neighbour. */
-  edgeOf(peer: string): number | undefined {
-    return [...this.#up].find(edge => this.#sessions.get(edge)?.peer === peer)
-  }
-
   /** Peers that have violated the protocol repeatedly, or are proven hostile. */
   get distrusted(): string[] {
     return this.#overlay.distrusted(this.#clock.now)

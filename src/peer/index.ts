@@ -35,7 +35,6 @@ export {
 export { Peer } from './peer.js'
 export type { PrivacyStatus } from './privacy-budget.js'
 export { forgetModel, settleTask } from './settle.js'
-export type { ContributorAudit, SumAudit } from './sum-audit.js'
 export type {
   FailedInput,
   InputAnswer,

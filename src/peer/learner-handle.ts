@@ -2,7 +2,6 @@
 import { startLearner } from '#runtime'
 import type { Download, StartedDownload } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
-import type { AskedSum, AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
@@ -154,28 +153,9 @@ export class LearnerHandle {
     return { [Symbol.asyncIterator]: () => iterator }
   }
 
-  /** Takes the newest sum of an edge, to audit it; undefined if none has arrived since the last one was taken. Ends with `endAudit`. */
-  takeSum(edge: number): Promise<TakenSum | undefined> {
-    return this.#send(id => ({ kind: 'take-sum', id, edge }))
-  }
-
-  /** Compares the sum that was taken last with the answers of its contributors, in their order. */
-  compareSum(answers: readonly AuditAnswer[]): Promise<SumAudit> {
-    return this.#send(id => ({ kind: 'compare-sum', id, answers }))
-  }
-
   /** A block of a checkpoint that is being stored. */
   checkpointBlock(checkpoint: number, index: number): Promise<Uint8Array> {
     return this.#send(id => ({ kind: 'get-block', id, checkpoint, index }), Number.POSITIVE_INFINITY)
-  }
-
-  endAudit(): void {
-    this.post({ kind: 'end-audit' })
-  }
-
-  /** The receipt and the inputs of this peer's part of a sum. @param permits whether the auditor may have the inputs */
-  answerAudit(asked: AskedSum, permits: boolean): Promise<AuditAnswer> {
-    return this.#send(id => ({ kind: 'answer-audit', id, asked, permits }))
   }
 
   /** Stops the thread after a last checkpoint has been stored, if messages are listened to. */
@@ -219,7 +199,6 @@ type Answer = Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-requ
 function contentOf(message: Answer): unknown {
   switch (message.kind) {
     case 'answer':
-    case 'audit-answer':
       return message.answer
     case 'saved':
     case 'block':
@@ -227,10 +206,6 @@ function contentOf(message: Answer): unknown {
       return message.bytes
     case 'download':
       return message
-    case 'sum':
-      return message.sum
-    case 'compared':
-      return message.audit
     default:
       return message satisfies never
   }

@@ -13,7 +13,6 @@ import { EdgeWriters } from './edge-writers.js'
 import { warningOf } from './effect-warnings.js'
 import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
-import { LearnerAudits } from './learner-audits.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
@@ -43,7 +42,6 @@ export class LearnerLoop {
   readonly #inputs: InputLog | undefined
   /** Whether the journal is stored. */
   readonly #isDurable: boolean
-  readonly #audits: LearnerAudits
   /** Answers requests. */
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
@@ -97,7 +95,6 @@ export class LearnerLoop {
     )
     if (this.#inputs && this.#isDurable) this.#node.recover(this.#inputs.records)
     if (init.saved) this.#node.restoreBlocks(init.saved)
-    this.#audits = new LearnerAudits({ self, node, parts, keepsInputs: init.keepsInputs ?? false, post })
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
@@ -125,7 +122,6 @@ export class LearnerLoop {
       node: this.#node,
       progress: this.#progress,
       inputs: this.#inputs,
-      kept: this.#audits.kept,
       streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => {
         this.#takeEffects()
@@ -302,13 +298,6 @@ export class LearnerLoop {
       case 'save':
         this.#sendSaved(message.id)
         break
-      case 'take-sum':
-      case 'compare-sum':
-      case 'end-audit':
-      case 'answer-audit':
-        this.#writeJournal()
-        this.#audits.receive(message)
-        break
       case 'stored':
         this.#checkpoints?.stored()
         break
@@ -445,7 +434,6 @@ export class LearnerLoop {
     this.#training.updateServing()
     this.#pace.updated(this.#node.predictor.id.updates, this.#now())
     this.#recentDigests.add(this.#node.predictor.id)
-    this.#audits.predictorChanged()
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
@@ -468,7 +456,6 @@ export class LearnerLoop {
     if ((records.length === 0 && !always) || !this.#isDurable) return
     this.#node.closeSegment()
     const all = [...records, ...this.#node.takeJournal()]
-    this.#audits.kept?.take(all)
     const entries = this.#inputs.take(all, this.#progress.tail)
     this.#post({ kind: 'journal', ...entries, budget: this.#budget?.take() })
   }

@@ -39,7 +39,6 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   invitation: text,
   gate: choice('wholes', 'all'),
   maxRate: number,
-  auditors: types.set,
   jumpSigners: number,
   wholeSigners: number,
   identity: object('an Ed25519 key pair'),

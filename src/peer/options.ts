@@ -108,12 +108,6 @@ export interface PeerOptions {
    */
   readonly maxRate?: number
   /**
-   * Ids of the peers that may have the inputs of this one, to compute its gradient sums again (docs/security.md). Requires `dir`, and
-   * excludes `dp`, `spec.localSteps` and added classes.
-   * @default none
-   */
-  readonly auditors?: ReadonlySet<string>
-  /**
    * Number of allowed peers that must have signed a whole predictor that does not follow from the one that this peer holds or held: it
    * waits until then. Requires `allow`.
    * @default no threshold

@@ -10,7 +10,6 @@ import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import type { FoundPeer, NetworkStatus, NetworkView, Subtree } from '../view/index.js'
-import { Audits } from './audits.js'
 import { Bootstrap } from './bootstrap.js'
 import { CheckpointWriter } from './checkpoint-writer.js'
 import { DiscardWatch, discardAdvice } from './discard-watch.js'
@@ -34,7 +33,6 @@ import { PredictorExchange } from './predictor-exchange.js'
 import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
-import type { SumAudit } from './sum-audit.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
 
 /**
@@ -63,7 +61,6 @@ export class Peer extends EventEmitter {
   readonly #learnerWatch: LearnerWatch
   readonly #discards: DiscardWatch
   readonly #predictors: PredictorExchange
-  readonly #audits: Audits
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
   readonly #spares: SpareConnections | undefined
@@ -187,13 +184,6 @@ export class Peer extends EventEmitter {
       statuses: this,
       log
     })
-    this.#audits = new Audits({
-      network,
-      learner,
-      edgeOf: peer => this.#edges.edgeOf(peer),
-      auditors: options.auditors ?? new Set(),
-      log
-    })
     this.#learnerWatch = new LearnerWatch({
       silent: seconds => {
         log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
@@ -234,7 +224,6 @@ export class Peer extends EventEmitter {
         this.#contacts.answer(request, from) ??
         specAnswer(request, options.spec) ??
         (await this.#members?.answer(request, from)) ??
-        (await this.#audits.answer(request, from)) ??
         this.#predictors.answer(request)
     )
     network.onPeer(event => {
@@ -371,17 +360,6 @@ export class Peer extends EventEmitter {
     return this.#learner.download()
   }
 
-  /**
-   * Asks the contributors of a neighbour's gradient sum to sign what it contains of them, and for their inputs, from which the sum is
-   * computed again (docs/security.md). It takes a second, or up to 40 if later sums must be tried. Contributors send their inputs if this
-   * peer is among their `auditors`.
-   * @param inputs false for signatures only
-   * @throws RequestError if the peer is not a tree neighbour, or sends no sum; UnavailableError during another audit
-   */
-  audit(peer: string, inputs = true): Promise<SumAudit> {
-    return this.#audits.audit(peer, inputs)
-  }
-
   /** Why the peer is not ready for requests; undefined if the learner runs and its predictor has been updated. */
   get unreadiness(): string | undefined {
     if (this.#stopping) return 'the peer is stopping'
@@ -428,7 +406,6 @@ export class Peer extends EventEmitter {
     this.#joining?.stop()
     this.#learnerWatch.stop()
     this.#predictors.stop()
-    this.#audits.stop()
     this.#members?.stop()
     this.#spares?.stop()
     await this.#learner.stop()
@@ -529,9 +506,6 @@ export class Peer extends EventEmitter {
       case 'saved':
       case 'download':
       case 'piece':
-      case 'sum':
-      case 'compared':
-      case 'audit-answer':
       case 'answer':
       case 'failed-request':
       case 'interrupted':

@@ -1,4 +1,4 @@
-/** Rows as JSON, in journals and in the answers to audits. */
+/** Rows as JSON, in journals. */
 import type { Rows } from '../streams/parsing.js'
 
 /** The arrays of `Rows`. */

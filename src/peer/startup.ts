@@ -15,7 +15,7 @@ import {
   parseNetworkId
 } from '../network/index.js'
 import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type Store } from '../storage/index.js'
-import { growingNames, learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { jumpThresholds } from './jumps.js'
 import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, joins, type PeerOptions } from './options.js'
@@ -94,7 +94,6 @@ export async function learnerInit(
   if (options.store === 'disk' && options.dir === undefined) {
     throw new OptionError('store disk (--store disk) keeps arrays in the state directory: give dir (--dir)')
   }
-  checkAuditors(options)
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
@@ -124,7 +123,6 @@ export async function learnerInit(
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
     ...(options.store === 'disk' && { arraysIn: options.dir }),
-    keepsInputs: options.auditors !== undefined && options.auditors.size > 0,
     budget: await initialBudget(options, store, run)
   }
 }
@@ -138,18 +136,6 @@ function checkedRate({ maxRate, rate = 0 }: PeerOptions): number | undefined {
       `this peer learns up to ${rate} inputs a second (--rate), of which others use ${maxRate} (--max-rate): raise --max-rate on all peers`
     )
   return maxRate
-}
-
-/** @throws OptionError if the sums of a peer cannot be computed again from its inputs */
-function checkAuditors({ auditors, dir, dp, spec }: PeerOptions): void {
-  if (auditors === undefined) return
-  const refused: readonly (readonly [is: boolean, reason: string])[] = [
-    [dir === undefined, 'the journal says which inputs a sum contains: give dir (--dir)'],
-    [dp !== undefined, 'they would see the inputs that dp (--dp) protects: remove one of them'],
-    [spec.localSteps !== undefined, 'local steps are not computed again: remove localSteps (--local-steps)'],
-    [growingNames(spec) !== undefined, 'the numbers of added classes change: remove classesMax (--classes-max)']
-  ]
-  for (const [is, reason] of refused) if (is) throw new OptionError(`auditors (--auditors): ${reason}`)
 }
 
 /**

@@ -21,7 +21,6 @@ import {
 import { NEW_CLASS, type Rows } from '../streams/parsing.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
-import type { KeptInputs } from './kept-inputs.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import { ServingBlocks } from './serving-blocks.js'
 import type { StreamProgress } from './stream-progress.js'
@@ -40,8 +39,6 @@ export interface TestThenTrainOptions {
   readonly streamingSums: StreamingSums
   /** Numbers the inputs for the journal; undefined without one. */
   readonly inputs?: InputLog
-  /** Receives all inputs as they are learned, if they are numbered. @default they are not kept */
-  readonly kept?: KeptInputs
   /** Receives some of the inputs; undefined if every better predictor is adopted. */
   readonly gate?: LossGate
   /** Called after gradients were added, and possibly an update was made: the node may have effects. */
@@ -66,7 +63,6 @@ export class TestThenTrain {
   readonly #progress: StreamProgress
   readonly #streamingSums: StreamingSums
   readonly #inputs: InputLog | undefined
-  readonly #kept: KeptInputs | undefined
   readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
   readonly #gate: LossGate | undefined
@@ -99,7 +95,6 @@ export class TestThenTrain {
     this.#progress = progress
     this.#streamingSums = streamingSums
     this.#inputs = inputs
-    this.#kept = options.kept
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
     this.#gate = options.gate
@@ -165,7 +160,6 @@ export class TestThenTrain {
       }
       const learned = this.#addGradients(examples, row - start, known) + start
       if (learned > row) {
-        this.#kept?.add(number, examples, row - start, learned - start)
         this.#node.added(learned - row, number)
         this.#onLearned()
       }
@@ -222,7 +216,7 @@ export class TestThenTrain {
     })
     this.#progress.date(rows, 0)
     scoreGiven(given, label, this.#learner, score)
-    this.#added(rows, 0, 1, { examples, from: 0 })
+    this.#added(rows, 0, 1)
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
 
@@ -277,7 +271,7 @@ export class TestThenTrain {
         const serving = this.#serving.forRows(examples, row, learned)
         this.#progress.date(examples, row)
         this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
-        this.#added(given, start + row, learned - row, { examples, from: row })
+        this.#added(given, start + row, learned - row)
       }
       row = learned < end ? learned + 1 : end
     }
@@ -322,16 +316,9 @@ export class TestThenTrain {
     return true
   }
 
-  /** @param learned the rows as they were learned, from row `from` on; undefined if there is no gradient */
-  #added(
-    given: Rows,
-    row: number,
-    count: number,
-    learned?: { readonly examples: Examples; readonly from: number }
-  ): void {
+  #added(given: Rows, row: number, count: number): void {
     this.#progress.inputs += count
     const first = this.#inputs?.add(given, row, count)
-    if (first !== undefined && learned) this.#kept?.add(first, learned.examples, learned.from, learned.from + count)
     this.#node.added(count, first)
     this.#onLearned()
   }

@@ -13,7 +13,6 @@ import type { HeldPredictor } from '../view/index.js'
 import type { StartedDownload } from './downloads.js'
 import type { JumpThresholds } from './jumps.js'
 import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
-import type { AskedSum, AuditAnswer, SumAudit, TakenSum } from './sum-audit.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -146,8 +145,6 @@ export interface LearnerInit {
   readonly keepJournal?: boolean
   /** Folder of the files that hold long arrays. @default they are in memory */
   readonly arraysIn?: string
-  /** Whether the inputs of the last sums are kept for auditors. @default false */
-  readonly keepsInputs?: boolean
   /** Differential privacy of the inputs. @default none */
   readonly budget?: InitialBudget
 }
@@ -243,17 +240,6 @@ export interface Serving {
   readonly moments: SavedMoments | undefined
 }
 
-/** Messages about audits. */
-export type AuditMessage =
-  /** For the newest sum of a neighbour, to audit it. */
-  | { readonly kind: 'take-sum'; readonly id: number; readonly edge: number }
-  /** For a comparison of that sum with the answers of its contributors, in their order. */
-  | { readonly kind: 'compare-sum'; readonly id: number; readonly answers: readonly AuditAnswer[] }
-  /** The audit that began with 'take-sum' has ended. */
-  | { readonly kind: 'end-audit' }
-  /** For the receipt and the inputs of this peer's part of a sum. `permits`: whether the auditor may have the inputs. */
-  | { readonly kind: 'answer-audit'; readonly id: number; readonly asked: AskedSum; readonly permits: boolean }
-
 export type ToLearner =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
@@ -274,7 +260,6 @@ export type ToLearner =
   | { readonly kind: 'start-download'; readonly id: number }
   | { readonly kind: 'get-piece'; readonly id: number; readonly download: number }
   | { readonly kind: 'end-download'; readonly download: number }
-  | AuditMessage
   | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
   /** Answer to `get-stored-block`. */
   | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
@@ -301,10 +286,6 @@ export type FromLearner =
   | ({ readonly kind: 'download'; readonly id: number } & StartedDownload)
   /** `bytes` is undefined at the end of the download. */
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array | undefined }
-  /** `sum` is undefined if none has arrived since the last one was taken. */
-  | { readonly kind: 'sum'; readonly id: number; readonly sum: TakenSum | undefined }
-  | { readonly kind: 'compared'; readonly id: number; readonly audit: SumAudit | undefined }
-  | { readonly kind: 'audit-answer'; readonly id: number; readonly answer: AuditAnswer }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
   /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */

@@ -13,7 +13,6 @@ import { guardAccess } from './guards/access.js'
 import { isLoopback, requireLoopbackName } from './guards/host.js'
 import { describeRoutes } from './openapi.js'
 import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
-import { auditRoutes } from './routes/audit.js'
 import { healthRoutes } from './routes/health.js'
 import { inputRoutes } from './routes/inputs.js'
 import { joinRoutes } from './routes/join.js'
@@ -115,7 +114,6 @@ async function register(
   await app.register(statusRoutes, { ...routes, joinPage })
   await app.register(inputRoutes, routes)
   await app.register(predictorRoutes, routes)
-  await app.register(auditRoutes, routes)
   if (joinPage) await app.register(joinRoutes, { ...routes, host })
   await registerPage(app, peer.view, peer, joinPage)
 }

@@ -77,7 +77,6 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkId?: string
   readonly allow?: string
   readonly maxRate?: number
-  readonly auditors?: string
   readonly acceptInvitations?: boolean
   readonly invitation?: string
   readonly gate?: PeerGate
@@ -153,7 +152,6 @@ export function peerCommand(program: Command): Command {
       'inputs a second that a peer contributes at most (docs/security.md) (default: any)',
       amount(true)
     )
-    .option('--auditors <file>', 'peers that may have the inputs of this one (docs/security.md), one id per line')
     .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
     .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(
@@ -206,7 +204,6 @@ async function runOnce(flags: Flags, identity: IdentityKey | undefined, log: Log
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
   const networkKey = flags.networkKey === undefined ? undefined : await readKey(flags.networkKey)
   const allow = flags.allow === undefined ? undefined : await readPeerIds(flags.allow, '--allow')
-  const auditors = flags.auditors === undefined ? undefined : await readPeerIds(flags.auditors, '--auditors')
   const invitation = flags.invitation === undefined ? undefined : await readInvitation(flags.invitation)
   const surroundings = { ...pick(flags, SURROUNDINGS), peers: flags.peer, networkKey, allow, invitation, log }
   const notices = new Notices(line => log('warn', line, {}))
@@ -223,7 +220,6 @@ async function runOnce(flags: Flags, identity: IdentityKey | undefined, log: Log
     upgrades: flags.joinPage ? new WebSocketUpgrades() : undefined,
     networkKey,
     allow,
-    auditors,
     invitation,
     identity,
     log

@@ -4,7 +4,6 @@ import { request as httpsRequest } from 'node:https'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
-import { UsageError } from '../errors.js'
 import { createLog } from '../output/log.js'
 import { readText } from './files.js'
 import { readToken } from './http.js'
@@ -34,21 +33,13 @@ export function withHttpClient(command: Command): Command {
     .option('--http-ca <file>', 'certificate (PEM) to trust, such as a self-signed one')
 }
 
-/**
- * `GET` of a path, as JSON.
- * @param timeout in ms
- * @throws NoPeerError, TokenRefusedError, UsageError
- */
-export async function askPeer(
-  path: string,
-  { http, httpTokenFile, httpCa }: ClientFlags,
-  timeout = TIMEOUT_MS
-): Promise<unknown> {
+/** `GET` of a path, as JSON. @throws NoPeerError, TokenRefusedError */
+export async function askPeer(path: string, { http, httpTokenFile, httpCa }: ClientFlags): Promise<unknown> {
   const url = urlOf(path, http, httpCa !== undefined)
   const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, createLog('warn'))
   const answer = await send(url, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-    signal: AbortSignal.timeout(timeout),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(httpCa !== undefined && { ca: await readText(httpCa, '--http-ca') })
   })
   if (answer.status === 200) return JSON.parse(answer.body)
@@ -57,7 +48,6 @@ export async function askPeer(
     const which = token === undefined ? 'a' : 'another'
     throw new TokenRefusedError(`the peer at ${url} requires ${which} token: give its --http-token-file FILE`)
   }
-  if (answer.status === 400) throw new UsageError(said)
   if (answer.status === 403) throw new TokenRefusedError(`the peer at ${url} refuses: ${said}`)
   throw new NoPeerError(`the peer at ${url} answers ${answer.status}: ${said}`)
 }

@@ -2,7 +2,6 @@
  * The JSON schemas of requests and answers. Requests are validated against them, answers are in the tests, and
  * `GET /openapi.json` contains them. Schemas with an `$id` are components there.
  */
-import { audit } from './audit.js'
 import { inputs } from './inputs.js'
 import { network } from './network.js'
 import { count, object, text } from './parts.js'
@@ -32,8 +31,7 @@ export const components = [
   },
   ...peer,
   ...inputs,
-  ...network,
-  ...audit
+  ...network
 ] as const
 
 /** Error answers of all routes. */

@@ -103,30 +103,6 @@ describeMutants('defences', [
     scenario: QUOTA
   },
   {
-    without: 'receipts of the gradients as they are sent',
-    changes: [
-      {
-        file: 'src/admb/ledger.js',
-        from: 'this.#list.length, this.#count, sum)',
-        to: 'this.#list.length, this.#count, this.#openSum)'
-      }
-    ],
-    breaks: ['receipts'],
-    scenario: { signed: true, sums: 'lattice' }
-  },
-  {
-    without: 'receipts of all gradients of a predictor',
-    changes: [
-      {
-        file: 'src/admb/ledger.js',
-        from: 'this.#list.length, this.#count, sum)',
-        to: 'this.#list.length, this.#list.at(-1)?.count, sum)'
-      }
-    ],
-    breaks: ['receipts'],
-    scenario: { signed: true }
-  },
-  {
     without: 'a gate that is obeyed',
     seed: 3,
     changes: [
