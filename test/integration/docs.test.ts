@@ -102,7 +102,10 @@ describe('the documents', function () {
 
   it('models: weights of linear models work as written', () => {
     const printed = run(blocks('models linear', 'docs/models.md')[0])
-    assert.match(printed, /\nindex,feature,weight\n0,constant,-?[\d.]+\n1,age,0?[\d.]+\n2,income,[\s\S]*accuracy +[78]/)
+    assert.match(
+      printed,
+      /"constant":-?[\d.]+,\n"weights":\[\n\{"feature":"age","index":1,"weight":[\d.]+\},\n\{"feature":"income",[\s\S]*accuracy +[78]/
+    )
   })
 
   it('regret: the commands work as written', () => {

@@ -11,6 +11,7 @@ import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'
 import { FORMATS, type FormatName } from '../linear/formats.js'
+import { writeJson } from '../linear/json.js'
 import type { LinearModel } from '../linear/model.js'
 import { withWeights } from '../options/networks.js'
 import { type DataFlags, withCommon, withPredictWith } from '../options/options.js'
@@ -45,22 +46,22 @@ export function exportCommand(program: Command): Command {
 Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of docs/models.md and metadata as of GET /predictor. --weights reads them, and
-the formats json and vw-text, which like csv are for linear models. A model with
-frozen layers or adapters needs --weights: they are merged. Format onnx has the
-scaling of numbers and the class names in the graph, and the metadata of admb.
+the format json of linear models. A model with frozen layers or adapters needs
+--weights: they are merged. Format onnx has the scaling of numbers and the class
+names in the graph, and the metadata of admb.
 
 Examples:
   admb export --dir model --out exported
   admb export --dir model --layout admb --out exported --json
   admb export --dir model --format onnx --out model.onnx
-  admb export --dir model --format csv --data mine.csv --out weights.csv`
+  admb export --dir model --format json --data mine.csv --out weights.json`
     )
   return withCommon(command).action(exportPredictor)
 }
 
 function formatsHelp(): string {
   return Object.entries(FORMATS)
-    .map(([name, { summary }]) => `${name}: ${summary}`)
+    .map(([name, summary]) => `${name}: ${summary}`)
     .join('; ')
 }
 
@@ -85,26 +86,19 @@ async function exportPredictor(given: Flags): Promise<void> {
   const { dir, out, format, layout, json } = flags
   const stored = await loadStored(dir, undefined)
   const { id } = stored.predictor
-  if (format === 'onnx') {
-    if (layout !== undefined) throw new UsageError('--layout is for safetensors: remove it with --format onnx')
-    if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: remove it')
-    writeNew(out, await onnxOf(stored, flags))
-    if (json) printJson({ command: 'export', format, files: [out], predictor: id })
-    else print(`written to ${out}`)
+  if (flags.data !== undefined && format !== 'json') {
+    throw new UsageError('--data names the features of format json: remove it')
+  }
+  if (format === 'safetensors') {
+    const written = await writeFolder(stored, flags)
+    if (json) printJson({ command: 'export', ...written, predictor: id })
+    else print(`written to ${out}: ${written.files.join(', ')}`)
     return
   }
-  if (format !== 'safetensors') {
-    if (layout !== undefined) throw new UsageError(`--layout is for safetensors: remove it with --format ${format}`)
-    if (flags.weights !== undefined) throw new UsageError('--weights is for networks: remove it')
-    await writeLinear(stored, flags, FORMATS[format].write)
-    if (json) printJson({ command: 'export', format, files: [out], predictor: id })
-    else print(`written to ${out}`)
-    return
-  }
-  if (flags.data !== undefined) throw new UsageError('--data names the features of json, csv and vw-text: remove it')
-  const written = await writeFolder(stored, flags)
-  if (json) printJson({ command: 'export', ...written, predictor: id })
-  else print(`written to ${out}: ${written.files.join(', ')}`)
+  if (layout !== undefined) throw new UsageError(`--layout is for safetensors: remove it with --format ${format}`)
+  writeNew(out, await (format === 'onnx' ? onnxOf : linearJson)(stored, flags))
+  if (json) printJson({ command: 'export', format, files: [out], predictor: id })
+  else print(`written to ${out}`)
 }
 
 async function writeFolder(stored: Stored, { out, weights, predictWith = 'average', ...flags }: Flags) {
@@ -136,18 +130,19 @@ async function onnxOf({ spec: stored, predictor, scaling }: Stored, flags: Flags
   return onnxModel(source, { predictor: JSON.stringify(predictor.id), serving })
 }
 
-/** The weights of a linear model, as text. */
-async function writeLinear(stored: Stored, flags: Flags, write: (model: LinearModel) => string): Promise<void> {
+/** The weights of a linear model. */
+async function linearJson(stored: Stored, flags: Flags): Promise<string> {
   const { predictor, scaling } = stored
   const spec = readableSpec(stored.spec, predictor.parameters)
+  if (flags.weights !== undefined) throw new UsageError('--weights is for networks: remove it')
   if (spec.network !== undefined) {
-    throw new UsageError(`${flags.format} is for linear models, and this one is a network: give --format safetensors`)
+    throw new UsageError('json is for linear models, and this one is a network: give --format safetensors')
   }
   const [weights] = flags.predictWith === 'current' ? predictor.parameters : predictor.average
   const { classNames } = spec.features
   const width = weights.length / spec.dimension
   const names = await namesOf(spec, flags)
-  const text = write({
+  return writeJson({
     spec: stored.spec as LinearModel['spec'],
     id: predictor.id,
     weights,
@@ -155,10 +150,8 @@ async function writeLinear(stored: Stored, flags: Flags, write: (model: LinearMo
     outputs: width === 1 ? 1 : Math.min(width, classNames?.length ?? width),
     classNames,
     moments: spec.features.scale === 'standard' ? scaling.moments.save() : undefined,
-    nameOf: feature => (names.isConstant(feature) ? 'constant' : names.nameOf(feature)),
-    isNamed: feature => names.isNamed(feature)
+    nameOf: feature => (names.isConstant(feature) ? 'constant' : names.nameOf(feature))
   })
-  writeNew(flags.out, text)
 }
 
 function writeNew(out: string, content: string | Uint8Array): void {

@@ -49,10 +49,6 @@ export class FeatureNames {
     return this.#constant === 1 && feature === 0
   }
 
-  isNamed(feature: number): boolean {
-    return this.#known.has(feature) || this.#hashed.has(feature)
-  }
-
   /** The name of a feature. If several values share it, that of the most frequent one, with the number of the others. */
   nameOf(feature: number): string {
     const known = this.#known.get(feature)

@@ -1,4 +1,4 @@
-/** Formats of `admb export`, and which of them `--weights` reads. */
+/** Formats of `admb export`, and the files of linear models that `--weights` reads. */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isCustomName, ruleFor } from '../../learner/index.js'
@@ -9,24 +9,15 @@ import { closed, createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { warn } from '../output/output.js'
 import type { Stored } from '../training/stored.js'
-import { writeCsv } from './csv.js'
-import { readJson, writeJson } from './json.js'
-import { type LinearModel, type LinearModelSpec, type LinearWeights, linearSpec, storedFrom } from './model.js'
-import { readVwText, writeVwText } from './vw-text.js'
-
-interface Format {
-  readonly summary: string
-  /** The content of a file of text; undefined for formats of any model. */
-  readonly write?: (model: LinearModel) => string
-}
+import { readJson } from './json.js'
+import { type LinearModelSpec, type LinearWeights, linearSpec, storedFrom } from './model.js'
+import { readVwText } from './vw-text.js'
 
 export const FORMATS = {
-  safetensors: { summary: 'a folder with tensors, of any model' },
-  onnx: { summary: 'a file for ONNX runtimes, of any model' },
-  json: { summary: 'weights by feature, with the model', write: writeJson },
-  csv: { summary: 'weights by feature, as a table', write: writeCsv },
-  'vw-text': { summary: 'as vw --invert_hash', write: writeVwText }
-} as const satisfies Record<string, Format>
+  safetensors: 'a folder with tensors, of any model',
+  onnx: 'a file for ONNX runtimes, of any model',
+  json: 'weights of a linear model by feature'
+} as const
 
 export type FormatName = keyof typeof FORMATS
 
@@ -52,8 +43,6 @@ async function weightsIn(file: string, options: LinearOptions): Promise<LinearWe
       const given = typeof options.model === 'string' ? options.model : undefined
       return readVwText(readFileSync(file, 'utf8'), file, specFor(options), given, warn)
     }
-    case 'i':
-      throw new UsageError(`${file} is a table without its model: write the weights with admb export --format json`)
     default:
       return linearTensors(file, options)
   }
@@ -67,7 +56,7 @@ function startOf(file: string): string | undefined {
     const start = Buffer.alloc(8)
     readSync(descriptor, start)
     const text = start.toString('latin1')
-    return /^\{[\s"]|^Version |^index,fe/.test(text) ? text[0] : undefined
+    return /^\{[\s"]|^Version /.test(text) ? text[0] : undefined
   } finally {
     closeSync(descriptor)
   }

@@ -24,8 +24,6 @@ export interface LinearModel {
   readonly moments: SavedMoments | undefined
   /** @param feature its number, the constant feature included */
   nameOf(feature: number): string
-  /** Whether its name is known. */
-  isNamed(feature: number): boolean
 }
 
 /** What is read. */

@@ -2,19 +2,10 @@
  * Vowpal Wabbit's text of models: `--readable_model` (`index:weight`) and `--invert_hash` (`name:index:weight`). An index is the hash
  * of a feature, as in this project; the constant has the hash 11650396.
  */
-import { targetScaleOf } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
-import {
-  decimal,
-  isConstant,
-  type LinearModel,
-  type LinearModelSpec,
-  type LinearWeights,
-  usedFeatures
-} from './model.js'
+import type { LinearModelSpec, LinearWeights } from './model.js'
 
 const CONSTANT = 11_650_396
-const DEFAULT_BITS = 18
 const MOST_BITS = 30
 
 /** The loss of a model, as VW's option; VW has no smooth hinge loss. */
@@ -23,56 +14,6 @@ const LOSSES: Readonly<Record<string, string>> = { logistic: 'logistic', hinge: 
 /** Options of VW by which a row has other features or a model has other weights than here. */
 const FOREIGN =
   /--(quadratic|cubic|interactions|oaa|csoaa|ect|wap|lda|nn|lrq|bfgs|ngram|skips|boosting|hash all|cb\w*)\b/
-
-/** @throws UsageError if VW has no such model */
-export function writeVwText(model: LinearModel): string {
-  const { spec, outputs } = model
-  const { columns, hashBits, scale, constant } = spec.features
-  const loss = LOSSES[spec.model]
-  if (outputs > 1 || loss === undefined) {
-    throw new UsageError(
-      `vw-text is for logistic, hinge and linear, and this model is ${spec.model}: give --format json`
-    )
-  }
-  if (columns !== undefined || scale !== 'none') {
-    throw new UsageError(
-      'vw-text is for features that are hashed as in VW or numbered, without scaling: give --format json, or train with --scale none'
-    )
-  }
-  const bits = hashBits ?? Math.max(DEFAULT_BITS, Math.ceil(Math.log2(spec.dimension + 1)))
-  // Without hashing, a feature is its number from 1, which is also VW's hash of it.
-  const offset = (hashBits === undefined ? 1 : 0) - Number(constant)
-  const { mean = 0, deviation = 1 } = targetScaleOf(spec) ?? {}
-  const constantIndex = CONSTANT & (2 ** bits - 1)
-  const lines: { readonly index: number; readonly text: string }[] = []
-  for (const { feature, own } of usedFeatures(model)) {
-    const isOwn = isConstant(spec, feature)
-    const index = isOwn ? constantIndex : feature + offset
-    // A feature with the hash of the constant has the same weight in VW.
-    if (!isOwn && constant && index === constantIndex) continue
-    const weight = Math.fround(deviation * own[0] + (isOwn ? mean : 0))
-    lines.push({ index, text: `${isOwn ? 'Constant:' : nameFor(model, feature, index)}${index}:${decimal(weight)}` })
-  }
-  lines.sort((a, b) => a.index - b.index)
-  const [least, most] = spec.model === 'linear' ? [mean - deviation, mean + deviation] : [-1, 1]
-  return `Version 8.11.0
-Id 
-Min label:${least}
-Max label:${most}
-bits:${bits}
-lda:0
-0 ngram:
-0 skip:
-options: --hash_seed 0 --loss_function ${loss}${constant ? '' : ' --noconstant'}
-:0
-${lines.map(({ text }) => `${text}\n`).join('')}`
-}
-
-/** A feature without hashing has its number as name, one whose name is not known has none. */
-function nameFor(model: LinearModel, feature: number, index: number): string {
-  if (model.spec.features.hashBits === undefined) return `${index}:`
-  return model.isNamed(feature) ? `${model.nameOf(feature).replace(/[\s:|]/g, '_')}:` : ''
-}
 
 /** A spec for the weights of a file. */
 export type SpecFor = (

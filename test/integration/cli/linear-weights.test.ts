@@ -60,13 +60,9 @@ describe('weights of linear models in text files', function () {
     return out
   }
 
-  it('are read back with the same loss, from JSON, VW text and safetensors', async () => {
+  it('are read back with the same loss, from JSON and safetensors', async () => {
     const { loss } = await json('eval', '--dir', dir, '--data', data)
-    const files = [
-      await written('same.json', '--dir', dir, '--format', 'json'),
-      await written('same.txt', '--dir', dir, '--format', 'vw-text', '--data', data),
-      await written('folder', '--dir', dir)
-    ]
+    const files = [await written('same.json', '--dir', dir, '--format', 'json'), await written('folder', '--dir', dir)]
     for (const file of files) assert.equal((await json('eval', '--weights', file, '--data', data)).loss, loss, file)
     const before = await json('train', '--data', data)
     const after = await json(
@@ -85,17 +81,17 @@ describe('weights of linear models in text files', function () {
   })
 
   it('name the features that --data has', async () => {
-    const text = await readFile(await written('named.txt', '--dir', dir, '--format', 'vw-text', '--data', data), 'utf8')
-    assert.match(text, /\nbits:18\n[\s\S]*options: --hash_seed 0 --loss_function logistic\n:0\n/)
-    assert.match(text, /\na\^y:42847:-\d/)
-    assert.match(text, /\na\^x:55432:\d/)
-    assert.match(text, /\nConstant:116060:/)
-    assert.match(text, /\nb\^c0:\d+:/)
-    const numbered = await readFile(await written('numbered.csv', '--dir', dir, '--format', 'csv'), 'utf8')
-    assert.match(numbered, /^index,feature,weight\n0,constant,-?[\d.e-]+\n\d+,feature \d+,/)
+    const text = await readFile(await written('named.json', '--dir', dir, '--format', 'json', '--data', data), 'utf8')
+    // The constant feature is the first one, so others have VW's hash plus 1.
+    assert.match(text, /\n\{"feature":"a\^y","index":42848,"weight":-\d/)
+    assert.match(text, /\n\{"feature":"a\^x","index":55433,"weight":\d/)
+    assert.match(text, /\n\{"feature":"b\^c0",/)
+    assert.match(text, /^\{[^\n]*"constant":-?[\d.e-]+,\n/)
+    const numbered = await readFile(await written('numbered.json', '--dir', dir, '--format', 'json'), 'utf8')
+    assert.match(numbered, /\n\{"feature":"feature \d+","index":\d+,/)
   })
 
-  it('of a table have the names of its columns, and one column for each class', async () => {
+  it('of a table have the names of its columns, and one weight for each class', async () => {
     const table = join(folder, 'table.csv')
     const rows = Array.from(
       { length: 300 },
@@ -105,18 +101,16 @@ describe('weights of linear models in text files', function () {
     const model = join(folder, 'trees')
     await json('train', '--data', table, '--label', 'tree', '--dir', model)
     const from = ['--dir', model, '--data', table]
-    const csv = await readFile(await written('trees.csv', ...from, '--format', 'csv'), 'utf8')
-    assert.match(csv, /^index,feature,ash,elm,oak\n0,constant,/)
-    assert.match(csv, /\n1,size,/)
-    assert.match(csv, /,"kind=a ""b"", c1",/)
     const file = await written('trees.json', ...from, '--format', 'json')
     const { loss } = await json('eval', '--dir', model, '--data', table)
     assert.equal((await json('eval', '--weights', file, '--data', table)).loss, loss)
-    const { classes, constant } = JSON.parse(await readFile(file, 'utf8'))
+    const { classes, constant, weights } = JSON.parse(await readFile(file, 'utf8'))
+    const features = weights.map(({ feature }: { feature: string }) => feature)
+    assert.equal(features[0], 'size')
+    assert.ok(features.includes('kind=a "b", c1'), features.join())
+    assert.ok(weights.every(({ weight }: { weight: number[] }) => weight.length === 3))
     assert.deepEqual(classes, ['ash', 'elm', 'oak'])
     assert.equal(constant.length, 3)
-    const reason = await refused('export', ...from, '--format', 'vw-text', '--out', join(folder, 'none'))
-    assert.match(reason, /vw-text is for logistic, hinge and linear, and this model is softmax: give --format json/)
   })
 
   it('of JSON lines have the names of their keys', async () => {
@@ -125,21 +119,9 @@ describe('weights of linear models in text files', function () {
     await writeFile(lines, rows.join(''))
     const model = join(folder, 'keys')
     await json('train', '--data', lines, '--hash-bits', '16', '--dir', model)
-    const csv = await readFile(await written('keys.csv', '--dir', model, '--data', lines, '--format', 'csv'), 'utf8')
-    for (const name of ['x', 'on=true', 'in=Oslo']) assert.match(csv, new RegExp(`\n\\d+,${name},`))
-  })
-
-  it("of numbered features have VW's indices of the numbers", async () => {
-    const rows = join(folder, 'rows.svm')
-    await writeFile(rows, Array.from({ length: 200 }, (_, i) => `${i % 2 ? 1 : -1} 1:${i % 2} 7:${i % 3}\n`).join(''))
-    const model = join(folder, 'numbers')
-    await json('train', '--data', rows, '--scale', 'none', '--dir', model)
-    const file = await written('numbers.txt', '--dir', model, '--format', 'vw-text')
-    assert.match(await readFile(file, 'utf8'), /\n1:1:\d/)
-    const same = join(folder, 'rows.vw')
-    await writeFile(same, (await readFile(rows, 'utf8')).replace(/^(\S+)/gm, '$1 |'))
-    const { loss } = await json('eval', '--dir', model, '--data', rows)
-    assert.ok(Math.abs((await json('eval', '--weights', file, '--data', same)).loss - loss) < 1e-6)
+    const file = await written('keys.json', '--dir', model, '--data', lines, '--format', 'json')
+    const text = await readFile(file, 'utf8')
+    for (const name of ['x', 'on=true', 'in=Oslo']) assert.match(text, new RegExp(`"feature":"${name}"`))
   })
 
   it('are read as VW writes them', async () => {
@@ -164,7 +146,6 @@ describe('weights of linear models in text files', function () {
       await writeFile(file, content)
       return refused('train', '--data', data, '--weights', file, ...args)
     }
-    assert.match(await use('a.csv', 'index,feature,weight\n'), /is a table without its model.*--format json/)
     assert.match(await use('b.txt', READABLE.replace('bits:18', 'bits:4')), /line 12 is not INDEX:WEIGHT/)
     assert.match(await use('c.txt', READABLE.replace('seed 0', 'seed 0 --oaa 3')), /VW's --oaa is not supported/)
     assert.match(await use('d.txt', 'Version 8\n'), /is not the text of a VW model: vw --readable_model/)
