@@ -84,6 +84,7 @@ export function scaledColumns(
     const mean = from + unit * found.mean
     // The mean is exact to some millionths of the deviation.
     const digits = Math.ceil(Math.log10(Math.max(1, Math.abs(mean) / deviation)))
-    return { ...rest, kind, mean: Number(mean.toPrecision(Math.min(17, 6 + digits))), deviation }
+    // −0 is written as 0.
+    return { ...rest, kind, mean: Number(mean.toPrecision(Math.min(17, 6 + digits))) + 0, deviation }
   })
 }

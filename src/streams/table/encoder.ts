@@ -19,6 +19,9 @@ const MAX_DEVIATIONS = 10
 /** The length of an interval in standard deviations of numbers that are uniform in it. */
 const UNIFORM = Math.sqrt(12)
 const NOTHING = new Uint8Array(0)
+/** Why a value does not fit a column of numbers. */
+const NO_NUMBER = 'is not a number: write a number, or leave the field empty if the value is missing'
+const TOO_LARGE = 'exceeds the range of float32: use a smaller unit'
 
 export interface EncoderOptions {
   readonly constant?: boolean
@@ -142,7 +145,9 @@ export class RowEncoder {
         const value = this.#number(column, bytes, from, to)
         if (isFiniteFloat32(value)) this.addNumber(column, value)
         else if (this.#isMissingIn(column, bytes, from, to)) this.addMissing(column)
-        else return this.#refuse(column, bytes, from, to, 'is not a finite float32 number')
+        else {
+          return this.#refuse(column, bytes, from, to, Number.isNaN(value) ? NO_NUMBER : TOO_LARGE)
+        }
         return true
       }
       case 'category':

@@ -80,6 +80,14 @@ export function labelNotices(
       importance.guess
     )
   }
+  const alike = kind === 'class' ? alikeNames(names) : undefined
+  if (alike !== undefined) {
+    const different = alike.map(name => `"${shortened(name)}"`).join(' and ')
+    add(
+      `${what}: the classes ${different} differ only in case or spaces: write them alike if they are one class`,
+      importance.guess
+    )
+  }
   const listed = labels.find(label => /^\d+,\d+$/.test(label))
   if (!isGiven && kind === 'number' && listed !== undefined && distinct <= MANY_NUMBERS) {
     add(
@@ -94,6 +102,18 @@ export function labelNotices(
     )
   }
   return notices
+}
+
+/** The first two names that differ only in case, or in spaces. */
+function alikeNames(names: readonly string[] = []): readonly [string, string] | undefined {
+  const seen = new Map<string, string>()
+  for (const name of names) {
+    const form = name.toLowerCase().replace(/\s+/g, ' ').trim()
+    const other = seen.get(form)
+    if (other !== undefined) return [other, name]
+    seen.set(form, name)
+  }
+  return undefined
 }
 
 /** Distinct whole numbers up to which a number could be classes. */

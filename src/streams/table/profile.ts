@@ -7,6 +7,8 @@ import { type DateOrder, TimeReader } from './times.js'
 const TRIED = 50
 /** The largest share of successive times out of order in a column that is in the order of time. */
 const DISORDER = 0.05
+/** The smallest share of values with leading zeros in a column of codes whose lengths differ. */
+const CODE_SHARE = 0.005
 const DAY_MS = 86_400_000
 /** Numbers are times since 1970 if all of them are in these years, and over more than some days. */
 const FIRST_MOMENT = Date.UTC(2000, 0, 1)
@@ -142,12 +144,14 @@ export class ColumnProfile {
     return least >= FIRST_MOMENT && most < LAST_MOMENT && most - least >= MIN_SPAN_MS ? 'since 1970' : undefined
   }
 
-  /** Whether the values are digits of equal number with leading zeros, as codes are. */
+  /** Whether the values are digits with leading zeros, as codes are: all of equal length, or some of at least three digits. */
   get isCode(): boolean {
-    const [first] = this.present
-    if (first === undefined || first.length < 3) return false
-    const isCode = (value: string) => value.length === first.length && /^\d+$/.test(value)
-    return this.present.some(value => value.startsWith('0')) && this.present.every(isCode)
+    const { present } = this
+    const { length } = present[0] ?? ''
+    if (!present.every(value => /^\d+$/.test(value))) return false
+    const zeros = present.filter(value => value.length > 2 && value.startsWith('0'))
+    if (present.every(value => value.length === length)) return zeros.length > 0
+    return zeros.length >= CODE_SHARE * present.length && zeros.some(value => /[1-9]/.test(value))
   }
 }
 

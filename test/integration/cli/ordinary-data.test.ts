@@ -60,6 +60,18 @@ describe('ordinary data', function () {
     }
   })
 
+  it('whose classes differ only in case is named', async () => {
+    const table = (classes: readonly string[]) =>
+      `x,y\n${Array.from({ length: 200 }, (_, i) => `${Math.sin(i)},${classes[(i * 7) % classes.length]}`).join('\n')}\n`
+    const mixed = await write('case.csv', table(['Yes', 'no', 'yes']))
+    assert.match(
+      await noticesOf('--data', mixed, '--label', 'y'),
+      /classes "Yes" and "yes" differ only in case or spaces/
+    )
+    const plain = await write('plain.csv', table(['Yes', 'no']))
+    assert.equal(await noticesOf('--data', plain, '--label', 'y'), '')
+  })
+
   it('that is sorted by its label is named, unless it is shuffled', async () => {
     const table = (label: (i: number) => string | number) =>
       `x,y\n${Array.from({ length: 400 }, (_, i) => `${Math.sin(7 * i)},${label(i)}`).join('\n')}\n`

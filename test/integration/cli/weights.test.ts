@@ -48,7 +48,10 @@ describe('weights', function () {
       [
         ['first', 'yes'],
         ['2', 'no'],
-        [undefined, '4:3: "x" in the numeric column "x" is not a finite float32 number']
+        [
+          undefined,
+          '4:3: "x" in the numeric column "x" is not a number: write a number, or leave the field empty if the value is missing'
+        ]
       ]
     )
     const plain = await admb(['predict', '--data', asked, '--dir', dir, '--skip-limit', '1'])

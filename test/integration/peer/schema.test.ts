@@ -57,7 +57,11 @@ describe('peers with files of different form', function () {
       const { predictions } = (await response.json()) as { predictions: readonly { label?: string; error?: string }[] }
       assert.deepEqual(
         predictions.map(({ label, error }) => label ?? error),
-        ['yes', 'request:2:22: "old" in the numeric column "age" is not a finite float32 number', 'no']
+        [
+          'yes',
+          'request:2:22: "old" in the numeric column "age" is not a number: write a number, or leave the field empty if the value is missing',
+          'no'
+        ]
       )
       await until('the unknown key is logged', () =>
         peer.logs.some(({ msg }) => /request: the model does not know the key shoe/.test(msg))

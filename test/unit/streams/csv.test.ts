@@ -106,8 +106,11 @@ describe('CSV', () => {
   const malformed: [string, string][] = [
     ['1,2', '2:1: 2 fields, expected 3 as in the header'],
     ['1,2,3,4', '2:1: 4 fields, expected 3 as in the header'],
-    ['1,x,1', '2:3: "x" in the numeric column "b" is not a finite float32 number'],
-    ['1,1e999,1', '2:3: "1e999" in the numeric column "b" is not a finite float32 number'],
+    [
+      '1,x,1',
+      '2:3: "x" in the numeric column "b" is not a number: write a number, or leave the field empty if the value is missing'
+    ],
+    ['1,1e999,1', '2:3: "1e999" in the numeric column "b" exceeds the range of float32: use a smaller unit'],
     ['1,2,NaN', '2:5: the label is missing'],
     ['1,2,', '2:5: the label is empty'],
     ['1,"2"x,1', '2:6: expected a comma after the closing quote']

@@ -234,7 +234,10 @@ describe('missing values', () => {
   it('leave few numbers among many texts a category, and codes with leading zeros too', () => {
     assert.equal(kindOf(times(100, i => ['1', '2', '3', 'A', 'B'][i % 5])).kind, 'category')
     assert.equal(kindOf(['007', '012', '113']).kind, 'category')
+    assert.equal(kindOf(['02134', '90210', '2139']).kind, 'category')
     assert.equal(kindOf(['07', '12', '11']).kind, 'number')
+    assert.equal(kindOf(times(1000, i => (i === 3 ? '003' : `${i}`))).kind, 'number')
+    assert.equal(kindOf(['000', '1', '25']).kind, 'number')
   })
 })
 
