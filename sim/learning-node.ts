@@ -37,6 +37,7 @@ export type LearningNode = Pick<
   | 'relearnable'
   | 'waiting'
   | 'closeSegment'
+  | 'useRemainder'
   | 'takeJournal'
 >
 

@@ -331,12 +331,16 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     if (meter.isPointDue || this.#served === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
   }
 
-  /** Ends all faults and continues until the network is quiescent. @throws Violation if it does not become quiescent */
+  /**
+   * Ends all faults and continues until the network is quiescent. Nodes use the gradients that are left, before the repairs and after.
+   * @throws Violation if it does not become quiescent
+   */
   #quiesce(): void {
     this.#faultsOver = true
     this.transport.stopFaults()
     const { now: time } = this
     this.#observer.beforeEvent?.(time, () => 'inputs and faults are over: the network must become quiescent')
+    this.#useRemainder()
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
     this.#wiring.restore()
@@ -345,11 +349,25 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       this.#fault({ time, kind: 'unhang', node })
       this.#fault({ time, kind: 'restart', node, disk: 'kept' })
     }
+    this.#settle(() => undefined)
+    if (this.algorithm.finish === undefined) return
+    this.#useRemainder()
+    this.#settle(() => this.#monitor?.checkEnd(node => this.isUp(node)))
+  }
+
+  #useRemainder(): void {
+    for (let node = 0; node < this.topology.nodes; node++) if (this.isUp(node)) this.algorithm.finish?.(node)
+  }
+
+  /** Continues until the network is quiescent, and the further property holds. @throws Violation */
+  #settle(further: () => Violation | undefined): void {
+    const { now: time } = this
     const crossing = (this.topology.diameter + 1) * (this.period + 2 * this.latency)
     let violation: Violation | undefined
     for (let crossings = 1; crossings <= MAX_QUIESCENCE_CROSSINGS; crossings++) {
       while (this.#queue.nextTime <= time + crossings * crossing && this.#step());
-      violation = this.#wiring.checkQuiescence?.() ?? this.#monitor?.checkQuiescence(node => this.isUp(node))
+      violation =
+        this.#wiring.checkQuiescence?.() ?? this.#monitor?.checkQuiescence(node => this.isUp(node)) ?? further()
       if (violation === undefined) return
     }
     if (violation) throw violation

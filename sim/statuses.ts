@@ -192,6 +192,10 @@ export class Statuses implements Algorithm {
     this.#world.startTimer(TICK_MS, node, TAG)
   }
 
+  finish(node: number): void {
+    this.#algorithm.finish?.(node)
+  }
+
   crash(node: number): void {
     this.#algorithm.crash(node)
   }

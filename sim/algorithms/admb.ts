@@ -356,6 +356,10 @@ function create(world: World, precedence: Precedence): Algorithm {
       // No frame with these inputs has left, so they are learned as if for the first time.
       for (const [input, examples] of [...state.inputs].slice(journaledInputs)) learn(index, examples, input)
     },
+    finish(index) {
+      states[index].node.useRemainder()
+      applyEffects(index)
+    },
     totals: () => {
       const best = bestOf(states.map(({ node }) => node.predictor))
       return {

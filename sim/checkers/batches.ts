@@ -25,21 +25,24 @@ const LEAST_KEPT_SUMS = 2
 const FINAL = 2 ** 48
 
 /**
- * A batch has at least b gradients, at most 4 b for each segment, and at least one for each contributor. A node that holds b
+ * A batch has at least b gradients, unless the node was told to use what remains, at most 4 b for each segment, and at least one for each contributor. A node that holds b
  * gradients updates, unless it waits for an announced predictor.
  */
 export class Size implements Invariant {
   readonly #batch: number | AdaptiveBatch
+  readonly #hasQuotas: boolean
 
-  constructor(batch: number | AdaptiveBatch) {
+  /** @param hasQuotas whether batches below b are never valid */
+  constructor(batch: number | AdaptiveBatch, hasQuotas: boolean) {
     this.#batch = batch
+    this.#hasQuotas = hasQuotas
   }
 
-  predictorChanged({ origin }: CheckedNode, change: PredictorChange): void {
+  predictorChanged({ origin, usesRemainder }: CheckedNode, change: PredictorChange): void {
     if (change.cause !== 'updated') return
     const { header, batch, parent } = change
     const key = formatId(header.id)
-    const least = this.#at(parent)
+    const least = usesRemainder && !this.#hasQuotas ? 1 : this.#at(parent)
     if (batch.count < least)
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${least} gradients`)
     if (header.count !== batch.count)

@@ -40,7 +40,7 @@ export type {
 export const invariants: Invariants = run => {
   const { scenario, recipe, start, adaptiveBatch, influence } = run
   const { batch, carry } = scenario
-  const size = new Size(adaptiveBatch ?? batch)
+  const size = new Size(adaptiveBatch ?? batch, scenario.maxRate !== undefined)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
   const own = [
@@ -73,7 +73,7 @@ export const invariants: Invariants = run => {
     new Conservation(carry),
     new GradientAccounts(mayHideUse(run)),
     new Memory(scenario, start),
-    new Quiescence(),
+    new Quiescence(scenario.maxRate !== undefined),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
     ...(delay === undefined

@@ -19,6 +19,8 @@ export interface CheckedNode {
   readonly node: LearningNode
   /** Periods since this incarnation began. */
   readonly period: number
+  /** Whether the event is a call of `useRemainder`. */
+  readonly usesRemainder: boolean
   /** Its option of this name. */
   readonly ascent: AdmbOptions['ascent']
   /** The open sessions of this end, by edge. */
@@ -47,7 +49,7 @@ export type PredictorChange =
     }
 
 /** The kind of an event. */
-export type NodeEvent = 'learned' | 'ticked' | 'received' | 'connected' | 'disconnected'
+export type NodeEvent = 'finished' | 'learned' | 'ticked' | 'received' | 'connected' | 'disconnected'
 
 /**
  * A property that is checked during a run. Methods are called after their events and throw a `Violation` if it does not hold.
@@ -82,6 +84,8 @@ export interface Invariant {
    * @returns the property that does not hold yet
    */
   checkQuiescence?(nodes: readonly CheckedNode[]): Violation | undefined
+  /** The same, when the nodes have also used the gradients that were left. */
+  checkEnd?(nodes: readonly CheckedNode[]): Violation | undefined
 }
 
 /** Which nodes are hostile. */

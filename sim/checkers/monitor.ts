@@ -35,13 +35,30 @@ export class InvariantMonitor {
 
   /** The first property that does not hold yet for the nodes that are up. */
   checkQuiescence(isUp: (index: number) => boolean): Violation | undefined {
-    const nodes = [...this.#nodes.values()].filter(({ index }) => isUp(index))
-    for (const invariant of this.#invariants) {
-      const violation = invariant.checkQuiescence?.(nodes)
-      if (violation) return violation
-    }
-    return undefined
+    const nodes = this.#upNodes(isUp)
+    return firstOf(this.#invariants, invariant => invariant.checkQuiescence?.(nodes))
   }
+
+  /** The first property that does not hold yet after the nodes that are up have used what was left. */
+  checkEnd(isUp: (index: number) => boolean): Violation | undefined {
+    const nodes = this.#upNodes(isUp)
+    return firstOf(this.#invariants, invariant => invariant.checkEnd?.(nodes))
+  }
+
+  #upNodes(isUp: (index: number) => boolean): readonly CheckedNode[] {
+    return [...this.#nodes.values()].filter(({ index }) => isUp(index))
+  }
+}
+
+function firstOf(
+  invariants: readonly Invariant[],
+  check: (invariant: Invariant) => Violation | undefined
+): Violation | undefined {
+  for (const invariant of invariants) {
+    const violation = check(invariant)
+    if (violation) return violation
+  }
+  return undefined
 }
 
 class MonitoredNode implements LearningNode, CheckedNode {
@@ -54,6 +71,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
   readonly ascent: AdmbOptions['ascent']
   readonly before: { predictor: Predictor; own: number }
   period = 0
+  usesRemainder = false
   readonly #invariants: readonly Invariant[]
   #effects: Effect[] = []
   /** Cached result of `neighbourSum` for this event, and its edge. */
@@ -166,6 +184,13 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.period++
     for (const invariant of this.#invariants) invariant.ticked?.(this)
     this.#finishEvent('ticked')
+  }
+
+  useRemainder(): void {
+    this.usesRemainder = true
+    this.node.useRemainder()
+    this.#finishEvent('finished')
+    this.usesRemainder = false
   }
 
   connect(edge: number, session: number, peer: string): void {

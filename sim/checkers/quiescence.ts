@@ -1,12 +1,28 @@
 /**
- * Properties 8 (quiescence) and 12 (flush): after the end of inputs and faults, all nodes of a tree hold its best predictor, and
- * every node's sum contains all live gradients and no gradients left over from former links.
+ * Properties 8 (quiescence), 12 (flush) and `remainder`: after the end of inputs and faults, all nodes of a tree hold its best predictor, and
+ * every node's sum contains all live gradients and no gradients left over from former links. When
+ * the nodes have used what was left, no gradient is outside an update.
  */
 import { compareIds, formatId } from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant } from './invariant.js'
 
 export class Quiescence implements Invariant {
+  readonly #hasQuotas: boolean
+
+  /** @param hasQuotas whether fewer than b gradients make no update */
+  constructor(hasQuotas: boolean) {
+    this.#hasQuotas = hasQuotas
+  }
+
+  checkEnd(nodes: readonly CheckedNode[]): Violation | undefined {
+    if (this.#hasQuotas) return undefined
+    const holder = nodes.find(({ node }) => node.gradients > 0)
+    return (
+      holder && new Violation('remainder', `${holder.origin} holds ${holder.node.gradients} gradients in no update`)
+    )
+  }
+
   checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
     for (const tree of componentsOf(nodes)) {
       const best = tree.map(({ node }) => node.predictor.id).reduce((a, b) => (compareIds(a, b) >= 0 ? a : b))

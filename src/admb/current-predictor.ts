@@ -23,6 +23,7 @@ import {
   replayed
 } from './predictor.js'
 import { compareIds, type PredictorId, sameId } from './predictor-id.js'
+import type { Quota } from './quotas.js'
 import type { Attestation } from './signatures.js'
 import { expand, keepChain, maximumChainBytes, type Step } from './step.js'
 import { recycle, type Shapes } from './vectors.js'
@@ -44,6 +45,8 @@ export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 interface BoundedRecipe extends Recipe {
   readonly influence?: InfluenceRule
+  /** With quotas, a batch below b is refused: many small batches would count for more updates than the rate allows. */
+  readonly quota?: Quota
 }
 
 export class CurrentPredictor {
@@ -169,7 +172,7 @@ export class CurrentPredictor {
 
   /**
    * Checks the numbers of gradients in batches.
-   * @param complete number of the first headers that must have at least b
+   * @param complete number of the first headers that must have at least b, with quotas
    * @throws FrameError
    */
   checkHeaders(headers: readonly Header[], complete = 0): void {
@@ -177,8 +180,12 @@ export class CurrentPredictor {
       typeof this.#batch === 'number' ? [this.#batch, this.#batch] : [this.#batch.min, this.#batch.max]
     for (const [i, { count, coverage }] of headers.entries()) {
       checkCount(count, coverage, most)
-      if (i < complete) checkComplete(count, least)
+      if (i < complete && this.#requiresFull) checkComplete(count, least)
     }
+  }
+
+  get #requiresFull(): boolean {
+    return this.#recipe.quota !== undefined
   }
 
   #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
@@ -210,7 +217,7 @@ export class CurrentPredictor {
     const { id, count } = header
     const known = this.#lookUp(id)
     if (known !== undefined) return known
-    checkComplete(count, batchOf(this.#batch, parent))
+    if (this.#requiresFull) checkComplete(count, batchOf(this.#batch, parent))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')

@@ -339,9 +339,17 @@ export class AdmbNode extends NodeView {
     this.parts.effects.push({ kind: 'adopted', predictor: received.predictor, from })
   }
 
+  /**
+   * Updates with the available gradients, although they are fewer than b. Call it when inputs have ended and nothing has changed for
+   * some time. Does nothing with quotas, or while a better predictor is expected.
+   */
+  useRemainder(): void {
+    if (this.parts.quotas === undefined && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
+  }
+
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
-  #updateIfFull(): boolean {
-    if (this.gradients < this.needed || this.#isFinal) return false
+  #updateIfFull(needed = this.needed): boolean {
+    if (this.gradients < needed || this.#isFinal) return false
     this.parts.announcements?.giveUp()
     const update = this.parts.updater.make(this.parts.period)
     if (update === undefined) {

@@ -18,6 +18,7 @@ import { Pace } from './pace.js'
 import { PredictorGossip } from './predictor-gossip.js'
 import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
+import { Remainder } from './remainder.js'
 import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { StreamingSums } from './streaming-sums.js'
@@ -50,6 +51,7 @@ export class LearnerLoop {
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
   #stream: ExampleStream | undefined
+  readonly #remainder: Remainder
   readonly #pace: Pace
   #hasEnded = false
   #isStopping = false
@@ -88,6 +90,7 @@ export class LearnerLoop {
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
+    this.#remainder = new Remainder(node, init.period)
     if (init.journal || init.stream) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#isDurable = init.journal !== undefined
     this.#writers = new EdgeWriters((edge, bytes) =>
@@ -235,6 +238,7 @@ export class LearnerLoop {
     // A learner that is busy ticks less often.
     this.#node.tick((now - this.#lastTick) / this.#init.period)
     this.#lastTick = now
+    if (this.#hasEnded && !this.#isStopping) this.#remainder.tick(now)
     this.#protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const { id } = this.#node.predictor

@@ -367,7 +367,7 @@ export class Peer extends EventEmitter {
     if (problem !== undefined) return problem
     if (this.#status.joining) return 'the peer joins the network'
     if (this.#status.predictor.updates > 0) return undefined
-    return `no update yet: the first update needs ${this.#options.spec.batch} inputs`
+    return `no update yet: the first update needs ${this.#options.spec.batch} inputs, or the end of all streams`
   }
 
   /** Simulates a partition: closes and blocks connections to the peers; undefined heals it. For demonstrations and tests. */

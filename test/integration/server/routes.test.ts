@@ -45,7 +45,7 @@ describe("a peer's HTTP routes", function () {
     const [response, failure] = await get('/readyz')
     assert.equal(response.status, 503)
     assert.deepEqual(failure, {
-      error: 'no update yet: the first update needs 2 inputs',
+      error: 'no update yet: the first update needs 2 inputs, or the end of all streams',
       code: 'ERR_NOT_READY',
       remedy: 'wait, or send inputs with POST /learn'
     })

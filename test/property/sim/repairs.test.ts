@@ -152,6 +152,18 @@ describeMutants('extensions of ADMB', [
     breaks: ['progress']
   },
   {
+    without: 'batches below b at the end (a neighbour refuses them)',
+    changes: [
+      { file: 'src/admb/current-predictor.js', from: 'return this.#recipe.quota !== undefined;', to: 'return true;' }
+    ],
+    breaks: ['acceptance']
+  },
+  {
+    without: 'the gradients that are left at the end',
+    changes: [{ file: 'src/admb/node.js', from: 'this.#updateIfFull(1);', to: 'this.#updateIfFull();' }],
+    breaks: ['remainder']
+  },
+  {
     without: 'the prefix of segments used by a lineage',
     changes: [
       {

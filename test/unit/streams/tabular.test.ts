@@ -134,7 +134,10 @@ describe('columns of a schema', () => {
   it('refuse values that do not fit, and report unknown columns once', () => {
     const notices: string[] = []
     const onNotice = (notice: string) => notices.push(notice)
-    assert.throws(() => parse('jsonl', '{"y": 1, "age": "old"}\n'), /"old" in the numeric column "age" is not a number: write/)
+    assert.throws(
+      () => parse('jsonl', '{"y": 1, "age": "old"}\n'),
+      /"old" in the numeric column "age" is not a number: write/
+    )
     assert.throws(() => parse('jsonl', '{"y": 1, "when": "soon"}\n'), /"soon" in the time column "when" is not a date/)
     assert.throws(() => parse('csv', 'age,y\n1,0\n'), /no column "income", which the model needs/)
     const rows = '{"y": 1, "agee": 18, "income": 3}\n{"y": 1, "id": [1], "age": null}\n'

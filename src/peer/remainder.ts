@@ -1,0 +1,39 @@
+/**
+ * Lets a peer learn from fewer than b gradients at the end. When its stream has ended, and neither the predictor nor the number of
+ * available gradients has changed for some time, no other inputs are expected, so the peer updates with what is left.
+ */
+import type { AdmbNode } from '../admb/index.js'
+
+/** Time without a change: long enough for all sums to arrive at an adaptive period, which is 64 periods at most. */
+const MIN_QUIET_MS = 5000
+const QUIET_PERIODS = 128
+
+type RemainderNode = Pick<AdmbNode, 'predictor' | 'gradients' | 'useRemainder'>
+
+export class Remainder {
+  readonly #node: RemainderNode
+  readonly #quietMs: number
+  #digest = ''
+  #gradients = 0
+  #since = 0
+
+  /** @param period T in milliseconds */
+  constructor(node: RemainderNode, period: number) {
+    this.#node = node
+    this.#quietMs = Math.max(MIN_QUIET_MS, QUIET_PERIODS * period)
+  }
+
+  /** Call it at every tick after the end of the stream. @param now milliseconds of a monotonic clock */
+  tick(now: number): void {
+    const { predictor, gradients } = this.#node
+    const { digest } = predictor.id
+    if (digest !== this.#digest || gradients !== this.#gradients || gradients === 0) {
+      this.#digest = digest
+      this.#gradients = gradients
+      this.#since = now
+    } else if (now - this.#since >= this.#quietMs) {
+      this.#node.useRemainder()
+      this.#since = now
+    }
+  }
+}
