@@ -4,7 +4,6 @@ import { executionType, specType, streamType } from '../task/option-types.js'
 import { NAME_PATTERN } from '../view/index.js'
 import type { PeerOptions } from './options.js'
 import { checkPrivacy } from './privacy-options.js'
-import { isWebhookUrl } from './webhook.js'
 
 const { bytes, choice, flag, number, object, text, texts } = types
 
@@ -21,7 +20,6 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   drift: choice('adwin', 'page-hinkley', 'off'),
   windows: types.numbers,
   dp: object('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
-  webhook: text,
   dir: text,
   keepJournal: flag,
   store: choice('memory', 'disk'),
@@ -54,10 +52,7 @@ const STUN_URL = /^stuns?:[\w.-]+(:\d{1,5})?$/
 /** @throws OptionError for an option that is unknown or of another type, or has an invalid value */
 export function checkPeerOptions(options: PeerOptions): void {
   checkOptions('the options of the peer', peerType, options)
-  const { webhook, name, stun } = options
-  if (webhook !== undefined && !isWebhookUrl(webhook)) {
-    throw new OptionError('the webhook must be a URL that begins with http:// or https://')
-  }
+  const { name, stun } = options
   // Other peers would refuse every status with this name.
   if (name !== undefined && !NAME_PATTERN.test(name)) {
     throw new OptionError('the name must have 1 to 40 printable characters')

@@ -49,8 +49,6 @@ export interface PeerOptions {
    * holds the budget. Linear models only. @default none
    */
   readonly dp?: PrivacyOptions
-  /** URL that receives a POST request for each drift of this peer and of the network. @default none */
-  readonly webhook?: string
   /** State directory. @default none: the state is lost when the peer stops */
   readonly dir?: string
   /** Whether `dir` keeps the whole journal and lineage, for `admb audit`: some 100 bytes for each segment. @default false */

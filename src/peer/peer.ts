@@ -209,14 +209,7 @@ export class Peer extends EventEmitter {
       log,
       onReport: (report: NetworkStatus) => this.emit('report', report)
     })
-    this.#alerts = new DriftAlerts({
-      id: network.id,
-      name: options.name,
-      data: options.stream && nameOf(options.stream.data),
-      view: this.#publisher.view,
-      log,
-      webhook: options.webhook
-    })
+    this.#alerts = new DriftAlerts(this.#publisher.view, log)
     this.#members = membership && new MemberExchange({ membership, network, log, onFailure })
     this.#spares = dialled.includes('webrtc') ? new SpareConnections(network, this.#contacts, log) : undefined
     network.onFetch(

@@ -32,7 +32,7 @@ import { withReadableWeights } from '../training/stored-weights.js'
 
 /** Flags that are options of the same name. */
 const PEER_FLAGS = [
-  ...(['rate', 'labelDelay', 'drift', 'windows', 'webhook', 'period', 'carry', 'degree'] as const),
+  ...(['rate', 'labelDelay', 'drift', 'windows', 'period', 'carry', 'degree'] as const),
   ...([
     'predictWith',
     'dp',
@@ -58,7 +58,6 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly labelDelay?: number
   readonly drift?: DriftTest | 'off'
   readonly windows?: readonly number[]
-  readonly webhook?: string
   readonly rate?: number
   readonly dp?: PrivacyOptions
   readonly period?: number | 'auto'
@@ -101,7 +100,6 @@ export function peerCommand(program: Command): Command {
     .option('--from <where>', 'start, now, stored, or an offset in bytes (default: stored)', startAt)
     .option('--follow', 'read on as a file grows, also when it is rotated')
     .option('--label-delay <time>', 'labels of POST /predict may come later, up to this time, such as 2h', duration)
-    .option('--webhook <url>', 'receives a POST request for each drift of the peer and of the network')
     .optionsGroup('Peers:')
     .option('--rate <n>', 'inputs a second (default: unlimited)', amount(true))
     .option('--period <ms>', 'T: least time between sums, or auto (default: 100)', sumPeriod)
