@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Writer } from '../../../src/admb/bytes.js'
+import { FRAME_VERSION } from '../../../src/admb/frame.js'
 import { AdmbNode, decodeSaved } from '../../../src/admb/index.js'
 import type { Predictor } from '../../../src/admb/predictor.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
@@ -41,7 +42,7 @@ function parts(headers: number, contributors: number): Part[] {
 
 function encode({ definitions, originLength = 1, updates = 0, headers = [], sum }: Forged): Uint8Array {
   const out = new Writer(1 << 20)
-  out.byte(6)
+  out.byte(FRAME_VERSION)
   out.byte(DEFINITIONS | (headers.length > 0 ? WHOLE : 0) | (sum ? SUM : 0))
   // Session, sequence, received, held sum; first index of the definitions and their number.
   for (const value of [1, 1, 0, 0, 0, definitions]) out.uint(value)
