@@ -119,11 +119,6 @@ const schema = z.strictObject({
   /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
   gate: z.boolean().default(false),
   /**
-   * Whether ADMB nodes also refuse gradient sums and steps that increase the loss of their inputs, and compare whole predictors with the
-   * losses that their inputs had on arrival. For streams that are alike at all nodes.
-   */
-  gateAll: z.boolean().default(false),
-  /**
    * Inputs that an ADMB node contributes in a virtual second at most: others do not use more gradients of it. It may save up those of 32
    * periods.
    * @default any number

@@ -26,16 +26,15 @@ export interface AlgorithmOptions {
   readonly journal: boolean
   /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
   readonly gate: boolean
-  readonly gateAll: boolean
   /** Inputs that a node contributes in a virtual second at most; undefined for any number. */
   readonly maxRate?: number
   /** T in virtual milliseconds. */
   readonly period: number
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
-  /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */
   /** Whether nodes send sums less often than each period. */
   readonly autoPeriod: boolean
+  /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */
   readonly jumpSigners: number
   /** The same for a node that holds only the starting predictor. */
   readonly wholeSigners: number

@@ -107,7 +107,6 @@ export {
   type OwnGradients,
   PartlyLearnedError,
   Peer,
-  type PeerGate,
   type PeerMetrics,
   type PeerOptions,
   type PeerPredictWith,

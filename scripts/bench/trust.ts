@@ -29,8 +29,6 @@ interface Problem {
   readonly hidden?: number
   /** Those to simulate. @default all */
   readonly kinds?: readonly AdversaryName[]
-  /** Those against which sums and steps are judged. @default all */
-  readonly judged?: readonly AdversaryName[]
 }
 
 const NODES = 16
@@ -61,9 +59,7 @@ const problems: readonly Problem[] = [
     data: MNIST,
     heldOut: MNIST_TEST,
     hidden: 16,
-    kinds: [...POISONERS, ...FORGERS],
-    // Scoring inputs with a network for each sum takes long.
-    judged: ['drift', 'label-flip']
+    kinds: [...POISONERS, ...FORGERS]
   }
 ]
 
@@ -95,8 +91,6 @@ const PERIOD = 16
 interface Run {
   /** Whether all defences are used. */
   readonly bounded?: boolean
-  /** Whether sums and steps are judged as well as whole predictors, if `judged` has the kind. @default as bounded */
-  readonly judgesAll?: boolean
   /** Whether jumps need one signer more than there are hostile nodes, if defences are used. @default true */
   readonly hasThresholds?: boolean
   readonly kind?: AdversaryName
@@ -122,7 +116,6 @@ export async function* bench(): AsyncGenerator<Row> {
           target: { most: nodes === 1 ? 1.05 : 1.2 },
           details: {
             undefended: run({ kind, nodes }).loss / alone.loss,
-            wholesOnly: run({ bounded: true, judgesAll: false, kind, nodes }).loss / alone.loss,
             ...(FORGERS.includes(kind) && {
               withoutThresholds: run({ bounded: true, hasThresholds: false, kind, nodes }).loss / alone.loss
             })
@@ -146,18 +139,13 @@ export async function* bench(): AsyncGenerator<Row> {
 /** What the defences cost where nothing is hostile. */
 function* honest({ name, batch }: Problem, run: (run: Run) => Result): Generator<Row> {
   const free = run({})
-  for (const [judgesAll, what] of [
-    [false, 'the bound'],
-    [true, 'the bound and --gate all']
-  ] as const) {
-    const defended = run({ bounded: true, judgesAll })
-    yield {
-      name: `${name}, ${NODES} nodes, b = ${batch}: loss with ${what} over that without`,
-      value: defended.loss / free.loss,
-      unit: '×',
-      target: { most: 1.02 },
-      details: { loss: free.loss, bytes: defended.bytes / free.bytes, time: defended.seconds / free.seconds }
-    }
+  const defended = run({ bounded: true })
+  yield {
+    name: `${name}, ${NODES} nodes, b = ${batch}: loss with the bound over that without`,
+    value: defended.loss / free.loss,
+    unit: '×',
+    target: { most: 1.02 },
+    details: { loss: free.loss, bytes: defended.bytes / free.bytes, time: defended.seconds / free.seconds }
   }
 }
 
@@ -170,7 +158,7 @@ interface Result {
 }
 
 /** @returns undefined if the data are missing */
-async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden, judged }: Problem) {
+async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden }: Problem) {
   const path = data && publicData(data.data)
   if (data && path === undefined) return undefined
   const constant = hidden === undefined
@@ -195,13 +183,7 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden,
     batch
   }
   const from = ((inputs / NODES) * values.interval) / 4
-  return ({
-    bounded = false,
-    judgesAll = bounded,
-    hasThresholds = bounded,
-    kind = 'drift',
-    nodes = 0
-  }: Run): Result => {
+  return ({ bounded = false, hasThresholds = bounded, kind = 'drift', nodes = 0 }: Run): Result => {
     const adversaries = { nodes, kind, place: 'leaf', from }
     const stream = recorded && replay(recorded)
     // Any optimum will do: finding the best predictor in hindsight takes longer than the run.
@@ -210,7 +192,6 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden,
     const defences = {
       bounded,
       gate: bounded,
-      gateAll: bounded && judgesAll && (judged?.includes(kind) ?? true),
       signed: bounded,
       jumpSigners: hasThresholds ? nodes + 1 : 0,
       // Twice what an honest node contributes.

@@ -127,14 +127,13 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { layout } = world.learner
   const { jumpSigners, wholeSigners } = scenario
   const quota = scenario.maxRate === undefined ? undefined : quotaOf(scenario.maxRate, scenario.period)
-  const judges = scenario.gate || scenario.gateAll
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
   /** Peer ids of all nodes so far. */
   const known = new Set<string>()
   const createNode = (index: number, incarnation: number, nonce: number) => {
-    const gate = new LossGate(world.learner, { averaging: recipe.averaging, areAlike: scenario.gateAll })
+    const gate = new LossGate(world.learner, recipe.averaging)
     gates[index] = gate
     known.add(labels[index])
     return world.createNode(index, {
@@ -162,8 +161,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       isContributor: scenario.signed && influence !== undefined ? peer => known.has(peer) : undefined,
       quota,
       jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
-      ascent: scenario.gateAll ? (before, after) => gate.ascent(before, after) : undefined,
-      gate: judges ? (candidate, current) => gate.accepts(candidate, current) : undefined
+      gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }
   const states: NodeState[] = topology.neighbours.map((_, index) => ({
@@ -289,7 +287,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     input(index, examples) {
       const { inputs } = states[index]
       if (scenario.journal) inputs.set(received, copyOf(examples))
-      if (judges) gates[index].add(copyOf(examples), states[index].node.predictor)
+      if (scenario.gate) gates[index].add(copyOf(examples))
       learn(index, examples, scenario.journal ? received : undefined)
       received++
     },

@@ -3,7 +3,6 @@ import { quotaOf } from '../algorithms/admb.js'
 import type { Fault } from '../faults/schedule.js'
 import type { CountingInputs } from '../fuzz/counting.js'
 import { GradientAccounts } from './accounts.js'
-import { Ascents } from './ascent.js'
 import { Attribution, Authentic, Contributors } from './authenticity.js'
 import { BatchChoice } from './batch-choice.js'
 import { Conservation, Lineage, Memory, Size, Storable } from './batches.js'
@@ -56,7 +55,6 @@ export const invariants: Invariants = run => {
       : []),
     ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)]),
-    ...(scenario.gateAll ? [new Ascents(recipe)] : []),
     ...(scenario.maxRate === undefined ? [] : [new Quotas(quotaOf(scenario.maxRate, scenario.period))])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(scenario, start)]

@@ -2,8 +2,8 @@
  * The interface of an invariant: callbacks for every event of every node, called right after the event, that throw a Violation.
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
-import type { AdmbOptions, Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
-import type { AdaptiveBatch, Blocks, InfluenceRule } from '../../src/learner/index.js'
+import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
+import type { AdaptiveBatch, InfluenceRule } from '../../src/learner/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
@@ -21,8 +21,6 @@ export interface CheckedNode {
   readonly period: number
   /** Whether the event is a call of `useRemainder`. */
   readonly usesRemainder: boolean
-  /** Its option of this name. */
-  readonly ascent: AdmbOptions['ascent']
   /** The open sessions of this end, by edge. */
   readonly edges: ReadonlyMap<number, CheckedEdge>
   /** Predictor and number of own gradients before the event. */
@@ -58,8 +56,6 @@ export interface Invariant {
   /** A node has started, or restarted in a new incarnation; a change by `restored` may follow. */
   started?(node: CheckedNode): void
   predictorChanged?(node: CheckedNode, change: PredictorChange): void
-  /** The node has measured how much a step to some parameters increases the loss of its inputs. It still holds the predictor before. */
-  ascentMeasured?(node: CheckedNode, after: Blocks, increase: number): void
   /** The node's gate has refused a predictor. */
   predictorRejected?(node: CheckedNode, predictor: Predictor): void
   /** The node has a proof that this maker has signed different headers with one name. */

@@ -14,20 +14,7 @@ export class InvariantMonitor {
 
   /** Creates a monitored node, which replaces the previous node of that index. */
   create(index: number, options: AdmbOptions, factory: NodeFactory): LearningNode {
-    const { ascent } = options
-    const measure: AdmbOptions['ascent'] =
-      ascent &&
-      ((before, after) => {
-        const increase = ascent(before, after)
-        for (const invariant of this.#invariants) invariant.ascentMeasured?.(node, after, increase)
-        return increase
-      })
-    const node: MonitoredNode = new MonitoredNode(
-      index,
-      options,
-      factory({ ...options, ascent: measure }, index),
-      this.#invariants
-    )
+    const node = new MonitoredNode(index, options, factory(options, index), this.#invariants)
     this.#nodes.set(index, node)
     for (const invariant of this.#invariants) invariant.started?.(node)
     return node
@@ -68,7 +55,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
   readonly nonce: number
   readonly node: LearningNode
   readonly edges = new Map<number, CheckedEdge>()
-  readonly ascent: AdmbOptions['ascent']
   readonly before: { predictor: Predictor; own: number }
   period = 0
   usesRemainder = false
@@ -84,7 +70,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.incarnation = options.incarnation
     this.nonce = options.nonce ?? 0
     this.node = node
-    this.ascent = options.ascent
     this.before = { predictor: node.predictor, own: node.ownGradients }
     this.#invariants = invariants
   }
@@ -288,8 +273,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
         for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
         continue
       }
-      if (effect.kind === 'quarantined' || effect.kind === 'unlisted') continue
-      if (effect.kind === 'ascending' || effect.kind === 'excessive') continue
+      if (effect.kind === 'quarantined' || effect.kind === 'unlisted' || effect.kind === 'excessive') continue
       const { predictor } = effect
       const { kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })

@@ -69,7 +69,6 @@ export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial
     const all = {
       ...scenario,
       gate,
-      gateAll: gate && scenario.seed % 2 > 0,
       ...(scenario.seed % 3 === 0 && { maxRate: 2000 / scenario.interval }),
       tabs: 0,
       tabLinks: false,

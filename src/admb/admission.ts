@@ -1,26 +1,24 @@
 /**
- * Which predictors of other nodes a node adopts. It refuses those of excluded makers. It asks the test of ascents about steps, and about
- * whole predictors the gate and then the rule for jumps: one that does not follow from a held predictor waits until enough peers vouch
+ * Which predictors of other nodes a node adopts. It refuses those of excluded makers. About whole predictors
+ * it asks the gate and then the rule for jumps: one that does not follow from a held predictor waits until enough peers vouch
  * for it.
  */
-import { AscentTest, type OwnAscents } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import { Gate } from './gate.js'
 import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
 import type { AdmbOptions, Effect } from './options.js'
-import type { Header, Predictor } from './predictor.js'
+import type { Header } from './predictor.js'
 import type { PredictorId } from './predictor-id.js'
 import type { Quotas } from './quotas.js'
 import { type OutgoingVoucher, Vouchers } from './vouchers.js'
 
-export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 'gate' | 'ascent' | 'jumps'> {
+export interface AdmissionOptions extends Pick<AdmbOptions, 'self' | 'signer' | 'gate' | 'jumps'> {
   readonly current: CurrentPredictor
   /** Open sessions by edge. */
   readonly edges: ReadonlyMap<number, Edge>
   readonly authenticity: Authenticity
-  readonly ownAscents: OwnAscents
   readonly quotas: Quotas | undefined
   /** Takes effects for the driver. */
   readonly report: (effect: Effect) => void
@@ -31,14 +29,12 @@ export class Admission {
   readonly #gate: Gate
   readonly #vouchers: Vouchers
   readonly #jumps: Jumps
-  readonly #steps: AscentTest
   #period = 0
 
   constructor(options: AdmissionOptions) {
     const { self, signer, jumps: rule, current, edges, authenticity } = options
     this.#options = options
     this.#gate = new Gate(options.gate)
-    this.#steps = new AscentTest(options.ownAscents)
     const holds = (id: PredictorId) => current.holds(id)
     this.#vouchers = new Vouchers({ signer, self, edges, holds, isListed: rule?.isListed })
     this.#jumps = new Jumps({
@@ -78,21 +74,15 @@ export class Admission {
     const batches = headers.slice(0, steps.length)
     if (authenticity.isExcluded(predictor.id.origin) || authenticity.isExcluded(attestation?.signer ?? '')) return false
     const follows = base !== undefined && batches.every(isListed) && (quotas?.allows(batches) ?? true)
-    const isAccepted = follows ? this.#isDescent(base, predictor) : this.#gate.accepts(predictor, current.predictor)
-    if (!isAccepted) {
+    if (follows) return true
+    if (!this.#gate.accepts(predictor, current.predictor)) {
       this.#gate.refuse(predictor.id)
       report({ kind: 'rejected', predictor, from })
       return false
     }
-    if (follows || this.#jumps.accepts(received, headers)) return true
+    if (this.#jumps.accepts(received, headers)) return true
     this.#quarantine(this.#jumps.wait(received, headers, from))
     return false
-  }
-
-  /** Whether steps may be followed. */
-  #isDescent(base: Predictor, { id, parameters }: Predictor): boolean {
-    const { ascent } = this.#options
-    return ascent === undefined || this.#steps.accepts(id.origin, id, ascent(base.parameters, parameters))
   }
 
   /** The predictor that waits for vouchers since last; mostly undefined. */

@@ -113,8 +113,6 @@ export class Edge {
   isExcessive = false
   /** The last contributor for which its sum was not used. */
   unlisted: string | undefined
-  /** Whether it was reported that its sums increase the loss. */
-  isAscending = false
   /** Undefined unless sums are integers. */
   readonly exchanged: ExchangedSums | undefined
   /** Number of changes of `neighbourSum`. */

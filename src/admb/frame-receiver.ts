@@ -1,7 +1,6 @@
 /** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
 import type { Admission } from './admission.js'
 import type { Announcements } from './announcements.js'
-import { AscentTest, type OwnAscents } from './ascent.js'
 import type { Authenticity } from './authenticity.js'
 import { FrameError } from './bytes.js'
 import type { ContributorTable } from './contributors.js'
@@ -20,10 +19,9 @@ import type { OutgoingSums } from './outgoing-sums.js'
 import type { Header, Predictor } from './predictor.js'
 import { sameId } from './predictor-id.js'
 import type { Quotas } from './quotas.js'
-import type { Updater } from './updater.js'
 import type { BufferPool, Shapes } from './vectors.js'
 
-export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'rule' | 'ascent'> {
+export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'rule'> {
   /** The largest b. */
   readonly maxBatch: number
   readonly shapes: Shapes
@@ -35,8 +33,6 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
   readonly authenticity: Authenticity
   readonly sums: NeighbourSums
   readonly outgoingSums: OutgoingSums
-  readonly updater: Updater
-  readonly ownAscents: OwnAscents
   readonly quotas: Quotas | undefined
   readonly announcements: Announcements | undefined
   /** Takes effects for the driver. */
@@ -47,11 +43,9 @@ export interface FrameReceiverOptions extends Pick<AdmbOptions, 'influence' | 'r
 
 export class FrameReceiver {
   readonly #options: FrameReceiverOptions
-  readonly #ascents: AscentTest
 
   constructor(options: FrameReceiverOptions) {
     this.#options = options
-    this.#ascents = new AscentTest(options.ownAscents)
   }
 
   /**
@@ -138,7 +132,7 @@ export class FrameReceiver {
 
   /** @param unlisted a contributor whose gradients may not be used: then no sum of the neighbour is */
   #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum, unlisted?: string): void {
-    const { buffers, sums, outgoingSums } = this.#options
+    const { buffers, sums, outgoingSums, quotas, report } = this.#options
     if (coverage === undefined) {
       buffers.give(sum)
       return
@@ -147,15 +141,18 @@ export class FrameReceiver {
     const current = edge.decoder.reorder(coverage)
     edge.decoder.recordReceived(sequence, current, base)
     const neighbourSum = { sequence, count, coverage: current, sum }
-    if (unlisted === undefined && this.#isExcessive(edge, neighbourSum)) {
+    if (unlisted !== undefined) {
+      if (unlisted !== edge.unlisted) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
+      edge.unlisted = unlisted
+      buffers.give(sum)
+      sums.drop(edge)
+    } else if (this.#isExcessive(edge, neighbourSum)) {
       // The last sum that was not excessive stays in use.
       buffers.give(sum)
       return
-    }
-    if (this.#isUsable(edge, neighbourSum, unlisted)) sums.store(edge, neighbourSum)
-    else {
-      buffers.give(sum)
-      sums.drop(edge)
+    } else {
+      quotas?.received(edge, neighbourSum)
+      sums.store(edge, neighbourSum)
     }
     outgoingSums.markChanged()
   }
@@ -167,30 +164,5 @@ export class FrameReceiver {
     if (!edge.isExcessive) report({ kind: 'excessive', from: edge.peer })
     edge.isExcessive = true
     return true
-  }
-
-  /** Whether the sum may be used. Reports once for each neighbour and reason that it may not; an increase of the loss, if it lasts. */
-  #isUsable(edge: Edge, neighbourSum: NeighbourSum, unlisted?: string): boolean {
-    const { report } = this.#options
-    if (unlisted !== undefined) {
-      if (unlisted !== edge.unlisted) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
-      edge.unlisted = unlisted
-      return false
-    }
-    if (this.#isDescent(edge.peer, neighbourSum)) {
-      this.#options.quotas?.received(edge, neighbourSum)
-      return true
-    }
-    if (!this.#ascents.isLasting(edge.peer)) return false
-    if (!edge.isAscending) report({ kind: 'ascending', from: edge.peer })
-    edge.isAscending = true
-    return false
-  }
-
-  #isDescent(peer: string, neighbourSum: NeighbourSum): boolean {
-    const { ascent, current, updater } = this.#options
-    if (ascent === undefined || neighbourSum.count === 0) return true
-    const { id, parameters } = current.predictor
-    return this.#ascents.accepts(peer, id, ascent(parameters, updater.parametersAfter(neighbourSum)))
   }
 }

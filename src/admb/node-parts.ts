@@ -1,7 +1,6 @@
 /** The parts of an ADMB node, connected with each other. */
 import { Admission } from './admission.js'
 import { Announcements } from './announcements.js'
-import { OwnAscents } from './ascent.js'
 import { Authenticity } from './authenticity.js'
 import { type Contributor, ContributorTable } from './contributors.js'
 import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
@@ -61,10 +60,9 @@ export function createParts(
   const authenticity = new Authenticity(signer, self, table, options.isContributor)
   authenticity.certify(selfIndex)
   const quotas = quota && new Quotas(quota, number => table.contributor(number).origin)
-  const ownAscents = new OwnAscents()
   const effects: Effect[] = []
   const report = (effect: Effect) => effects.push(effect)
-  const admission = new Admission({ ...options, current, edges, authenticity, ownAscents, quotas, report })
+  const admission = new Admission({ ...options, current, edges, authenticity, quotas, report })
   /** Undefined without a signer. */
   const influence = options.influence && new OwnInfluence(options.influence, initial.parameters)
   const ledger = new Ledger({
@@ -88,7 +86,7 @@ export function createParts(
   /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
   const announcements =
     wholeBytes > pushBytes && precedence === 'origin' ? new Announcements(edges, current, outbox) : undefined
-  const { averaging, ascent, fragmentBytes, allocate } = options
+  const { averaging, fragmentBytes, allocate } = options
   const common = { shapes, table, buffers, current, outbox, outgoingSums, announcements, ledger, sums, authenticity }
   const sender = new FrameSender({ ...common, traffic, fragmentBytes, allocate })
   const updater = new Updater({ ...common, rule, averaging, contributor })
@@ -98,9 +96,6 @@ export function createParts(
     adopt,
     rule,
     influence: options.influence,
-    ascent,
-    updater,
-    ownAscents,
     quotas,
     maxBatch: most,
     admission
@@ -116,7 +111,6 @@ export function createParts(
     selfIndex,
     edges,
     quotas,
-    ownAscents,
     admission,
     influence,
     pace,

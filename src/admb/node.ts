@@ -402,7 +402,6 @@ export class AdmbNode extends NodeView {
   }
 
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
-    this.#measureOwn()
     const carries = this.parts.options.carries?.(this.predictor, received.predictor) ?? true
     this.parts.current.switchPredictor(chain, received)
     const { predictor } = received
@@ -416,15 +415,6 @@ export class AdmbNode extends NodeView {
     this.parts.pace?.switchPredictor(this.parts.period)
     this.parts.outgoingSums.markChanged()
     this.#announce()
-  }
-
-  /** The sums of neighbours are judged in units of what the own ones do. */
-  #measureOwn(): void {
-    const { ascent } = this.parts.options
-    if (ascent === undefined || this.ownGradients === 0) return
-    const coverage = { contributors: [this.parts.selfIndex], segments: [1] }
-    const after = this.parts.updater.parametersAfter({ ...this.ownSum, coverage })
-    this.parts.ownAscents.add(ascent(this.predictor.parameters, after))
   }
 
   #announce(): void {

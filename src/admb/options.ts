@@ -93,12 +93,6 @@ export interface AdmbOptions extends Recipe {
    */
   readonly gate?: (candidate: Predictor, current: Predictor) => boolean
   /**
-   * By how many standard errors a step increases the loss of own recent inputs. Sums of neighbours and steps of makers that increase it
-   * significantly, at once or repeatedly, are not used: sums are reported as `ascending`, predictors as `rejected`.
-   * @default all are used
-   */
-  readonly ascent?: (before: Blocks, after: Blocks) => number
-  /**
    * How many gradients a peer contributes at most, by this node's ticks. A neighbour's sum that states more is neither used nor passed on,
    * and reported as `excessive`. A predictor that follows by steps with more is subject to the gate and to `jumps`, like a whole one.
    * @default any number
@@ -166,11 +160,6 @@ export type Effect =
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
   /** A neighbour's sum is not used, because it contains gradients of a peer for which `isContributor` is false. */
   | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }
-  /**
-   * A neighbour's sums are not used, because they increase the loss of own recent inputs, at three predictors in a row. Reported once a
-   * session.
-   */
-  | { readonly kind: 'ascending'; readonly from: string }
   /** A neighbour's sum is not used, because it states more gradients than its contributors may contribute. Reported once a session. */
   | { readonly kind: 'excessive'; readonly from: string }
   /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */

@@ -59,13 +59,6 @@ export class Updater {
     return count > 0 && !current.next({ sum, count, contributorCount: contributorCount(coverage) }, contributor)
   }
 
-  /** The parameters after an update with this sum alone. */
-  parametersAfter({ sum, count, coverage }: Pick<NeighbourSum, 'sum' | 'count' | 'coverage'>): Blocks {
-    const { current, rule } = this.#options
-    const { predictor } = current
-    return rule.step(predictor, sum, count, predictor.id.updates, contributorCount(coverage)).parameters
-  }
-
   /** The running average after an update with the available gradients; that of the predictor if there are none. */
   lookAhead(): Blocks {
     const { rule, averaging, current, buffers, ledger, sums } = this.#options

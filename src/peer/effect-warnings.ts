@@ -2,10 +2,7 @@
 import type { Effect } from '../admb/index.js'
 import { describeQuarantined } from './jumps.js'
 
-type Warned = Extract<
-  Effect,
-  { readonly kind: 'rejected' | 'quarantined' | 'unlisted' | 'ascending' | 'excessive' | 'excluded' }
->
+type Warned = Extract<Effect, { readonly kind: 'rejected' | 'quarantined' | 'unlisted' | 'excessive' | 'excluded' }>
 
 export function warningOf(effect: Warned): string {
   switch (effect.kind) {
@@ -17,8 +14,6 @@ export function warningOf(effect: Warned): string {
       return describeQuarantined(effect)
     case 'unlisted':
       return `sums of ${effect.from} are not used: they contain gradients of ${effect.contributor}, which is not on the allow-list`
-    case 'ascending':
-      return `gradients that ${effect.from} sends are not used: they increase the loss on recent inputs`
     case 'excessive':
       return `gradients that ${effect.from} sends are not used: their contributors claim more than --max-rate allows`
     case 'excluded':

@@ -40,7 +40,6 @@ export type {
   InputAnswer,
   InputRequest,
   OwnGradients,
-  PeerGate,
   PeerMetrics,
   PeerPredictWith,
   Prediction

@@ -424,7 +424,6 @@ export class LearnerLoop {
       case 'rejected':
       case 'quarantined':
       case 'unlisted':
-      case 'ascending':
       case 'excessive':
         this.#warnings.warn(warningOf(effect))
         break

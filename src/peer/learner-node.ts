@@ -1,6 +1,6 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, type Quota, startingPredictor } from '../admb/index.js'
-import { addNoise, type Blocks, extendsTable, LossGate, OptionError } from '../learner/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
 import { createHeaderSigner } from '../network/header-signer.js'
 import { isCustomFormat } from '../streams/parsing.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
@@ -28,13 +28,8 @@ function isFile({ stream }: LearnerInit): boolean {
 
 /** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
 const MOST_MACS = 2 ** 20
-/** The same for sums and updates, of which there are many: it scores 512 inputs for each. */
-const MOST_MACS_OF_SUMS = 2 ** 17
 
-const NO_GATE =
-  "gate 'all' requires a linear model or a small network, without classesMax and dp: remove gate (--gate), or use another model"
-
-/** @throws RangeError, OptionError if options do not go together */
+/** @throws RangeError if options do not go together */
 export function createNode(
   init: LearnerInit,
   { learner, recipe, influence }: LearningParts,
@@ -43,12 +38,9 @@ export function createNode(
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
   const grows = growingNames(spec) !== undefined
   // Added classes change the numbers of labels, and the decisions of the gate would tell of private inputs.
-  const areAlike = init.gate === 'all'
-  const most = areAlike ? MOST_MACS_OF_SUMS : MOST_MACS
-  const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= most)
+  const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= MOST_MACS)
   const hasGate = isCheap && !grows && budget === undefined
-  if (areAlike && !hasGate) throw new OptionError(NO_GATE)
-  const gate = hasGate ? new LossGate(learner, { averaging: recipe.averaging, areAlike }) : undefined
+  const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
   const normal = gaussian()
   const contributors = init.contributors && new Set(init.contributors)
   const node = new AdmbNode({
@@ -74,7 +66,6 @@ export function createNode(
     repeats: budget === undefined,
     history: isFile(init) ? undefined : HOUR_MS / init.period,
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
-    ascent: areAlike && gate ? (before: Blocks, after: Blocks) => gate.ascent(before, after) : undefined,
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
     ...(grows && {
       carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])

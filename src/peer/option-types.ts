@@ -35,7 +35,6 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   allow: types.set,
   acceptInvitations: flag,
   invitation: text,
-  gate: choice('wholes', 'all'),
   maxRate: number,
   jumpSigners: number,
   wholeSigners: number,

@@ -7,7 +7,7 @@ import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PrivacyStatus } from './privacy-budget.js'
-import type { OwnGradients, PeerGate, PeerMetrics, PeerPredictWith } from './thread-messages.js'
+import type { OwnGradients, PeerMetrics, PeerPredictWith } from './thread-messages.js'
 
 /** Whether a peer looks for others: the options name them, or how to find them. */
 export function joins({ peers = [], mdns = false }: Pick<PeerOptions, 'peers' | 'mdns'>): boolean {
@@ -93,12 +93,6 @@ export interface PeerOptions {
    * @default none
    */
   readonly invitation?: string
-  /**
-   * What the losses of own recent inputs judge: whole predictors of others, or their gradient sums and updates as well. `all` requires
-   * inputs that are alike at all peers and change slowly, and a linear model or a small network (docs/security.md).
-   * @default 'wholes'
-   */
-  readonly gate?: PeerGate
   /**
    * Inputs a second that each peer contributes at most, above 0: further gradients of another peer are not used. It may save up those of ten
    * seconds (docs/security.md).

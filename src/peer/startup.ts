@@ -102,7 +102,6 @@ export async function learnerInit(
     execution,
     self,
     signing,
-    gate: options.gate,
     maxRate: checkedRate(options),
     jumps: jumpThresholds(options, self),
     contributors: contributors(options),

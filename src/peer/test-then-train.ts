@@ -230,7 +230,7 @@ export class TestThenTrain {
     this.#sinceKept += to - from
     if (this.#gate === undefined || (this.#gate.isFull && this.#sinceKept < KEPT_EVERY)) return
     this.#sinceKept = 0
-    this.#gate.add(rowCopy(rows, from), this.#node.predictor)
+    this.#gate.add(rowCopy(rows, from))
   }
 
   #predict(rows: Examples, from: number, to: number): Prediction[] {

@@ -107,8 +107,6 @@ export interface LearnerInit {
   readonly self: string
   /** With which headers are signed; undefined if they are not, for tests. */
   readonly signing?: HeaderKey
-  /** What own inputs judge. @default 'wholes' */
-  readonly gate?: PeerGate
   /** Inputs a second that each peer contributes at most. @default any number */
   readonly maxRate?: number
   /** Undefined for no thresholds. */

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { Notices } from '../../base/notices.js'
 import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
 import type { IdentityKey, Log } from '../../network/index.js'
-import type { PeerGate, PeerPredictWith, PeerStatus } from '../../peer/index.js'
+import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
 import type { From } from '../../streams/index.js'
 import { PEER_BATCH } from '../../task/spec.js'
@@ -45,7 +45,7 @@ const PEER_FLAGS = [
     'networkId',
     'acceptInvitations'
   ] as const),
-  ...(['gate', 'maxRate', 'jumpSigners', 'wholeSigners'] as const)
+  ...(['maxRate', 'jumpSigners', 'wholeSigners'] as const)
 ]
 
 /** Flags that say where the peer finds what was agreed on before. */
@@ -78,7 +78,6 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly maxRate?: number
   readonly acceptInvitations?: boolean
   readonly invitation?: string
-  readonly gate?: PeerGate
   readonly jumpSigners?: number
   readonly wholeSigners?: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -140,11 +139,6 @@ export function peerCommand(program: Command): Command {
     .option('--allow <file>', 'only peers with an id in this file, one per line')
     .option('--accept-invitations', 'also peers with invitations of listed ones (admb invite)')
     .option('--invitation <text>', 'join with this invitation, or the one in this file (admb invite)')
-    .option(
-      '--gate <what>',
-      'what own inputs judge: wholes, or all (docs/security.md) (default: wholes)',
-      choice(['wholes', 'all'] as const)
-    )
     .option(
       '--max-rate <n>',
       'inputs a second that a peer contributes at most (docs/security.md) (default: any)',

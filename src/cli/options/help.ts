@@ -14,7 +14,7 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum', '--influence'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--keep-journal', '--store', '--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
-  ...['--gate', '--max-rate', '--jump-signers', '--whole-signers', '--dp'],
+  ...['--max-rate', '--jump-signers', '--whole-signers', '--dp'],
   ...['--accept-invitations', '--invitation'],
   ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])

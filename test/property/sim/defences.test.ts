@@ -6,20 +6,6 @@ import { describeMutants, hostile } from '../../support/mutants.js'
 /** One hostile node and one other do not suffice. */
 const JUMPS = { signed: true, jumpSigners: 3, gate: false }
 
-/** The sums of one neighbour increase the loss of all others. */
-const ASCENT = {
-  topology: 'star',
-  nodes: 6,
-  inputs: 600,
-  batch: 16,
-  period: 2,
-  latency: 0.5,
-  bounded: true,
-  gate: true,
-  gateAll: true,
-  adversaries: hostile('drift')
-} as const
-
 /** Each node has one input a millisecond. */
 const QUOTA = { interval: 1, maxRate: 2000, adversaries: hostile('empty-batches') } as const
 
@@ -68,25 +54,6 @@ describeMutants('defences', [
     ],
     breaks: ['storable'],
     scenario: { adversaries: hostile('huge-counts') }
-  },
-  {
-    without: 'a test of sums that increase the loss',
-    changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'true' }],
-    breaks: ['ascent'],
-    scenario: ASCENT
-  },
-  {
-    without: 'a scale that follows from the own sums',
-    changes: [{ file: 'src/admb/ascent.js', from: 'Math.max(1, SCALE * this.#square)', to: '20' }],
-    breaks: ['ascent'],
-    scenario: ASCENT
-  },
-  {
-    without: 'a memory of smaller increases of the loss',
-    seed: 7,
-    changes: [{ file: 'src/admb/ascent.js', from: 'increase <= SINGLE && sum <= TOGETHER', to: 'increase <= SINGLE' }],
-    breaks: ['ascent'],
-    scenario: ASCENT
   },
   {
     without: 'a limit of what contributors claim',
