@@ -59,6 +59,7 @@ export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } fr
 export { LossGate } from './loss-gate.js'
 export { pearson, spearman } from './metrics/correlation.js'
 export {
+  type Baseline,
   type BaselineFigures,
   baselineFor,
   type ClassFigures,

@@ -201,6 +201,8 @@ export class LearnerLoop {
       }
     }
     this.#hasEnded = true
+    const { useless } = this.#progress
+    if (useless !== undefined) this.notice(`${name}: ${useless}`)
   }
 
   /**

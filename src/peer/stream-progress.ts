@@ -1,13 +1,17 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
 import {
+  type Baseline,
+  baselineFor,
   type Clock,
   type Drift,
   type Examples,
+  hasPlainLoss,
   type Learner,
   ProgressiveMetrics,
   type Score,
   TimedSums,
-  type TimeWindows
+  type TimeWindows,
+  uselessLoss
 } from '../learner/index.js'
 import {
   LagHistory,
@@ -48,6 +52,8 @@ export class StreamProgress {
   readonly #clock: Clock
   /** Summed loss of earlier runs, whose outcomes are not stored. */
   readonly #earlierLoss: number
+  readonly #baseline: Baseline | undefined
+  readonly #hasPlainLoss: boolean
   #isResumable = false
   #position = 0
   #place: (() => StreamPosition) | undefined
@@ -56,6 +62,8 @@ export class StreamProgress {
   constructor(init: LearnerInit, { classifies, outcomeKind }: Learner, now: () => number) {
     const { progress, stream, spec, drift, windows } = init
     this.#now = now
+    this.#baseline = baselineFor(spec, classifies)
+    this.#hasPlainLoss = hasPlainLoss(spec)
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
     if (drift !== undefined) this.#metrics?.watchDrift(drift)
@@ -82,11 +90,19 @@ export class StreamProgress {
     this.#minute.note(now, this.sums)
     if (this.#clock === 'arrival') this.#windows?.arrive(now)
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
-    return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums) }
+    const baseline = this.#baseline?.figures
+    return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums), ...(baseline && { baseline }) }
   }
 
-  /** The inputs that are scored next are these rows, from row `from` on. */
-  date(rows: Examples, from: number): void {
+  /** What to say of this run's loss if a constant prediction has it as well. */
+  get useless(): string | undefined {
+    const total = this.#hasPlainLoss ? this.#metrics?.metrics(this.score.loss - this.#earlierLoss).total : undefined
+    return total && uselessLoss(total.inputs, total.loss, this.#baseline?.figures)
+  }
+
+  /** Rows [from, to) are scored next. */
+  begins(rows: Examples, from: number, to: number): void {
+    this.#baseline?.add(rows, from, to)
     if (this.#clock === 'rows') this.#metrics?.date(rows, from)
     else this.#windows?.arrive(this.#now())
   }

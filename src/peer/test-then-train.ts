@@ -214,7 +214,7 @@ export class TestThenTrain {
     this.#addGradients(examples, 0, 1, error => {
       throw error
     })
-    this.#progress.date(rows, 0)
+    this.#progress.begins(rows, 0, 1)
     scoreGiven(given, label, this.#learner, score)
     this.#added(rows, 0, 1)
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
@@ -269,7 +269,7 @@ export class TestThenTrain {
       if (learned > row) {
         this.#keep(rows, row, learned)
         const serving = this.#serving.forRows(examples, row, learned)
-        this.#progress.date(examples, row)
+        this.#progress.begins(examples, row, learned)
         this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
         this.#added(given, start + row, learned - row)
       }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { PeerStatus } from '../../peer/index.js'
 import { withCommon } from '../options/options.js'
-import { driftSummary, windowLines } from '../output/metric-lines.js'
+import { baselineLine, driftSummary, windowLines } from '../output/metric-lines.js'
 import { formatMean, formatNumber, print, printJson } from '../output/output.js'
 import { askPeer, type ClientFlags, withHttpClient } from '../peer/http-client.js'
 
@@ -31,6 +31,7 @@ async function status({ json, ...flags }: ClientFlags & { readonly json?: boolea
   print(`inputs        ${formatNumber(peer.inputs)}${peer.ended ? ' (the stream has ended)' : ''}`)
   print(`average loss  ${formatMean(peer.averageLoss, peer.inputs)}`)
   if (peer.accuracy !== undefined && peer.inputs > 0) print(`accuracy      ${(100 * peer.accuracy).toFixed(2)} %`)
+  if (peer.metrics?.baseline !== undefined) print(baselineLine(peer.metrics.baseline, 14))
   if (peer.metrics !== undefined) for (const line of windowLines(peer.metrics, 14)) print(line)
   if (peer.drift !== undefined && peer.drift.alarms > 0) print(`drift         ${driftSummary(peer.drift)}`)
   print(

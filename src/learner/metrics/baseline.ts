@@ -38,8 +38,9 @@ export class Baseline {
     this.#classifies = classifies
   }
 
-  add({ size, labels, weights }: Labelled): void {
-    for (let row = 0; row < size; row++) {
+  /** Adds rows [from, to). @param from @default 0 @param to @default all */
+  add({ size, labels, weights }: Labelled, from = 0, to = size): void {
+    for (let row = from; row < to; row++) {
       const label = labels[row]
       if (Number.isNaN(label)) continue
       const weight = weights?.[row] ?? 1

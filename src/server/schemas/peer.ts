@@ -39,37 +39,55 @@ export const peer = [
   {
     $id: 'Metrics',
     description: 'Progressive figures of this run: each input is scored before it is learned.',
-    ...object({
-      total: object(figures, optionalFigures),
-      recent: {
-        type: 'array',
-        description: 'The last 1,000 and the last 10,000 inputs, or fewer at the start.',
-        items: object({ window: { ...count, description: 'Size of the window.' }, ...figures }, optionalFigures)
-      },
-      minute: {
-        description: 'The last 60 seconds, or fewer at the start. Without inputs, only their number is given.',
-        ...object({ seconds: number, inputs: count, loss: number, accuracy: share }, ['loss', 'accuracy'])
-      },
-      byTime: {
-        description: 'Windows by time. They end at the greatest time of a row, or now.',
-        ...object(
-          {
-            clock: { enum: ['rows', 'arrival'], description: 'Whose times: those of rows, or of their arrival.' },
-            windows: {
-              type: 'array',
-              items: object(
-                { seconds: { ...number, description: 'Length of the window.' }, ...figures },
-                optionalFigures
-              )
+    ...object(
+      {
+        total: object(figures, optionalFigures),
+        recent: {
+          type: 'array',
+          description: 'The last 1,000 and the last 10,000 inputs, or fewer at the start.',
+          items: object({ window: { ...count, description: 'Size of the window.' }, ...figures }, optionalFigures)
+        },
+        minute: {
+          description: 'The last 60 seconds, or fewer at the start. Without inputs, only their number is given.',
+          ...object({ seconds: number, inputs: count, loss: number, accuracy: share }, ['loss', 'accuracy'])
+        },
+        baseline: {
+          description: 'What predictions that learn nothing reach on the labels of this run.',
+          ...object(
+            {
+              accuracy: { ...share, description: 'Share of the most frequent class.' },
+              rmse: { ...number, description: 'RMSE of the mean.' },
+              loss: { ...number, description: 'Loss of the best constant prediction.' },
+              previous: {
+                description: 'With the label of the row before.',
+                ...object({ accuracy: share, rmse: number }, ['accuracy', 'rmse'])
+              }
             },
-            until: { ...text, description: 'The greatest time of a row, ISO 8601 in UTC.' },
-            late: { ...count, description: 'Inputs that were older than the longest window.' },
-            undated: { ...count, description: 'Inputs without a valid time.' }
-          },
-          ['until', 'late', 'undated']
-        )
-      }
-    })
+            ['accuracy', 'rmse']
+          )
+        },
+        byTime: {
+          description: 'Windows by time. They end at the greatest time of a row, or now.',
+          ...object(
+            {
+              clock: { enum: ['rows', 'arrival'], description: 'Whose times: those of rows, or of their arrival.' },
+              windows: {
+                type: 'array',
+                items: object(
+                  { seconds: { ...number, description: 'Length of the window.' }, ...figures },
+                  optionalFigures
+                )
+              },
+              until: { ...text, description: 'The greatest time of a row, ISO 8601 in UTC.' },
+              late: { ...count, description: 'Inputs that were older than the longest window.' },
+              undated: { ...count, description: 'Inputs without a valid time.' }
+            },
+            ['until', 'late', 'undated']
+          )
+        }
+      },
+      ['baseline']
+    )
   },
   {
     $id: 'Drift',

@@ -394,6 +394,25 @@ describe('LearnerLoop', () => {
     assert.equal(stopped.loop.status().ended, false)
   })
 
+  it('has a baseline beside its figures, and says when its loss is no better', async () => {
+    const harness = new Harness()
+    await harness.run(rows(0, 100), rows(100, 301))
+    // 151 of 301 labels are 0, and no label equals the one before.
+    const baseline = harness.loop.status().metrics?.baseline
+    assert.ok(Math.abs((baseline?.accuracy ?? 0) - 151 / 301) < 1e-12)
+    assert.equal(baseline?.previous.accuracy, 0)
+    assert.deepEqual(harness.of('notice'), [])
+    const wild = new Harness({ spec: { ...spec, rule: { name: 'momentum', step: 1000 } } })
+    await wild.run(rows(0, 301))
+    assert.match(
+      wild
+        .of('notice')
+        .map(({ line: text }) => text)
+        .join('\n'),
+      /^rows: the loss, .* is above that of a constant prediction/
+    )
+  })
+
   it('learns the built-in digits', async () => {
     const digits = await openStream({ data: 'digits', maxRows: 64 })
     const digitSpec = { ...spec, model: 'softmax' as const, classes: 10, dimension: 784 }
