@@ -3,14 +3,7 @@
  * change, and on elec2, where interstate trade began at row 17,426.
  */
 import { Adwin, PageHinkley } from '../../src/learner/drift/index.js'
-import {
-  type DriftTest,
-  driftActions,
-  driftTests,
-  type Examples,
-  type PredictWith,
-  SerialTrainer
-} from '../../src/learner/index.js'
+import { type DriftTest, driftTests, type Examples, type PredictWith, SerialTrainer } from '../../src/learner/index.js'
 import { Random } from '../../src/streams/random.js'
 import { publicData } from './data.js'
 import { runAdmb } from './processes.js'
@@ -48,37 +41,6 @@ function streamOf(share: Scenario, seed: number): Examples {
   const offsets = Int32Array.from({ length: INPUTS + 1 }, (_, i) => i * COLUMNS)
   const indices = Int32Array.from({ length: INPUTS * COLUMNS }, (_, i) => i % COLUMNS)
   return { size: INPUTS, labels, offsets, indices, values }
-}
-
-/** Median delay, loss and accuracy with each reaction, and with the default rule and average. */
-function* reactions(): Generator<Row> {
-  for (const [name, { share, changes }] of Object.entries(scenarios)) {
-    const streams = Array.from({ length: SEEDS }, (_, seed) => streamOf(share, seed + 1))
-    for (const batch of [1, 128]) {
-      for (const onDrift of [undefined, ...driftActions]) {
-        const reports = streams.map(examples => {
-          const trainer = new SerialTrainer({ model: 'logistic', dimension: COLUMNS, batch, onDrift })
-          trainer.watchDrift('adwin')
-          trainer.learn(examples)
-          const { averageLoss = 0, accuracy = 0 } = trainer.report()
-          const { delays } = judge(
-            (trainer.drift?.recent ?? []).map(({ inputs }) => inputs),
-            changes
-          )
-          return { averageLoss, accuracy, delays }
-        })
-        const mean = (value: (one: (typeof reports)[number]) => number) =>
-          reports.reduce((sum, one) => sum + value(one), 0) / SEEDS
-        const delays = reports.flatMap(one => one.delays)
-        const details = {
-          loss: mean(one => one.averageLoss),
-          'median delay': delays.length === 0 ? '–' : median(delays)
-        }
-        const what = `${name}: b = ${batch}, ${onDrift ?? 'alert'}`
-        yield { name: what, value: 100 * mean(one => one.accuracy), unit: '% accuracy', details }
-      }
-    }
-  }
 }
 
 function alarmsOf(examples: Examples, test: DriftTest, predictWith: PredictWith): number[] {
@@ -181,6 +143,5 @@ async function* elec2(): AsyncGenerator<Row> {
 export async function* bench(): AsyncGenerator<Row> {
   yield* constant()
   yield* synthetic()
-  yield* reactions()
   yield* elec2()
 }

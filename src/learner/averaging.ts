@@ -134,15 +134,8 @@ export function createAveraging(spec: AveragingSpec = defaultAveraging): Weighte
   return create(spec as never)
 }
 
-/**
- * The average of parameters whose last block is not averaged: it is that of the newest parameters.
- * @param ageOf number of updates that the average counts, from the last block and the number of updates
- * @default all updates
- */
-export function copyingLast(
-  averaging: Averaging,
-  ageOf: (last: Float32Array, updates: number) => number = (_, updates) => updates
-): Averaging {
+/** The average of parameters whose last block is not averaged: it is that of the newest parameters. */
+export function copyingLast(averaging: Averaging): Averaging {
   const { name, description, isLocal, layout, contain, read, readElements } = averaging
   const last = (blocks: Blocks) => blocks[blocks.length - 1]
   const others = (blocks: Blocks) => blocks.slice(0, -1)
@@ -151,13 +144,7 @@ export function copyingLast(
     description,
     isLocal,
     average: (previous, parameters, updates, before, least) => [
-      ...averaging.average(
-        others(previous),
-        others(parameters),
-        ageOf(last(parameters), updates),
-        others(before),
-        least
-      ),
+      ...averaging.average(others(previous), others(parameters), updates, others(before), least),
       last(parameters)
     ],
     ...(layout && {

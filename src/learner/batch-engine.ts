@@ -46,7 +46,6 @@ export interface BatchEngineOptions {
 export class BatchEngine implements Engine {
   readonly progress: Progress
   updates = 0
-  isDrifting = false
   readonly #options: BatchEngineOptions
   #learner: Learner
   #capacity: number
@@ -83,7 +82,6 @@ export class BatchEngine implements Engine {
       this.progress.outcomes?.date(examples, from)
       learner.score(served, examples, from, to, this.progress)
       learner.addGradient(parameters, examples, from, to, this.#sum)
-      if (this.isDrifting) this.#sum[this.#sum.length - 1][0] += to - from
       this.progress.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()

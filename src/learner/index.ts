@@ -47,7 +47,6 @@ export {
   describeAlarm,
   driftTests
 } from './drift/index.js'
-export { type DriftAction, DriftVote, driftActions, driftBlock, reactingAveraging } from './drift/reaction.js'
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
@@ -96,7 +95,6 @@ export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
 export { roundedRecipe } from './rounded.js'
 export {
   type BitsOption,
-  createReactingRule,
   createRule,
   type DelayOption,
   defaultNetworkRule,

@@ -1,12 +1,11 @@
 /**
  * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over rows
  * in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so each
- * feature of a row accesses contiguous memory. A reaction to drift adds a second block.
+ * feature of a row accesses contiguous memory.
  */
 import { dropSupport, supportOf } from '../base/support.js'
 import { countAdded, tableLength } from './class-table.js'
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
-import { driftBlock } from './drift/reaction.js'
 import { ExampleError } from './errors.js'
 import { portableExp } from './exp.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
@@ -42,7 +41,6 @@ const modelType = types.options<ModelOptions>(
     classes: types.number,
     l2: types.number,
     targetScale: types.object('{ mean: 190, deviation: 180 }'),
-    reacts: types.flag,
     classWeights: types.numbers,
     clip: types.number,
     named: types.number
@@ -61,13 +59,13 @@ const modelType = types.options<ModelOptions>(
  */
 export function createLearner(options: ModelOptions): Learner {
   types.checkOptions('the options of createLearner', modelType, options)
-  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named, reacts = false } = options
+  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)
   const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
   const loss = scalarLossOf(model, targetScale)
   checkClassWeights(classWeights, classesOf(model, outputs))
-  const common = { l2, reacts, classWeights, clip }
+  const common = { l2, classWeights, clip }
   return loss === undefined
     ? new SoftmaxLearner(dimension, outputs, common, named)
     : new ScalarLearner(loss, dimension, common)
@@ -79,8 +77,6 @@ export interface CustomLossOptions {
   readonly dimension: number
   /** λ of the penalty λ/2·‖w‖². @default 0 */
   readonly l2?: number
-  /** Adds the block of reactions to drift. @default false */
-  readonly reacts?: boolean
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]
   /** As in `ModelOptions`. */
@@ -91,19 +87,12 @@ export interface CustomLossOptions {
  * A linear model under a plug-in's loss.
  * @throws OptionError if no plug-in provides the loss, or dimension or l2 are invalid
  */
-export function createCustomLearner({
-  model,
-  dimension,
-  l2,
-  classWeights,
-  clip,
-  reacts = false
-}: CustomLossOptions): Learner {
+export function createCustomLearner({ model, dimension, l2, classWeights, clip }: CustomLossOptions): Learner {
   checkDimension(dimension)
   const loss = customLoss(model)
   checkClassWeights(classWeights, loss.classifies ? 2 : 0)
   const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
-  return new ScalarLearner(loss, dimension, { l2: resolved.l2, reacts, classWeights, clip }, model)
+  return new ScalarLearner(loss, dimension, { l2: resolved.l2, classWeights, clip }, model)
 }
 
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
@@ -116,7 +105,6 @@ function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float
 /** Options of all linear learners. */
 interface Common {
   readonly l2: number
-  readonly reacts: boolean
   readonly classWeights: readonly number[] | undefined
   readonly clip: number | undefined
 }
@@ -135,7 +123,7 @@ abstract class LinearLearner {
   constructor(
     protected readonly dimension: number,
     readonly outputs: number,
-    { l2, reacts, classWeights, clip }: Common,
+    { l2, classWeights, clip }: Common,
     slots = 0
   ) {
     this.l2 = l2
@@ -143,7 +131,7 @@ abstract class LinearLearner {
     this.#clip = clip
     const blocks = [{ name: 'weights', length: dimension * outputs }]
     if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
-    this.layout = { blocks: reacts ? [...blocks, driftBlock] : blocks }
+    this.layout = { blocks }
   }
 
   initial(): Float32Array[] {

@@ -25,8 +25,6 @@ export interface ModelOptions {
   readonly l2?: number
   /** Regression: the scale by which the target is standardised. @default not standardised */
   readonly targetScale?: TargetScale
-  /** Adds the block of reactions to drift (`drift/reaction.ts`). @default false */
-  readonly reacts?: boolean
   /** Factor of the gradients of each class's inputs. Losses are not weighted by it. @default 1 for all classes */
   readonly classWeights?: readonly number[]
   /**

@@ -6,7 +6,6 @@ import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from '
 import { BatchEngine } from './batch-engine.js'
 import { fitsTable, growingRule } from './class-table.js'
 import type { Drift, DriftTest } from './drift/index.js'
-import { type DriftAction, DriftVote, reactingAveraging } from './drift/reaction.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'
@@ -20,12 +19,12 @@ import {
   scalarLossOf
 } from './model.js'
 import { adagradValues } from './rules/adagrad.js'
-import { createReactingRule, createRule, type RuleSpec, ruleFor } from './rules/index.js'
+import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 import type { TargetScale } from './target-scale.js'
 import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
-import { type Averaging, type Examples, rowsOf } from './types.js'
+import type { Averaging, Examples } from './types.js'
 
 /** Options for training a linear model in one process. */
 export interface SerialOptions {
@@ -50,8 +49,6 @@ export interface SerialOptions {
   readonly batch?: number
   /** The predictor that scores inputs before they are learned. @default 'average' */
   readonly predictWith?: PredictWith
-  /** The reaction when the loss rises; `watchDrift` must also be called. @default nothing */
-  readonly onDrift?: DriftAction
   /** Limit of the parameters of a model that grows. @default 2^25 (1 GiB with state and average) */
   readonly parameterLimit?: number
 }
@@ -61,12 +58,7 @@ export interface CustomEngine {
   readonly engine: Engine
   /** Whether the model predicts classes. */
   readonly classifies: boolean
-  /** Whether the engine reacts to drift. @default false */
-  readonly reacts?: boolean
 }
-
-/** Inputs after which it is decided whether the next ones vote. */
-const VOTE_INPUTS = 64
 
 /** Progressive results so far. */
 export interface SerialReport {
@@ -92,7 +84,6 @@ export interface SerialReport {
 export class SerialTrainer {
   readonly #engine: Engine
   readonly #classifies: boolean
-  readonly #vote: DriftVote | undefined
 
   /**
    * @param options options of a linear model, or an engine
@@ -102,9 +93,7 @@ export class SerialTrainer {
     if ('engine' in options) {
       this.#classifies = options.classifies
       this.#engine = options.engine
-      this.#vote = options.reacts ? new DriftVote() : undefined
     } else {
-      this.#vote = options.onDrift === undefined ? undefined : new DriftVote()
       this.#classifies = isClassifier(options.model)
       this.#engine = createEngine(options)
     }
@@ -125,21 +114,7 @@ export class SerialTrainer {
    * @throws ExampleError for a label or feature that does not fit the model, DivergenceError if numbers overflow
    */
   learn(examples: Examples): void {
-    if (this.#vote === undefined) {
-      this.#engine.learn(examples)
-      return
-    }
-    // Votes change after fixed numbers of inputs, however the rows are divided into batches.
-    for (let row = 0; row < examples.size; ) {
-      const { inputs } = this.#engine.progress
-      const { drift } = this
-      if (inputs % VOTE_INPUTS === 0 && drift !== undefined) {
-        this.#engine.isDrifting = this.#vote.isVoting(drift, inputs)
-      }
-      const size = Math.min(examples.size - row, VOTE_INPUTS - (inputs % VOTE_INPUTS))
-      this.#engine.learn(rowsOf(examples, row, row + size))
-      row += size
-    }
+    this.#engine.learn(examples)
   }
 
   /**
@@ -214,8 +189,7 @@ function createEngine(options: SerialOptions): Engine {
     classWeights,
     named: names,
     batch = 1,
-    predictWith = 'average',
-    onDrift
+    predictWith = 'average'
   } = options
   const { parameterLimit = DEFAULT_PARAMETER_LIMIT } = options
   const ruleSpec = ruleFor(options.model, options.rule)
@@ -229,23 +203,16 @@ function createEngine(options: SerialOptions): Engine {
   const averaging = createAveraging(averagingFor(model, options.averaging))
   const dimensionLimit = Math.max(1, Math.floor(parameterLimit / outputs))
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || ruleSpec.l2 || l2 || batch > 1) {
-    const reacts = onDrift !== undefined
     const learnerFor = (features: number) =>
-      createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features, reacts })
+      createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features })
     let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
     if (names) parts = { rule: growingRule(parts.rule, names), averaging: copyingLast(parts.averaging) }
-    if (reacts) {
-      parts = {
-        rule: createReactingRule(ruleSpec, onDrift, parts.rule),
-        averaging: reactingAveraging(parts.averaging)
-      }
-    }
     return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, named })
   }
   const adagrad = adagradValues(ruleSpec)
   checkClassWeights(classWeights, classesOf(model, outputs))
   const room = { outputs, dimension, dimensionLimit, classWeights, named }
-  const sparse = { ...room, adagrad, averaging, predictWith, onDrift }
+  const sparse = { ...room, adagrad, averaging, predictWith }
   const loss = scalarLossOf(model, targetScale)
   return loss === undefined
     ? new SparseSoftmaxEngine(sparse)

@@ -8,19 +8,10 @@
  * number is lag divided by the product of all (1 − γ) so far (`retention`), which an update changes only where Δ is not zero.
  */
 import type { WeightedAveraging } from './averaging.js'
-import { birthOf, type DriftAction, driftState, KEPT_AGE, rejuvenated } from './drift/reaction.js'
 import type { OutcomeKind } from './metrics/index.js'
 import { featureOutOfRange } from './model.js'
 import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
-import {
-  agreementBlock,
-  BATCHES,
-  countUpdate,
-  forgottenShare,
-  leastWeight,
-  measure,
-  measures
-} from './rules/agreement.js'
+import { agreementBlock, countUpdate, forgottenShare, leastWeight, measure, measures } from './rules/agreement.js'
 import {
   checkProgress,
   type Engine,
@@ -42,8 +33,6 @@ export interface SparseEngineOptions {
   readonly adagrad: AdagradValues
   readonly averaging: WeightedAveraging
   readonly predictWith: PredictWith
-  /** The reaction to drift. @default nothing */
-  readonly onDrift?: DriftAction
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]
   readonly named?: number
@@ -72,7 +61,7 @@ export abstract class SparseEngine implements Engine {
   protected capacity: number
   protected readonly outputs: number
   protected readonly adagrad: AdagradValues
-  protected averaging: WeightedAveraging
+  protected readonly averaging: WeightedAveraging
   /** As the block of that name. */
   protected readonly agreement = new Float64Array(agreementBlock.length)
   /** Limit of what accumulators forget. 0: the agreement is not used. */
@@ -82,11 +71,6 @@ export abstract class SparseEngine implements Engine {
   readonly #averages: boolean
   readonly #isFixed: boolean
   readonly #limit: number
-  readonly #onDrift: DriftAction | undefined
-  readonly #fromBirth: WeightedAveraging
-  /** The update from which the age of the average counts. */
-  protected birth = 0
-  #isDrifting = false
   /** Number of features seen, or given. */
   #dimension: number
 
@@ -100,34 +84,11 @@ export abstract class SparseEngine implements Engine {
     this.servesAverage = options.predictWith === 'average' && this.#averages
     // Without an average, lags are unused. A weight of 0 avoids the cost of rescaling them.
     this.averaging = this.#averages ? options.averaging : { ...options.averaging, weight: () => 0 }
-    this.#fromBirth = this.averaging
-    this.#onDrift = options.onDrift
     this.#isFixed = options.dimension !== undefined
     this.#limit = options.dimension ?? options.dimensionLimit
     this.#dimension = options.dimension ?? 0
     this.capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
     this.cells = new Float64Array(this.capacity * this.outputs * CELL)
-  }
-
-  get isDrifting(): boolean {
-    return this.#isDrifting
-  }
-
-  set isDrifting(isDrifting: boolean) {
-    const action = this.#onDrift
-    if (isDrifting && !this.#isDrifting && action !== undefined) {
-      const { cells } = this
-      for (let i = SQUARES; i < cells.length; i += CELL) cells[i] *= KEPT_AGE[action]
-      this.agreement[BATCHES] *= KEPT_AGE[action]
-      this.#setBirth(rejuvenated(this.birth, this.updates, action))
-    }
-    this.#isDrifting = isDrifting
-  }
-
-  #setBirth(birth: number): void {
-    this.birth = birth
-    const { weight } = this.#fromBirth
-    this.averaging = { ...this.#fromBirth, weight: (updates, least) => weight(updates - birth, least) }
   }
 
   learn(examples: Examples): void {
@@ -139,7 +100,7 @@ export abstract class SparseEngine implements Engine {
   protected abstract learnRows(examples: Examples): void
 
   /** Numbers were rounded to float32 when the earlier run ended. */
-  resume({ parameters: [weights, drift], average: [average], state, updates, dimension }: Trained): void {
+  resume({ parameters: [weights], average: [average], state, updates, dimension }: Trained): void {
     const { cells } = this
     const [squares, agreement] = state
     if (this.maxForget > 0) this.agreement.set(agreement)
@@ -149,7 +110,6 @@ export abstract class SparseEngine implements Engine {
       cells[CELL * i + SQUARES] = squares[i]
     }
     this.updates = updates
-    if (this.#onDrift !== undefined && drift !== undefined) this.#setBirth(birthOf(drift))
     this.saw(dimension - 1)
   }
 
@@ -169,11 +129,10 @@ export abstract class SparseEngine implements Engine {
       average[i] = cells[CELL * i] - (this.#averages ? retention * cells[CELL * i + LAG] : 0)
       squares[i] = cells[CELL * i + SQUARES]
     }
-    const drift = this.#onDrift === undefined ? [] : [driftState(this.#isDrifting, this.birth)]
     return {
       dimension,
-      parameters: [weights, ...drift],
-      average: [average, ...drift],
+      parameters: [weights],
+      average: [average],
       state: this.maxForget > 0 ? [squares, Float32Array.from(this.agreement)] : [squares],
       updates: this.updates
     }
@@ -240,7 +199,7 @@ export abstract class SparseEngine implements Engine {
     }
     if (maxForget === 0) return
     countUpdate(this.agreement, keep)
-    if (measures(1, this.updates - this.birth)) measure(this.agreement, agreeing, total)
+    if (measures(1, this.updates)) measure(this.agreement, agreeing, total)
   }
 
   /** Share of the accumulators that the next update keeps. */

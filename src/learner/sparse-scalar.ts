@@ -53,7 +53,7 @@ export class SparseScalarEngine extends SparseEngine {
     const { labels, offsets, indices, values } = examples
     const { step, growth, initial } = this.adagrad
     const isSigned = this.maxForget > 0
-    const { progress, servesAverage, averaging, birth, cells, capacity } = this
+    const { progress, servesAverage, averaging, cells, capacity } = this
     const most = capacity - 1
     const regression = this.#classes === 0
     const scalarLoss = this.#loss
@@ -131,7 +131,7 @@ export class SparseScalarEngine extends SparseEngine {
         if (last > highest) highest = last
         const inverse = 1 / retention
         const keep = this.keep()
-        const isMeasured = isSigned && measures(1, updates - birth)
+        const isMeasured = isSigned && measures(1, updates)
         let agreeing = 0
         let total = 0
         for (let p = from; p < to; p++) {

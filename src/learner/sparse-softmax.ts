@@ -38,8 +38,8 @@ export class SparseSoftmaxEngine extends SparseEngine {
       super.resume(from)
       return
     }
-    const [weights, table, ...drift] = from.parameters
-    super.resume({ ...from, parameters: [weights, ...drift] })
+    super.resume(from)
+    const [, table] = from.parameters
     this.#table = table
     this.#active = this.#named + countAdded(table)
   }
@@ -47,7 +47,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
   override snapshot(): Trained {
     const trained = super.snapshot()
     if (this.#table.length === 0) return trained
-    const withTable = ([weights, ...drift]: Blocks) => [weights, this.#table, ...drift]
+    const withTable = ([weights]: Blocks) => [weights, this.#table]
     return { ...trained, parameters: withTable(trained.parameters), average: withTable(trained.average) }
   }
 

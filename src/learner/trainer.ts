@@ -37,8 +37,6 @@ export type Rest = 'learn' | 'drop'
 
 /** A training engine. All engines give the same results. */
 export interface Engine {
-  /** Whether further inputs vote for a reaction to drift, if the engine was created with one. @default false */
-  isDrifting?: boolean
   readonly progress: Progress
   readonly updates: number
   /** Continues from an earlier result of the same model. Call it before `learn`. */

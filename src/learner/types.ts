@@ -167,7 +167,7 @@ export interface UpdateRule {
   step(previous: RuleState, sum: Blocks, count: number, updates: number, contributors?: number): RuleState
   /**
    * Whether an element whose gradient is 0 keeps the bits of its parameter and state and has no effect on others. An update that
-   * changes the state of every element, such as a reaction to drift, is an exception, and changes those with state 1 too.
+   * changes the state of every element is an exception, and changes those with state 1 too.
    * @default false
    */
   readonly isLocal?: boolean

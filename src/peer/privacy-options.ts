@@ -14,7 +14,6 @@ export function checkPrivacy({ dp, dir, spec, predictWith }: PeerOptions): void 
     [dir === undefined, 'the budget must survive a restart: give a state directory (--dir)'],
     [spec.network !== undefined, 'networks do not clip the gradient of each input: use a linear model'],
     [spec.localSteps !== undefined, 'local steps mix inputs: remove --local-steps'],
-    [spec.onDrift !== undefined, 'a reaction to drift depends on losses: remove --on-drift'],
     [growingNames(spec) !== undefined, 'names of new classes are sent without noise: remove --classes-max'],
     [predictWith === 'ahead', 'look-ahead predictions contain own gradients without noise: remove --predict-with'],
     [scale === 'standard', 'moments of the data are in all gradients: give --scale none, or a --schema that scales'],

@@ -85,9 +85,6 @@ export async function learnerInit(
     windows
   } = options
   if (windows !== undefined) checkWindows(windows)
-  if (spec.onDrift !== undefined && drift === 'off') {
-    throw new OptionError('a reaction to drift needs a test of drift: give drift, or remove onDrift')
-  }
   if (options.keepJournal && store === undefined) {
     throw new OptionError('the journal is kept in the state directory: give dir, or remove keepJournal')
   }

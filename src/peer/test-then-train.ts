@@ -4,8 +4,6 @@ import {
   type Averaging,
   type Blocks,
   createRule,
-  DriftVote,
-  driftBlock,
   ExampleError,
   type Examples,
   fitsTable,
@@ -68,9 +66,6 @@ export class TestThenTrain {
   readonly #gate: LossGate | undefined
   #sinceKept = 0
   readonly #onUnfit: (reason: string) => void
-  readonly #vote: DriftVote | undefined
-  /** Index of the block of votes. */
-  readonly #votes: number
   readonly #serving: ServingBlocks
   readonly #local: LocalSteps | undefined
 
@@ -88,8 +83,6 @@ export class TestThenTrain {
       onMisfit: onUnfit
     } = options
     this.#spec = init.spec
-    this.#vote = init.spec.onDrift === undefined ? undefined : new DriftVote()
-    this.#votes = learner.layout.blocks.findIndex(({ name }) => name === driftBlock.name)
     this.#learner = learner
     this.#node = node
     this.#progress = progress
@@ -340,9 +333,7 @@ export class TestThenTrain {
     }
     this.#streamingSums.begin(to - from)
     try {
-      const end = this.#addAt(predictor.parameters, examples, from, to, accumulator, onMisfit, this.#streamingSums)
-      if (end === to && this.#isVoting) accumulator[this.#votes][0] += to - from
-      return end
+      return this.#addAt(predictor.parameters, examples, from, to, accumulator, onMisfit, this.#streamingSums)
     } finally {
       this.#streamingSums.end()
     }
@@ -365,12 +356,6 @@ export class TestThenTrain {
       onMisfit(error)
       return error.row
     }
-  }
-
-  /** Whether the next inputs vote for a reaction to drift. */
-  get #isVoting(): boolean {
-    const { drift, inputs } = this.#progress
-    return drift !== undefined && this.#vote?.isVoting(drift, inputs) === true
   }
 
   /** The learner for the current predictor: all peers that hold this predictor execute the same layers. */

@@ -16,9 +16,7 @@ import {
   createAveraging,
   createCustomLearner,
   createLearner,
-  createReactingRule,
   createRule,
-  type DriftAction,
   growingRule,
   InfluenceBound,
   isClassifier,
@@ -31,7 +29,6 @@ import {
   type ModelName,
   digest as plainDigest,
   type RuleSpec,
-  reactingAveraging,
   roundedRecipe,
   type TargetScale,
   treeDigest
@@ -83,8 +80,6 @@ interface CommonSpec {
   readonly batch: number
   /** Linear models: the largest b that the peers choose. @default b is fixed */
   readonly batchMax?: number
-  /** Linear models: the reaction when the loss rises at most of the inputs. @default nothing but the alarm */
-  readonly onDrift?: DriftAction
   /** Gradient sums between peers are integers on a grid. @default they are float32 numbers */
   readonly sums?: 'lattice'
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
@@ -155,12 +150,11 @@ export function adaptiveBatch({
 
 /** The same for a linear model, synchronously. @param isLazy see `recipeOf` */
 export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, clip?: number): LearningParts {
-  const reacts = spec.onDrift !== undefined
   const learner = isCustomLoss(spec)
-    ? createCustomLearner({ ...spec, reacts, clip })
-    : createLearner({ ...modelOf(spec), reacts, clip, named: growingNames(spec)?.length })
+    ? createCustomLearner({ ...spec, clip })
+    : createLearner({ ...modelOf(spec), clip, named: growingNames(spec)?.length })
   const adaptive = adaptiveBatch(spec)
-  // Further blocks hold class names or votes.
+  // A second block holds class names.
   const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)
   const all =
     adaptive === undefined
@@ -193,7 +187,7 @@ export function recipeOf(
   spec: LearningSpec,
   { layout, isLazy = spec.network === undefined }: RecipeOptions = {}
 ): Recipe {
-  const { rule, onDrift, sums, batch } = spec
+  const { rule, sums, batch } = spec
   const names = growingNames(spec)
   const plain = createAveraging(spec.averaging)
   const averaging = isLazy ? lazyAveraging(plain) : plain
@@ -201,13 +195,6 @@ export function recipeOf(
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   if (names !== undefined) {
     recipe = { ...recipe, rule: growingRule(recipe.rule, names), averaging: copyingLast(averaging) }
-  }
-  if (onDrift !== undefined) {
-    recipe = {
-      ...recipe,
-      rule: createReactingRule(rule, onDrift, recipe.rule),
-      averaging: reactingAveraging(recipe.averaging)
-    }
   }
   const local = localStepsOf(spec)
   if (local !== undefined) {
@@ -355,7 +342,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { onDrift, sums, localSteps, localMomentum, influence, features, plugins } = spec
+  const { sums, localSteps, localMomentum, influence, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -373,7 +360,6 @@ export function specText(spec: LearningSpec): string {
     rule: sorted(rule),
     averaging: sorted(averaging),
     batch: spec.batchMax === undefined ? spec.batch : batchText(spec),
-    onDrift,
     sums,
     localSteps,
     localMomentum,

@@ -1,5 +1,5 @@
 /** The options of a learning task: one set for the command line and the library. */
-import type { AveragingSpec, CustomName, DriftAction, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
+import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
 import type { LoraOptions } from '../nn/spec/tuning.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 import type { BatchOption } from './batch.js'
@@ -55,14 +55,9 @@ export interface TaskOptions {
   /** The average of the parameters that serves predictions (`--average`). @default the tail average */
   readonly averaging?: AveragingSpec
   /**
-   * The reaction when the loss rises at most of the inputs: only an alarm, a larger step size, or a restart of the rule and the
-   * average. Linear models with the rules `adagrad` and `mirror-descent`. All peers must agree on it. @default 'alert'
-   */
-  readonly onDrift?: 'alert' | DriftAction
-  /**
    * Gradient sums of peers: `lattice` are integers on a grid that follows from the predictor, which take a small fraction of the bytes
    * of `exact` float32 numbers. All peers must agree on it. A state directory keeps its own, unless another is given.
-   * @default 'lattice'; 'exact' with `classesMax`, and with a reaction to drift
+   * @default 'lattice'; 'exact' with `classesMax`
    */
   readonly sums?: 'exact' | 'lattice'
   /**

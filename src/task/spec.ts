@@ -68,27 +68,22 @@ function exchangeOf(
   {
     batch,
     isAdaptive,
-    reacts,
     hasRoom,
     rule
   }: {
     readonly batch: number
     readonly isAdaptive: boolean
-    readonly reacts: boolean
     readonly hasRoom: boolean
     readonly rule: RuleSpec
   }
 ): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps' | 'localMomentum'> {
-  const needsExact = role !== 'peer' || reacts || hasRoom
+  const needsExact = role !== 'peer' || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = influence === 'bounded'
   if (role !== 'peer') {
     if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: remove the option sums")
     if (isBounded) throw new OptionError("influence 'bounded' is of peers: remove the option influence")
     if (localSteps !== undefined) throw new OptionError('local steps are for peers: remove localSteps')
-  }
-  if (isLattice && reacts) {
-    throw new OptionError('votes on drift need exact sums: remove --on-drift or --sums lattice')
   }
   if (isLattice && hasRoom) {
     throw new OptionError('the names of added classes need exact sums: remove --classes-max or --sums lattice')
@@ -99,7 +94,6 @@ function exchangeOf(
   if (localSteps !== undefined) {
     checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
     if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
-    if (reacts) throw new OptionError('remove --on-drift or --local-steps: they exclude each other')
     if (isBounded) throw new OptionError('remove --influence or --local-steps: they exclude each other')
   }
   return {
@@ -141,13 +135,10 @@ export function specOf(
   if (isAdaptive && (isNetwork || role !== 'peer')) {
     throw new OptionError(`batch ${options.batch} is for peers with a linear model: give a number`)
   }
-  const onDrift = options.onDrift === 'alert' ? undefined : options.onDrift
-  const reaction = onDrift && { onDrift }
   const stepRule = rule ?? (isNetwork ? defaultNetworkRule : defaultRule)
-  const reacts = onDrift !== undefined
   const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
   const hasRoom = isSoftmax && classNames !== undefined && (classes ?? 0) > classNames.length
-  const exchange = exchangeOf(options, role, { batch, isAdaptive, reacts, hasRoom, rule: stepRule })
+  const exchange = exchangeOf(options, role, { batch, isAdaptive, hasRoom, rule: stepRule })
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -164,12 +155,10 @@ export function specOf(
     ...(isAdaptive && { batchMax }),
     features,
     ...(classWeights && { classWeights }),
-    ...reaction,
     ...exchange,
     ...(plugins !== undefined && { plugins })
   }
   if (isNetwork) {
-    if (onDrift !== undefined) throw new OptionError('--on-drift is for linear models: remove it for a network')
     if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
     const number = isNumber ? { kind: 'number' as const, ...(scaling && { scale: scaling }) } : undefined
     const network = text?.network ?? networkOf(model.layers, number, dimension, classes)

@@ -56,17 +56,17 @@ export async function trainerFor(
   if (!isOnDisk && execution.hostMemory !== undefined) throw new OptionError('--host-memory is for --store disk')
   if (spec.model !== 'network') {
     if (isOnDisk) throw new OptionError('--store disk is for networks: remove it')
-    const { model, classes, classWeights, dimension, l2, onDrift } = spec
+    const { model, classes, classWeights, dimension, l2 } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined
       const room = { model, classes, classWeights, named: growingNames(spec), dimension }
       // A rule of a specification is complete: an option that it lacks is off.
       const complete = rule.name === 'adagrad' ? { maxForget: 0, ...rule } : rule
-      const given = { ...room, rule: complete, averaging, batch, l2, targetScale, predictWith, onDrift }
-      return { trainer: watching(new SerialTrainer(given), spec) }
+      const given = { ...room, rule: complete, averaging, batch, l2, targetScale, predictWith }
+      return { trainer: new SerialTrainer(given) }
     }
     const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
-    return { trainer: watching(plainTrainer(linearParts(known, false), known, predictWith), spec) }
+    return { trainer: plainTrainer(linearParts(known, false), known, predictWith) }
   }
   const {
     deviceFor,
@@ -118,16 +118,10 @@ export async function trainerFor(
   return { trainer: plainTrainer({ learner, recipe }, closed(spec), predictWith), device }
 }
 
-/** The reaction to drift requires a drift test. */
-function watching(trainer: SerialTrainer, { onDrift }: OpenLearningSpec): SerialTrainer {
-  if (onDrift !== undefined) trainer.watchDrift('adwin')
-  return trainer
-}
-
 /** Any learner, one batch after another. */
 function plainTrainer(
   { learner, recipe }: { readonly learner: Learner; readonly recipe: Pick<Recipe, 'rule' | 'averaging'> },
-  { dimension, batch, onDrift }: LearningSpec,
+  { dimension, batch }: LearningSpec,
   predictWith: PredictWith
 ): SerialTrainer {
   const engine = new BatchEngine({
@@ -139,5 +133,5 @@ function plainTrainer(
     batch,
     predictWith
   })
-  return new SerialTrainer({ engine, classifies: learner.classifies, reacts: onDrift !== undefined })
+  return new SerialTrainer({ engine, classifies: learner.classifies })
 }

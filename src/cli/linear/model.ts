@@ -66,7 +66,7 @@ export function storedFrom({ spec, weights, moments = [] }: LinearWeights, file:
   const [initial, ...others] = learner.initial()
   if (others.length > 0) {
     throw new UsageError(
-      `${file}: weights of models that add classes, react to drift or adapt b cannot be read: give the --dir of the model`
+      `${file}: weights of models that add classes or adapt b cannot be read: give the --dir of the model`
     )
   }
   if (initial.length !== weights.length) {

@@ -7,7 +7,7 @@ export const HELP_ALL = '--help-all'
 /** Options by long name that `--help` leaves out. */
 export const RARER: ReadonlySet<string> = new Set([
   ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
-  ...['--from', '--label-delay', '--classes', '--drift', '--on-drift', '--windows'],
+  ...['--from', '--label-delay', '--classes', '--drift', '--windows'],
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--encoding', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],

@@ -4,11 +4,9 @@ import {
   type AveragingSpec,
   averages,
   averagingNames,
-  type DriftAction,
   type DriftTest,
   defaultAveraging,
   defaultRule,
-  driftActions,
   driftTests,
   type RuleSpec,
   ruleNames,
@@ -84,7 +82,6 @@ export interface LearningFlags extends NetworkFlags {
   readonly batch?: BatchOption
   readonly l2?: number
   readonly targetScale?: TargetScale | 'none'
-  readonly onDrift?: 'alert' | DriftAction
   readonly sums?: 'exact' | 'lattice'
   readonly localSteps?: number
   readonly localMomentum?: number
@@ -139,11 +136,6 @@ export function withMeasurements(command: Command, standard: DriftTest | 'off', 
   const tests = [...driftTests, 'off'] as const
   return command
     .option('--drift <test>', `detect rises of the loss: ${tests.join(', ')} (default: ${standard})`, choice(tests))
-    .option(
-      '--on-drift <action>',
-      'at drift of most inputs: alert, raise-step or forget (default: alert)',
-      choice(['alert', ...driftActions] as const)
-    )
     .option('--windows <times>', windowsHelp, windows)
 }
 

@@ -10,7 +10,6 @@ const TASK_FLAGS = [
   ...([
     'l2',
     'targetScale',
-    'onDrift',
     'sums',
     'localSteps',
     'localMomentum',

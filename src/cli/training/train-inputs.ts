@@ -55,8 +55,8 @@ export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefi
   const found = await linearFrom(flags.weights, taskOptions(flags))
   if (found === undefined) return undefined
   if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: remove --weights`)
-  if (flags.onDrift !== undefined || flags.classWeights !== undefined) {
-    throw new UsageError('--weights of a linear model brings its class weights: remove --class-weights and --on-drift')
+  if (flags.classWeights !== undefined) {
+    throw new UsageError('--weights of a linear model brings its class weights: remove --class-weights')
   }
   const { spec, predictor, scaling } = found
   const { parameters, average, state } = predictor
@@ -137,7 +137,6 @@ export function givenFields({
   average,
   batch,
   l2,
-  onDrift,
   classWeights
 }: TrainFlags): (keyof LearningSpec)[] {
   const given = {
@@ -147,7 +146,6 @@ export function givenFields({
     averaging: average,
     batch,
     l2,
-    onDrift,
     classWeights
   }
   return (Object.keys(given) as (keyof typeof given)[]).filter(field => given[field] !== undefined)

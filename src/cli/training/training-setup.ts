@@ -134,9 +134,6 @@ export async function setUpTraining(
 /** Starts the detection of drift, and the figures over times of inputs. @throws UsageError */
 function watch({ drift, windows }: TrainFlags, { trainer }: RunningTrainer, spec: OpenLearningSpec): void {
   if (drift !== undefined && drift !== 'off') trainer.watchDrift(drift)
-  else if (drift === 'off' && spec.onDrift !== undefined) {
-    throw new UsageError('--on-drift needs a test of drift: omit --drift off')
-  }
   if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
   else if (windows !== undefined) {
     throw new UsageError('--windows needs the times of inputs: name their column by --time')

@@ -26,7 +26,7 @@ export const ALARMS_KEPT = 20
 const GROUP = 32
 const GROUPS_PER_TEST = 2
 /** Inputs after an alarm in which further rises belong to it. */
-export const SAME_ALARM = 1000
+const SAME_ALARM = 1000
 /** Losses without a natural unit are measured in units of the mean of that many first ones. */
 const SCALED_BY = 1000
 

@@ -107,12 +107,6 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
   options,
   isBlockwise: ({ radius, maxLossDecrease, maxForget = 0 }) =>
     radius === undefined && maxLossDecrease === undefined && maxForget === 0,
-  // Of linear models, which have one block.
-  aged([squares, ...others], share, { maxForget = 0 }) {
-    const aged = [squares.map(square => share * square), ...others]
-    if (maxForget > 0) aged[aged.length - 1] = aged[aged.length - 1].map((n, i) => (i === BATCHES ? share * n : n))
-    return aged
-  },
   create(given): UpdateRule {
     const all = adagradValues(given)
     const { maxForget: most = 0 } = all

@@ -33,11 +33,6 @@ export interface RuleDefinition<Options> {
   readonly eightBitState?: 'elementwise' | 'blockwise'
   /** Whether new parameters follow from the state alone, so that a step cannot start at other parameters. @default false */
   readonly isDual?: boolean
-  /**
-   * The state after scaling the number of past gradients by `share`, which increases the step size. A rule without it has step
-   * sizes that do not depend on the number of gradients. Uses only + − × ÷.
-   */
-  aged?(state: Blocks, share: number, options: Options): Float32Array[]
   /** @throws OptionError */
   create(options: Options): UpdateRule
   /**

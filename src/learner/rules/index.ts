@@ -1,6 +1,5 @@
 /** The registry of update rules. A new rule is one file and one line of `rules`. */
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
-import { type DriftAction, reactingRule } from '../drift/reaction.js'
 import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
 import { checkOptions, named } from '../option-types.js'
@@ -111,16 +110,6 @@ export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): Updat
   const core = isPacked ? compact(rule, eightBitState === 'elementwise') : rule
   const whole = around?.(core, options, layout) ?? core
   return delay === 1 ? delayed(whole) : whole
-}
-
-/**
- * The same for parameters whose last block is `driftBlock`.
- * @param rule for the other blocks, with the state of this rule @default this rule
- * @throws OptionError for a rule that cannot react to drift
- */
-export function createReactingRule(spec: RuleSpec, action: DriftAction, rule = createRule(spec)): UpdateRule {
-  const { aged } = isCustomRule(spec) ? {} : definitionOf(spec)
-  return reactingRule(rule, aged && ((state, share) => aged(state, share, spec)), action)
 }
 
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */

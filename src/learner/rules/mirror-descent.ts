@@ -10,7 +10,7 @@ import { portableExp } from '../exp.js'
 import { describe, resolveOptions } from '../options.js'
 import type { Blocks } from '../types.js'
 import type { RuleDefinition } from './definition.js'
-import { advance, aged, divisor, type ScheduleOptions, scheduleBlock, scheduleOptions } from './schedule.js'
+import { advance, divisor, type ScheduleOptions, scheduleBlock, scheduleOptions } from './schedule.js'
 
 export interface MirrorDescentOptions extends ScheduleOptions {
   /**
@@ -37,7 +37,6 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
   summary: 'mirror descent: projected or exponentiated gradient (Beck and Teboulle, 2003)',
   options,
   isBlockwise: ({ radius, geometry }) => radius === undefined && geometry !== 'entropic',
-  aged: ([schedule], share) => [aged(schedule, share)],
   create(given) {
     const values = resolveOptions('rule mirror-descent', options, given)
     const { geometry } = values

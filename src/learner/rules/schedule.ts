@@ -38,12 +38,6 @@ export function advance(block: Float32Array, count: number): Float32Array {
   return Float32Array.of(block[0] + carried, low - carried * UNIT, Math.max(block[2], count))
 }
 
-/** The state after a share of the gradients. */
-export function aged([high, low, largest]: Float32Array, share: number): Float32Array {
-  const count = Math.floor(share * (high * UNIT + low))
-  return Float32Array.of(Math.floor(count / UNIT), count % UNIT, largest)
-}
-
 /** M·α = L·M + (σ/D)·√N: the divisor of a sum (not a mean) of gradients. */
 export function divisor(block: Float32Array, { L, sigma, D }: ScheduleValues): number {
   return L * block[2] + (sigma / D) * Math.sqrt(block[0] * UNIT + block[1])

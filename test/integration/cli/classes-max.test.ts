@@ -32,8 +32,7 @@ describe('classes added later', function () {
 
   for (const [name, options] of [
     ['the fused loop', []],
-    ['the general engine', ['--rule', 'adam,step=0.05', '--batch', '4']],
-    ['a reaction to drift', ['--on-drift', 'forget', '--drift', 'adwin']]
+    ['the general engine', ['--rule', 'adam,step=0.05', '--batch', '4']]
   ] as const) {
     it(`are added up to a maximum, stored, and never renumbered: ${name}`, async () => {
       const first = await write('first.csv', `x,y\n${rows(['b', 'c'], 300)}${rows(['b', 'c', 'a'], 600)}`)

@@ -1,9 +1,6 @@
 /** `admb train --drift`: a change of the data is logged and counted. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { MAIN } from '../../support/admb-command.js'
 
 const ROWS = 4000
@@ -49,32 +46,6 @@ describe('admb train --drift', function () {
       assert.doesNotMatch(stderr, /drift/)
     })
   }
-
-  it('reacts if the option is given, also in a continued run', () => {
-    const input = rows(true, false)
-    const accuracy = (...flags: string[]) => JSON.parse(train(input, ...flags, '--json').stdout).accuracy
-    assert.ok(accuracy('--on-drift', 'forget') > accuracy('--drift', 'adwin') + 0.002)
-    assert.equal(accuracy('--on-drift', 'alert'), accuracy())
-    const dir = mkdtempSync(join(tmpdir(), 'admb-drift-'))
-    try {
-      train(input, '--on-drift', 'forget', '--dir', dir)
-      assert.equal(JSON.parse(train(input, '--dir', dir, '--json').stdout).drift.test, 'adwin')
-    } finally {
-      rmSync(dir, { recursive: true })
-    }
-    const refuse = (...flags: string[]) => {
-      const args = [MAIN, 'train', '--data', '-', '--format', 'csv', '--label', 'y', '--on-drift', 'forget', ...flags]
-      const { stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8', input })
-      assert.ok(status === 1 || status === 2, stderr)
-      return stderr
-    }
-    assert.match(refuse('--drift', 'off'), /--on-drift needs a test of drift/)
-    assert.match(
-      refuse('--rule', 'adam'),
-      /rule adam does not shorten its steps with time, so it cannot react to drift/
-    )
-    assert.match(refuse('--model', 'mlp'), /--on-drift is for linear models/)
-  })
 
   it('tests nothing unless it is asked for', () => {
     assert.equal(JSON.parse(train(rows(true, false), '--json').stdout).drift, undefined)

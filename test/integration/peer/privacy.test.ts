@@ -182,7 +182,6 @@ describe('peers with differential privacy', function () {
     assert.match(await refusal('--dp', DP), /give a state directory \(--dir\)/)
     assert.match(await refusal('--dp', 'epsilon=1'), /delta must be a number/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--local-steps', '4'), /remove --local-steps/)
-    assert.match(await refusal('--dp', DP, '--dir', dir, '--on-drift', 'forget'), /remove --on-drift/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--predict-with', 'ahead'), /remove --predict-with/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--model', 'mlp'), /use a linear model/)
 

@@ -16,12 +16,10 @@ import {
   type Blocks,
   createAveraging,
   createLearner,
-  createReactingRule,
   createRule,
   latticeRecipe,
   lazyAveraging,
   type RuleSpec,
-  reactingAveraging,
   roundedRecipe,
   treeDigest
 } from '../../../src/learner/index.js'
@@ -55,7 +53,7 @@ interface Case {
 function caseOf(
   rule: RuleSpec,
   average: AveragingSpec,
-  variant: 'plain' | 'dense average' | 'lattice' | 'rounded' | 'reacting' | 'adaptive'
+  variant: 'plain' | 'dense average' | 'lattice' | 'rounded' | 'adaptive'
 ): Case {
   const name = `${JSON.stringify(rule)} ${average.name} ${variant}`
   const averaging = lazyAveraging(createAveraging(average))
@@ -77,16 +75,14 @@ function caseOf(
       initial: [weights, Float32Array.of(1)]
     }
   }
-  if (variant === 'plain' || rule.name === 'momentum') return { name, recipe: plain, initial: [weights] }
-  const reacting = { rule: createReactingRule(rule, 'raise-step'), averaging: reactingAveraging(averaging), digest }
-  return { name, recipe: reacting, initial: [weights, new Float32Array(3)] }
+  return { name, recipe: plain, initial: [weights] }
 }
 
 const cases = fc
   .record({
     rule: fc.constantFrom(...rules),
     average: fc.constantFrom(...averages),
-    variant: fc.constantFrom('plain', 'dense average', 'lattice', 'rounded', 'reacting', 'adaptive')
+    variant: fc.constantFrom('plain', 'dense average', 'lattice', 'rounded', 'adaptive')
   })
   .map(({ rule, average, variant }) => caseOf(rule, average, variant as 'plain'))
 

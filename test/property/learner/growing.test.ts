@@ -2,20 +2,17 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AdmbNode, type Predictor, startingPredictor } from '../../../src/admb/index.js'
-import { birthOf } from '../../../src/learner/drift/reaction.js'
 import {
   addedClasses,
   copyingLast,
   createAveraging,
   createLearner,
-  createReactingRule,
   createRule,
   digest,
   extendsTable,
   growingRule,
   type Learner,
-  propose,
-  reactingAveraging
+  propose
 } from '../../../src/learner/index.js'
 import { examplesOf } from '../../support/learner/rows.js'
 import { share } from '../../support/runs.js'
@@ -37,16 +34,12 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('cut' as const, 'join' as const), node }) }
 )
 
-/** A model with room for more classes. @param reacts whether it also reacts to drift */
-function partsOf(reacts: boolean) {
+/** A model with room for more classes. */
+function partsOf(isAdaptive: boolean) {
   const model = { model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length } as const
-  const spec = reacts ? ({ name: 'adagrad' } as const) : ({ name: 'momentum', step: 0.5 } as const)
+  const spec = isAdaptive ? ({ name: 'adagrad' } as const) : ({ name: 'momentum', step: 0.5 } as const)
   const rule = growingRule(createRule(spec), NAMED)
-  const averaging = copyingLast(createAveraging())
-  const recipe = reacts
-    ? { rule: createReactingRule(spec, 'forget', rule), averaging: reactingAveraging(averaging), digest }
-    : { rule, averaging, digest }
-  return { learner: createLearner({ ...model, reacts }), recipe }
+  return { learner: createLearner(model), recipe: { rule, averaging: copyingLast(createAveraging()), digest } }
 }
 
 /** A line of nodes; edge i is between node i and node i + 1. */
@@ -58,13 +51,10 @@ class Line {
   readonly tables = new Map<string, Float32Array>()
 
   readonly #learner: Learner
-  readonly #reacts: boolean
-  reactions = 0
 
-  constructor(carry: number, reacts = false) {
-    const { learner, recipe } = partsOf(reacts)
+  constructor(carry: number, isAdaptive: boolean) {
+    const { learner, recipe } = partsOf(isAdaptive)
     this.#learner = learner
-    this.#reacts = reacts
     const initial = startingPredictor(learner.initial(), recipe)
     this.nodes = Array.from(
       { length: NODES },
@@ -112,8 +102,6 @@ class Line {
     else {
       const rows = examplesOf([{ label, features: [[ALL.indexOf(name), 1]] }])
       this.#learner.addGradient(parameters, rows, 0, 1, one.accumulator)
-      // Drift, by the nodes with even numbers of updates.
-      if (this.#reacts && id.updates % 4 < 2) one.accumulator[2][0]++
     }
     one.added(1)
   }
@@ -126,7 +114,6 @@ class Line {
     }
     const { parameters, average } = one.predictor
     assert.deepEqual(addedClasses(average[1]), addedClasses(parameters[1]))
-    if (this.#reacts) this.reactions = Math.max(this.reactions, birthOf(parameters[2]))
     const names = [...NAMED, ...addedClasses(parameters[1])]
     assert.equal(new Set(names).size, names.length)
     for (const [feature, name] of ALL.entries()) {
@@ -151,8 +138,8 @@ describe('classes that are added', () => {
         fc.array(action, { minLength: 50, maxLength: 250 }),
         fc.constantFrom(0, 3, 16),
         fc.boolean(),
-        (actions, carry, reacts) => {
-          const line = new Line(carry, reacts)
+        (actions, carry, isAdaptive) => {
+          const line = new Line(carry, isAdaptive)
           for (const one of actions) line.act(one)
         }
       ),
@@ -160,11 +147,10 @@ describe('classes that are added', () => {
     )
   })
 
-  it('are agreed on after the network is repaired, also if the model reacts to drift', () => {
-    let reactions = 0
+  it('are agreed on after the network is repaired', () => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 100 }), fc.boolean(), (actions, reacts) => {
-        const line = new Line(16, reacts)
+      fc.property(fc.array(action, { maxLength: 100 }), fc.boolean(), (actions, isAdaptive) => {
+        const line = new Line(16, isAdaptive)
         for (const one of actions) line.act(one)
         for (let edge = 0; edge < NODES - 1; edge++) line.act({ kind: 'join', node: edge })
         for (let round = 0; round < 60; round++) {
@@ -177,10 +163,8 @@ describe('classes that are added', () => {
         const [first, ...others] = line.nodes.map(({ predictor }) => addedClasses(predictor.parameters[1]))
         assert.equal(first.length, 2)
         for (const other of others) assert.deepEqual(other, first)
-        reactions = Math.max(reactions, line.reactions)
       }),
       { numRuns: share(80) }
     )
-    assert.ok(reactions > 0)
   })
 })

@@ -100,24 +100,6 @@ for (const model of ['logistic', 'softmax', 'linear', 'hinge'] as const) {
   })
 }
 
-describe('weights of inputs of a learner that reacts to drift', () => {
-  it('count as they do without a reaction, while nothing drifts', () => {
-    const rows = fc.array(rowOf('logistic'), { minLength: 1, maxLength: 150 })
-    fc.assert(
-      fc.property(rows, fc.integer({ min: 1, max: 3 }), (weighted, batch) => {
-        const [plain, reacting] = [undefined, 'forget' as const].map(onDrift => {
-          const trainer = new SerialTrainer({ model: 'logistic', dimension, batch, onDrift })
-          trainer.watchDrift('adwin')
-          trainer.learn(examplesOf(weighted))
-          return { report: trainer.report(), weights: trainer.finish().parameters[0] }
-        })
-        assert.deepEqual(reacting, plain)
-      }),
-      { numRuns: 30 }
-    )
-  })
-})
-
 describe('weights of classes', () => {
   it('multiply gradients, and leave losses unchanged', () => {
     const rows: readonly Row[] = [

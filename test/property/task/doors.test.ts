@@ -122,16 +122,12 @@ describe('a learning task', () => {
 
   it('of a peer has integer sums, unless it cannot or is given others', async () => {
     const sumsOf = async (options: TaskOptions) => (await createPeerTask({ features: 4, ...options })).spec.sums
-    const reacts = { onDrift: 'forget' } as const
     const room = { classNames: ['a', 'b'], classesMax: 5 }
-    for (const options of [{}, { model: 'mlp', classes: 2 }, { onDrift: 'alert' }, { batch: 'auto' }] as const)
+    for (const options of [{}, { model: 'mlp', classes: 2 }, { batch: 'auto' }] as const)
       assert.equal(await sumsOf(options), 'lattice')
-    for (const options of [{ sums: 'exact' }, reacts, room] as const) assert.equal(await sumsOf(options), undefined)
-    for (const [options, reason] of [
-      [reacts, /^votes on drift need exact sums: remove --on-drift or --sums lattice$/],
-      [room, /^the names of added classes need exact sums: remove --classes-max or --sums lattice$/]
-    ] as const)
-      await assert.rejects(sumsOf({ ...options, sums: 'lattice' }), { name: 'OptionError', message: reason })
+    for (const options of [{ sums: 'exact' }, room] as const) assert.equal(await sumsOf(options), undefined)
+    const reason = /^the names of added classes need exact sums: remove --classes-max or --sums lattice$/
+    await assert.rejects(sumsOf({ ...room, sums: 'lattice' }), { name: 'OptionError', message: reason })
     const { specFor } = await createTask({ features: 4 }, 'serial')
     assert.equal(specFor({}).sums, undefined)
   })

@@ -28,7 +28,6 @@ describe('local steps', () => {
     [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
     [{ influence: 'bounded' }, /remove --influence or --local-steps/],
-    [{ onDrift: 'restart' }, /remove --on-drift or --local-steps/],
     [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /remove --classes-max or --local-steps/]
   ] as const)
     it(`are refused with ${JSON.stringify(options)}`, () =>

@@ -95,7 +95,6 @@ describe('options of the wrong type', () => {
       'batch',
       'rule',
       'averaging',
-      'onDrift',
       'sums',
       'localSteps',
       'influence',
