@@ -35,7 +35,6 @@ export {
   type Engine,
   type Examples,
   type Figures,
-  type GradientProgress,
   type Grid,
   type IncrementalDigest,
   type InfluenceRule,

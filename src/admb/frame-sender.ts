@@ -12,7 +12,6 @@ import type { AdmbOptions } from './options.js'
 import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { Header } from './predictor.js'
-import type { StreamingSum } from './streaming-sum.js'
 import type { Traffic } from './traffic.js'
 import { fragmentsOf, Transfer } from './transfer.js'
 import type { BufferPool, Shapes } from './vectors.js'
@@ -62,17 +61,6 @@ export class FrameSender {
     return transfer?.next(this.#options.traffic)
   }
 
-  /** Queues the frames that complete sums whose fragments have been sent. */
-  finishStreaming(sum: StreamingSum, period: number): void {
-    for (const destination of sum.destinations) {
-      const { edge, transfer } = destination
-      if (!sum.isStep) edge.sumDue = true
-      const frame = this.#compose(edge, period)
-      const bytes = this.#encode(edge, frame, sum.isIn(frame, destination) ? transfer : undefined)
-      if (bytes !== undefined) edge.outgoingTransfer = new Transfer(edge.session, transfer, [], bytes)
-    }
-  }
-
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
     const { current, outgoingSums, announcements, authenticity } = this.#options
@@ -102,21 +90,20 @@ export class FrameSender {
 
   /**
    * Encodes a frame. A large one is queued as fragments.
-   * @param streamed number of the transfer in which its vectors have been sent already
    * @returns the encoded frame; undefined if it was queued in `edge.outgoingTransfer`
    */
-  #encode(edge: Edge, frame: SentFrame, streamed?: number): Uint8Array | undefined {
+  #encode(edge: Edge, frame: SentFrame): Uint8Array | undefined {
     const { shapes, table, buffers, traffic, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     const known = edge.received > 0 ? edge.peerPredictor : undefined
     if (frame.content?.kind === 'steps') for (const { float32 } of frame.content.steps) traffic.countFloat32(float32)
     if (frame.sum) traffic.countFloat32(frame.sum.float32)
-    const fragments = streamed === undefined ? fragmentsOf(frame, shapes, fragmentBytes) : []
-    if (streamed === undefined && fragments.length === 0) {
+    const fragments = fragmentsOf(frame, shapes, fragmentBytes)
+    if (fragments.length === 0) {
       const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, known, traffic })
       if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
       return bytes
     }
-    const transfer = streamed ?? edge.nextTransfer()
+    const transfer = edge.nextTransfer()
     const bytes = encodeFrame(frame, shapes, table, edge.encoder, { transfer, known, traffic })
     edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
     return undefined

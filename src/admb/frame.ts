@@ -99,10 +99,10 @@ interface FrameOf<Sum> {
 export type SentFrame = FrameOf<SentSum>
 export type ReceivedFrame = FrameOf<ReceivedSum>
 
-/** Upper bound on the size in bytes of a valid frame for these shapes, with its fragments and those of a cancelled sum. */
+/** Upper bound on the size in bytes of a valid frame for these shapes, with its fragments. */
 export function maximumFrameBytes(shapes: Shapes): number {
   let vectors = 0
-  for (const block of shapes.parameters.blocks) vectors += 4 * blockBytes(block.length)
+  for (const block of shapes.parameters.blocks) vectors += 3 * blockBytes(block.length)
   for (const block of shapes.state.blocks) vectors += blockBytes(block.length)
   return vectors + (1 << 25)
 }

@@ -37,7 +37,6 @@ export {
 } from './saved.js'
 export { replaySteps, type SavedSteps } from './saved-steps.js'
 export type { Attestation, Claims, Signer } from './signatures.js'
-export type { OutgoingFragment } from './streaming-sum.js'
 export type { TrafficBytes } from './traffic.js'
 export { type Shapes, shapesOf } from './vectors.js'
 export { isVoucher } from './vouchers.js'

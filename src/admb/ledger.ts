@@ -266,13 +266,8 @@ export class Ledger {
 
   /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
-    const sum = this.#sum.map((_, block) => this.totalBlock(block))
+    const sum = this.#sum.map((_, block) => this.#bounded(this.#unboundedBlock(block), block, this.count))
     return { sum, count: this.count, coverage: this.#coverage }
-  }
-
-  /** One block of `total`. @param streamed gradients in the accumulator that have not been counted yet */
-  totalBlock(block: number, streamed = 0): Float32Array {
-    return this.#bounded(this.#unboundedBlock(block), block, this.count + streamed)
   }
 
   #unboundedBlock(block: number): Float32Array {

@@ -20,7 +20,6 @@ import { Pace } from './pace.js'
 import type { Header } from './predictor.js'
 import { Quotas } from './quotas.js'
 import { maximumChainBytes } from './step.js'
-import { Streaming } from './streaming.js'
 import { Traffic } from './traffic.js'
 import { Updater } from './updater.js'
 import { BufferPool, type Shapes, shapesOf } from './vectors.js'
@@ -100,7 +99,6 @@ export function createParts(
     maxBatch: most,
     admission
   })
-  const streaming = new Streaming({ ...common, edges, sender, traffic, influence: options.influence, fragmentBytes })
   const storage = new NodeStorage(current, shapes, table, options, authenticity)
   return {
     ...common,
@@ -118,7 +116,6 @@ export function createParts(
     sender,
     updater,
     receiver,
-    streaming,
     storage
   }
 }

@@ -21,7 +21,6 @@ import { NodeView } from './node-view.js'
 import type { Effect } from './options.js'
 import type { Header } from './predictor.js'
 import type { Saved } from './saved.js'
-import type { OutgoingFragment } from './streaming-sum.js'
 import { isVoucher } from './vouchers.js'
 
 /** Contributors that are kept without being used. */
@@ -64,38 +63,15 @@ export class AdmbNode extends NodeView {
    */
   added(count: number, first?: number): void {
     if (this.#isFinal) {
-      this.cancelStreaming()
       this.parts.ledger.discard(count)
       return
     }
-    const { version } = this.parts.outgoingSums
     const { batch } = this.parts.options
     if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.parts.ledger.accumulator, count)
     this.parts.ledger.added(count, first)
     this.parts.admission.added(count)
     this.parts.outgoingSums.markChanged()
-    this.parts.streaming.finish(count, version, this.#updateIfFull(), this.parts.period)
-  }
-
-  /**
-   * Starts streaming: the gradients of `count` inputs will be added to the accumulator block by block, no more than b lacks.
-   * The driver calls `blockReady` for each block and then `added`, or `cancelStreaming`; no other event may come in between.
-   * @param edges edges whose transport can take a frame
-   * @param isPeriodOver whether a period ends before all blocks are added, so that sums are due
-   */
-  startStreaming(count: number, edges: Iterable<number>, isPeriodOver: boolean): void {
-    if (this.expected || this.parts.options.noise) this.cancelStreaming()
-    else this.parts.streaming.start(count, edges, this.#missing, isPeriodOver, this.parts.period)
-  }
-
-  /** The accumulator contains a block's final gradients. @returns fragments that can be sent at once */
-  blockReady(block: number): OutgoingFragment[] {
-    return this.parts.streaming.blockReady(block)
-  }
-
-  /** The gradients announced with `startStreaming` will not be added as they were streamed. */
-  cancelStreaming(): void {
-    this.parts.streaming.cancel()
+    this.#updateIfFull()
   }
 
   /**

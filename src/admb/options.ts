@@ -43,7 +43,7 @@ export interface AdmbOptions extends Recipe {
   readonly influence?: InfluenceRule
   /**
    * Adds noise to the sum of a segment of own gradients, once, when it is closed and before it is rounded: nothing that leaves the node
-   * contains the gradients without it. Sums are then not streamed.
+   * contains the gradients without it.
    * @default no noise
    */
   readonly noise?: (sum: Blocks) => void

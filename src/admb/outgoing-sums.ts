@@ -26,10 +26,6 @@ export class OutgoingSums {
     this.#pace = pace
   }
 
-  get version(): number {
-    return this.#version
-  }
-
   /** An input of the sums has changed. */
   markChanged(): void {
     this.#version++
@@ -45,7 +41,7 @@ export class OutgoingSums {
     if (!edge.exchanged?.isFull && edge.sentVersion !== this.#version - edge.sumChanges) {
       const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyExcept(edge)
       if (isEmpty && !last?.count) return false
-      if (this.isPaceOver(edge, period, missing)) return true
+      if (this.#isPaceOver(edge, period, missing)) return true
     }
     if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sumBackoff.due(period))
       return false
@@ -53,13 +49,10 @@ export class OutgoingSums {
     return true
   }
 
-  /**
-   * Whether enough gradients or periods have come since the last sum.
-   * @param added number of gradients that the sum will contain besides those held
-   */
-  isPaceOver(edge: Edge, period: number, missing: number, added = 0): boolean {
+  /** Whether enough gradients or periods have come since the last sum. */
+  #isPaceOver(edge: Edge, period: number, missing: number): boolean {
     if (this.#pace === undefined) return true
-    const count = this.#ledger.count + this.#sums.countExcept(edge) + added
+    const count = this.#ledger.count + this.#sums.countExcept(edge)
     return this.#pace.isDue(edge.lastSum, count, missing, edge.roundTrip, period)
   }
 

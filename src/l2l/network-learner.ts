@@ -10,7 +10,6 @@ import {
   DivergenceError,
   ExampleError,
   type Examples,
-  type GradientProgress,
   type Layout,
   type Learner,
   type OutcomeKind,
@@ -124,17 +123,10 @@ export class NetworkLearner implements Learner {
    * @throws ExampleError naming the first row that does not fit or has a non-finite gradient; earlier rows have been
    *   added
    */
-  addGradient(
-    parameters: Blocks,
-    examples: Examples,
-    from: number,
-    to: number,
-    sum: Blocks,
-    progress?: GradientProgress
-  ): void {
+  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void {
     if (from === to) return
     const batch = this.#gather(examples, from, to)
-    if (this.#add(parameters, batch, sum, progress)) return
+    if (this.#add(parameters, batch, sum)) return
     for (let row = from; row < to; row++) {
       if (!this.#add(parameters, this.#gather(examples, row, row + 1), sum)) {
         throw new ExampleError(row, 'the gradient is not finite: scale the features, or use a smaller step')
@@ -170,9 +162,9 @@ export class NetworkLearner implements Learner {
   }
 
   /** @returns whether the gradient was finite; if not, nothing was added */
-  #add(parameters: Blocks, batch: DenseRows, sum: Blocks, progress?: GradientProgress): boolean {
+  #add(parameters: Blocks, batch: DenseRows, sum: Blocks): boolean {
     this.#shared.before ??= zeros(this.layout)
-    const store = new TransactionalGradientStore(this.model, parameters, sum, this.#shared.before, progress)
+    const store = new TransactionalGradientStore(this.model, parameters, sum, this.#shared.before)
     try {
       this.#train(store, parameters, batch)
       return true

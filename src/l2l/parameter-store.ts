@@ -1,6 +1,6 @@
 /** Parameter stores over plain blocks, for computing gradients without updating parameters. */
 import { isFiniteBlock } from '../base/floats.js'
-import { type Blocks, DivergenceError, type GradientProgress } from '../learner/index.js'
+import { type Blocks, DivergenceError } from '../learner/index.js'
 import { blockIndices } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
 import type { ParameterStore } from './executor/types.js'
@@ -53,17 +53,15 @@ export class BlockStore implements ParameterStore {
   }
 }
 
-/** Adds a minibatch's gradients to sums; `rollBack` undoes it. Reports each completed block. */
+/** Adds a minibatch's gradients to sums; `rollBack` undoes it. */
 export class TransactionalGradientStore extends BlockStore {
   readonly #before: Blocks
-  readonly #progress: GradientProgress | undefined
   readonly #added: number[] = []
 
   /** @param before scratch memory for the previous contents of the sums; of the same layout */
-  constructor(model: Model, parameters: Blocks, sum: Blocks, before: Blocks, progress?: GradientProgress) {
+  constructor(model: Model, parameters: Blocks, sum: Blocks, before: Blocks) {
     super(model, parameters, sum)
     this.#before = before
-    this.#progress = progress
   }
 
   /** @throws DivergenceError if the gradient is not finite; it is not added then */
@@ -78,16 +76,13 @@ export class TransactionalGradientStore extends BlockStore {
       addToBlock(sum.subarray(offset), gradient)
       offset += gradient.length
     }
-    this.#progress?.ready(block)
   }
 
-  override skip(layer: number): void {
-    this.#progress?.ready(this.blockIndex(layer))
-  }
+  /** Adds nothing. */
+  override skip(): void {}
 
   /** Restores the sums. */
   rollBack(): void {
     for (const block of this.#added.splice(0)) this.gradients[block].set(this.#before[block])
-    this.#progress?.revoked()
   }
 }

@@ -75,8 +75,8 @@ export class InfluenceBound implements InfluenceRule {
       rowMacs: learner.rowMacs,
       initial: () => [...learner.initial(), new Float32Array(this.bounded)],
       score: (parameters, ...rows) => learner.score(own(parameters), ...rows),
-      addGradient: (parameters, examples, from, to, sum, progress) =>
-        addGradient.call(learner, own(parameters), examples, from, to, own(sum), progress),
+      addGradient: (parameters, examples, from, to, sum) =>
+        addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
       predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
       ...(after && { after: (updates: number) => this.learner(after.call(learner, updates)) })
     }

@@ -90,14 +90,6 @@ export interface Score {
   readonly outcomes?: Outcomes
 }
 
-/** Receives the progress of a gradient that is computed block by block. */
-export interface GradientProgress {
-  /** This block of the sum is final, unless `revoked` follows. */
-  ready(block: number): void
-  /** The gradient was removed again: blocks that were ready have their previous content. */
-  revoked(): void
-}
-
 /**
  * A model and its loss. Stateless: parameters are arguments, so that the same learner serves w, the running average and the
  * predictors of neighbours.
@@ -121,16 +113,8 @@ export interface Learner {
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void
   /**
    * Adds the loss gradients (a sum, not a mean) of rows [from, to) at `parameters` into `sum`.
-   * @param progress receives the blocks that are complete before others, if there are any
    */
-  addGradient(
-    parameters: Blocks,
-    examples: Examples,
-    from: number,
-    to: number,
-    sum: Blocks,
-    progress?: GradientProgress
-  ): void
+  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void
   /** Predicts rows [from, to), one prediction per row, without using their labels. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[]
   /**

@@ -41,11 +41,6 @@ export class EdgeWriters {
     return writer !== undefined && writer.pending.length === 0 && !writer.isFragmented
   }
 
-  /** Edges on which nothing is pending. */
-  *idle(): Generator<number> {
-    for (const [edge, { pending: leaving }] of this.#writers) if (leaving.length === 0) yield edge
-  }
-
   send(edge: number, bytes: Uint8Array): void {
     const writer = this.#writers.get(edge)
     if (writer === undefined) return

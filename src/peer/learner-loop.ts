@@ -21,7 +21,6 @@ import { Recovery } from './recovery.js'
 import { Remainder } from './remainder.js'
 import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
-import { StreamingSums } from './streaming-sums.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { FromLearner, LearnerInit, LearnerStatus, Serving, ToLearner } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
@@ -125,7 +124,6 @@ export class LearnerLoop {
       node: this.#node,
       progress: this.#progress,
       inputs: this.#inputs,
-      streamingSums: new StreamingSums(this.#node, this.#writers, init.period, now),
       onLearned: () => {
         this.#takeEffects()
         this.onLearned?.()

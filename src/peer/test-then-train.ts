@@ -7,7 +7,6 @@ import {
   ExampleError,
   type Examples,
   fitsTable,
-  type GradientProgress,
   hasFreeSlot,
   type Learner,
   LocalSteps,
@@ -22,7 +21,6 @@ import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import { ServingBlocks } from './serving-blocks.js'
 import type { StreamProgress } from './stream-progress.js'
-import type { StreamingSums } from './streaming-sums.js'
 import type { LearnerInit, Prediction as NamedPrediction } from './thread-messages.js'
 
 /** Of so many inputs that come together one is kept for the gate: copying each would cost as much as learning it. */
@@ -34,7 +32,6 @@ export interface TestThenTrainOptions {
   readonly averaging: Averaging
   readonly node: AdmbNode
   readonly progress: StreamProgress
-  readonly streamingSums: StreamingSums
   /** Numbers the inputs for the journal; undefined without one. */
   readonly inputs?: InputLog
   /** Receives some of the inputs; undefined if every better predictor is adopted. */
@@ -59,7 +56,6 @@ export class TestThenTrain {
   readonly #learner: Learner
   readonly #node: AdmbNode
   readonly #progress: StreamProgress
-  readonly #streamingSums: StreamingSums
   readonly #inputs: InputLog | undefined
   readonly #lateLabels: LateLabels | undefined
   readonly #onLearned: () => void
@@ -70,23 +66,11 @@ export class TestThenTrain {
   readonly #local: LocalSteps | undefined
 
   constructor(options: TestThenTrainOptions) {
-    const {
-      init,
-      learner,
-      averaging,
-      node,
-      progress,
-      streamingSums,
-      inputs,
-      lateLabels,
-      onLearned,
-      onMisfit: onUnfit
-    } = options
+    const { init, learner, averaging, node, progress, inputs, lateLabels, onLearned, onMisfit: onUnfit } = options
     this.#spec = init.spec
     this.#learner = learner
     this.#node = node
     this.#progress = progress
-    this.#streamingSums = streamingSums
     this.#inputs = inputs
     this.#lateLabels = lateLabels
     this.#onLearned = onLearned
@@ -331,12 +315,7 @@ export class TestThenTrain {
       if (end > from) local.added(end - from, accumulator)
       return end
     }
-    this.#streamingSums.begin(to - from)
-    try {
-      return this.#addAt(predictor.parameters, examples, from, to, accumulator, onMisfit, this.#streamingSums)
-    } finally {
-      this.#streamingSums.end()
-    }
+    return this.#addAt(predictor.parameters, examples, from, to, accumulator, onMisfit)
   }
 
   #addAt(
@@ -345,11 +324,10 @@ export class TestThenTrain {
     from: number,
     to: number,
     sum: Blocks,
-    onMisfit: (error: ExampleError) => void,
-    progress?: GradientProgress
+    onMisfit: (error: ExampleError) => void
   ): number {
     try {
-      this.#currentLearner.addGradient(parameters, examples, from, to, sum, progress)
+      this.#currentLearner.addGradient(parameters, examples, from, to, sum)
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error

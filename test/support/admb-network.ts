@@ -61,9 +61,6 @@ export interface WorldOptions {
   readonly keptBytes?: number
 }
 
-/** How an input's gradient is added: at once, streamed block by block, or streamed and then cancelled. */
-export type Delivery = 'whole' | 'blocks' | 'revoked'
-
 export class World {
   readonly hosts: Host[]
   readonly links = new Map<number, Link>()
@@ -80,6 +77,8 @@ export class World {
   readonly #options: WorldOptions
   readonly #inputs: number
   readonly recipe: Recipe
+  /** Number of fragments that were sent. */
+  fragments = 0
   #sessions = 0
 
   constructor(options: WorldOptions) {
@@ -101,43 +100,15 @@ export class World {
   }
 
   /** One input at a host; ignored if the toy model has no inputs left. */
-  input(h: number, coming: Delivery = 'whole', isPeriodOver = true): void {
+  input(h: number): void {
     const host = this.hosts[h]
     const i = this.inputs.length
     if (i >= this.#inputs) return
     const at = formatId(host.node.predictor.id)
     this.inputs.push({ host: h, incarnation: host.incarnation, at, period: host.period })
-    if (coming !== 'whole') host.node.startStreaming(1, this.#linksOf(h).keys(), isPeriodOver)
-    if (coming === 'revoked') this.#streamAndCancel(h, i)
     addToyGradient(host.node.accumulator, i)
-    if (coming === 'blocks') this.#streamBlocks(h)
     host.node.added(1)
     this.#observe(h)
-  }
-
-  /** Streams the blocks, the last one first. */
-  #streamBlocks(h: number): void {
-    const { node } = this.hosts[h]
-    for (const block of [2, 1, 0]) {
-      for (const { edge, bytes } of node.blockReady(block)) {
-        const link = this.links.get(edge) as Link
-        this.#enqueue(link, link.ends[0] === h ? 1 : 0, bytes)
-      }
-    }
-  }
-
-  /** Streams a gradient that differs from the final one, and cancels it. */
-  #streamAndCancel(h: number, i: number): void {
-    const { node } = this.hosts[h]
-    const before = node.accumulator.map(block => block.slice())
-    addToyGradient(node.accumulator, (i + 1) % this.#inputs)
-    this.#streamBlocks(h)
-    node.cancelStreaming()
-    for (const [k, block] of before.entries()) node.accumulator[k].set(block)
-  }
-
-  #linksOf(h: number): Map<number, Link> {
-    return new Map([...this.links].filter(([, { ends, up }]) => ends.some((end, side) => end === h && up[side])))
   }
 
   tick(h: number): void {
@@ -201,8 +172,9 @@ export class World {
     // A frame is counted when it is composed.
     assert.ok(sums + steps + predictors + other >= host.bytes, 'bytes that are not counted')
     link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
-    // Three blocks of each step of a chain, of the sum, and of a cancelled sum.
-    assert.ok(link.fragmentsAhead[to] <= 3 * (MAX_STEPS + 2), `${link.fragmentsAhead[to]} fragments without a frame`)
+    if (isFragment(frame)) this.fragments++
+    // Three blocks of each step of a chain, and of the sum.
+    assert.ok(link.fragmentsAhead[to] <= 3 * (MAX_STEPS + 1), `${link.fragmentsAhead[to]} fragments without a frame`)
   }
 
   /** Delivers one of the frames in flight to an end, optionally twice. */

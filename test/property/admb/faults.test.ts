@@ -5,10 +5,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { compareIds, formatId, nextPredictor } from '../../../src/admb/index.js'
-import { type Delivery, type Link, total, World } from '../../support/admb-network.js'
+import { type Link, total, World } from '../../support/admb-network.js'
 import { share } from '../../support/runs.js'
 
-const DELIVERIES: readonly Delivery[] = ['whole', 'blocks', 'blocks', 'revoked']
 const RUNS = Number(process.env.ADMB_RUNS ?? share(4000))
 /** Rounds in which every loss is repaired: at each hop the longest backoff may have to expire, for what was lost and its answer. */
 const PATIENCE = 400
@@ -70,7 +69,7 @@ function perform(world: World, [kind, x, y]: Action): void {
   const side = (y % 2) as 0 | 1
   switch (kind) {
     case 'input':
-      world.input(x % n, DELIVERIES[y % DELIVERIES.length])
+      world.input(x % n)
       return
     case 'tick':
       world.tick(x % n)

@@ -4,21 +4,21 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { AdmbNode, formatId, isFragment } from '../../../src/admb/index.js'
+import { formatId, isFragment } from '../../../src/admb/index.js'
 import { World } from '../../support/admb-network.js'
-import { addToyGradient, exchange, latticeToy, toyLayout, toyStart } from '../../support/toy.js'
+import { addToyGradient } from '../../support/toy.js'
 
 const state = ({ hosts }: World) =>
   hosts.map(({ node }) => [formatId(node.predictor.id), node.predictor.id.digest, node.gradients, node.ownGradients])
 
 describe('fragmented frames', () => {
-  it('have the same effect as whole frames, whether gradients are streamed or not', function () {
+  it('have the same effect as whole frames', function () {
     this.timeout(120_000)
     const inputs = fc.array(fc.tuple(fc.nat(4), fc.boolean()), { minLength: 10, maxLength: 120 })
     const tree = fc.tuple(fc.constant(0), fc.nat(1), fc.nat(2), fc.nat(3))
     const batches = fc.integer({ min: 2, max: 30 })
     const sizes = fc.constantFrom(0, 60, 1100)
-    let streamed = 0
+    let fragments = 0
     fc.assert(
       fc.property(
         inputs,
@@ -43,23 +43,22 @@ describe('fragmented frames', () => {
             return world
           })
           for (const [h, isRoundOver] of steps) {
-            worlds[0].input(h)
-            worlds[1].input(h, 'blocks', false)
-            for (const link of worlds[1].links.values()) for (const bag of link.inFlight) streamed += bag.length
             for (const world of worlds) {
+              world.input(h)
               world.flush()
               if (isRoundOver) world.round()
             }
             if (isRoundOver) assert.deepEqual(state(worlds[1]), state(worlds[0]))
           }
+          fragments += worlds[1].fragments
         }
       ),
       { numRuns: 300 }
     )
-    assert.ok(streamed > 500, `only ${streamed} fragments were streamed`)
+    assert.ok(fragments > 500, `only ${fragments} fragments were sent`)
   })
 
-  it('are streamed while the gradient is being added, and take effect when the frame arrives', () => {
+  it('take effect when the frame arrives', () => {
     for (const [batch, fills] of [
       [10, false],
       [3, true]
@@ -70,14 +69,15 @@ describe('fragmented frames', () => {
       for (let i = 0; i < 2; i++) world.input(0)
       world.round()
       const [a, b] = world.hosts.map(({ node }) => node)
-      a.startStreaming(1, [link.number], true)
       addToyGradient(a.accumulator, 2)
-      const fragments = [2, 1, 0].flatMap(block => a.blockReady(block))
-      assert.equal(fragments.length, 3)
-      const before = formatId(b.predictor.id)
-      for (const { bytes } of fragments) b.receive(link.number, bytes)
-      assert.equal(b.gradients, 2)
       a.added(1)
+      a.tick()
+      const before = formatId(b.predictor.id)
+      for (let i = 0; i < 3; i++) {
+        const fragment = a.frame(link.number)
+        assert.ok(fragment && isFragment(fragment))
+        b.receive(link.number, fragment)
+      }
       const frame = a.frame(link.number)
       assert.ok(frame && !isFragment(frame))
       assert.equal(b.gradients, 2)
@@ -86,33 +86,6 @@ describe('fragmented frames', () => {
       if (fills) assert.notEqual(formatId(b.predictor.id), before)
       else assert.equal(b.gradients, 3)
     }
-  })
-
-  it('replace streamed ones if the step takes fewer bytes than its difference from the sums before', () => {
-    const layout = toyLayout(64)
-    const initial = toyStart(64, latticeToy)
-    const options = { ...latticeToy, layout, initial, incarnation: 1, batch: 2, fragmentBytes: 0, isOrdered: true }
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 20, maxLength: 60 }), gradient => {
-        const [a, b] = ['a', 'b'].map(self => new AdmbNode({ ...options, self }))
-        a.connect(1, 1, 'b')
-        b.connect(1, 1, 'a')
-        exchange(a, b)
-        // The gradients cancel each other out.
-        for (const sign of [1, -1]) {
-          a.startStreaming(1, [1], true)
-          for (const [i, value] of gradient.entries()) a.accumulator[0][i] += sign * value
-          for (const { bytes } of [2, 1, 0].flatMap(block => a.blockReady(block))) b.receive(1, bytes)
-          a.added(1)
-          exchange(a, b)
-        }
-        assert.deepEqual(
-          b.takeEffects().map(({ kind }) => kind),
-          ['adopted']
-        )
-        assert.deepEqual(b.predictor.id, a.predictor.id)
-      })
-    )
   })
 
   it('have no effect if a fragment is lost, and the predictor arrives nevertheless', () => {

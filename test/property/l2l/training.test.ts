@@ -230,39 +230,10 @@ describe('predictions', () => {
   })
 })
 
-describe('gradients', () => {
-  before(() => openDevice('cpu'))
-
-  it('are reported layer by layer, the last first, before lower layers are computed', () => {
-    for (const schedule of ['l2l', 'l2l-p'] as const) {
-      const learner = new NetworkLearner(model, { schedule, microbatch: 2 })
-      const examples = randomRows(model, 8)
-      const parameters = learner.initial()
-      const sum = zeros(learner.layout)
-      const seen: { readonly block: number; readonly sum: Float32Array[] }[] = []
-      const progress = {
-        ready: (block: number) => void seen.push({ block, sum: sum.map(values => values.slice()) }),
-        revoked: () => throws(() => undefined)
-      }
-      learner.addGradient(parameters, examples, 0, 8, sum, progress)
-      deepEqual(
-        seen.map(({ block }) => block),
-        [2, 1, 0]
-      )
-      for (const { block, sum: then } of seen) {
-        for (const [k, values] of then.entries()) {
-          if (k >= block) deepEqual(values, sum[k])
-          else ok(values.every(value => value === 0))
-        }
-      }
-    }
-  })
-})
-
 describe('non-finite gradients', () => {
   before(() => openDevice('cpu'))
 
-  it('roll back the layers that were added before, and report it', () => {
+  it('roll back the layers that were added before', () => {
     const learner = new NetworkLearner(model, {})
     const examples = randomRows(model, 4)
     const parameters = learner.initial()
@@ -273,11 +244,8 @@ describe('non-finite gradients', () => {
     const sum = zeros(learner.layout)
     for (const block of sum) block.fill(0.25)
     const before = sum.map(block => block.slice())
-    const reported: string[] = []
-    const progress = { ready: (block: number) => reported.push(`${block}`), revoked: () => reported.push('revoked') }
-    throws(() => learner.addGradient(parameters, examples, 0, 4, sum, progress), { name: 'ExampleError', row: 0 })
+    throws(() => learner.addGradient(parameters, examples, 0, 4, sum), { name: 'ExampleError', row: 0 })
     deepEqual(sum, before)
-    deepEqual(reported, ['2', '1', 'revoked'])
   })
 
   it('are never added: the row is named, and earlier rows are in the sum', () => {
