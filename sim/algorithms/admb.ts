@@ -60,6 +60,11 @@ interface FrameMark {
   readonly left: number
 }
 
+/** A property of the frame itself costs much less than a weak map. */
+interface MarkedFrame extends Uint8Array {
+  mark?: FrameMark
+}
+
 /** Received frames that are remembered: more than arrive while a frame is on a slow line. */
 const MAX_RECEIVED = 64
 
@@ -219,13 +224,12 @@ function create(world: World, precedence: Precedence): Algorithm {
     }
   }
   /**
-   * What each frame would show if its transport confirmed frames: its number, that of the last one taken by its sender, and when all of
+   * Notes with a frame what it would show if its transport confirmed frames: its number, that of the last one taken by its sender, and when all of
    * it has left. Confirmations overtake a frame that waits for a slow line, so what its sender takes meanwhile is known when it arrives.
    */
-  const marks = new WeakMap<Uint8Array, FrameMark>()
-  const mark = (index: number, neighbour: number, frame: Uint8Array) => {
+  const mark = (index: number, neighbour: number, frame: MarkedFrame) => {
     const exchanged = states[index].exchanged.get(neighbour)
-    if (exchanged === undefined) return
+    if (!world.isOrdered || exchanged === undefined) return
     const { session, isInParts } = exchanged
     exchanged.isInParts = isFragment(frame)
     if (exchanged.isInParts) return
@@ -233,12 +237,12 @@ function create(world: World, precedence: Precedence): Algorithm {
     const left = Math.max(world.now, world.freeAt(index, neighbour))
     // A fragment may be lost in a partition.
     const taken = exchanged.received.at(-1)?.number ?? 0
-    marks.set(frame, { session, number: isInParts ? 0 : exchanged.sent, taken, left })
+    frame.mark = { session, number: isInParts ? 0 : exchanged.sent, taken, left }
   }
   /** A frame arrives. */
-  const confirm = (to: number, from: number, frame: Uint8Array) => {
-    const [exchanged, arrived] = [states[to].exchanged.get(from), marks.get(frame)]
-    if (!world.isOrdered || exchanged === undefined || arrived?.session !== exchanged.session) return
+  const confirm = (to: number, from: number, { mark: arrived }: MarkedFrame) => {
+    const exchanged = states[to].exchanged.get(from)
+    if (exchanged === undefined || arrived?.session !== exchanged.session) return
     const last = exchanged.received.at(-1)?.number ?? 0
     if (arrived.number > last) exchanged.received.push({ time: world.now, number: arrived.number })
     if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()

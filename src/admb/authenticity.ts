@@ -63,6 +63,11 @@ export class Authenticity {
     if (this.#signer) this.#table.certify(run, this.#signer.sign(bytes))
   }
 
+  /** Changes whenever a further certificate is known. */
+  get certified(): number {
+    return this.#table.certified
+  }
+
   /** Whether the certificate of a contributor is known. */
   isCertified(contributor: number): boolean {
     return this.#table.certificate(contributor) !== undefined

@@ -37,7 +37,11 @@ export function hexOf(bytes: Uint8Array): string {
 }
 
 export function bytesOfHex(digits: string): Uint8Array {
-  return Uint8Array.from({ length: digits.length / 2 }, (_, i) => Number.parseInt(digits.slice(2 * i, 2 * i + 2), 16))
+  const bytes = new Uint8Array(digits.length / 2)
+  for (let i = 0; i < bytes.length; i++) {
+    bytes[i] = (nibble(digits.charCodeAt(2 * i)) << 4) | nibble(digits.charCodeAt(2 * i + 1))
+  }
+  return bytes
 }
 
 /** Value of a lower-case hexadecimal digit, given its character code. */

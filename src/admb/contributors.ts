@@ -29,6 +29,8 @@ export class ContributorTable {
   readonly #contributors: (Contributor | undefined)[] = []
   /** Verified certificates by index. */
   readonly #certificates: (Uint8Array | undefined)[] = []
+  /** How many were ever added. */
+  #certified = 0
   /** Indices that are free again. */
   #free: number[] = []
   /** Cache of the last lookup: a frame refers to the origin of its predictor several times. */
@@ -75,6 +77,11 @@ export class ContributorTable {
     return found
   }
 
+  /** Changes whenever a certificate is added. */
+  get certified(): number {
+    return this.#certified
+  }
+
   /** The verified certificate of a contributor: the signature by which its peer confirms the run. */
   certificate(index: number): Uint8Array | undefined {
     return this.#certificates[index]
@@ -82,6 +89,7 @@ export class ContributorTable {
 
   certify(index: number, certificate: Uint8Array): void {
     this.#certificates[index] = certificate
+    this.#certified++
   }
 
   /** Removes all contributors but these. Their indices are assigned again. */

@@ -33,6 +33,7 @@ export class CoverageEncoder {
   #sent = this.#createWindow()
   /** Contributors that were defined without a certificate. */
   readonly bare = new Set<number>()
+  #certified = 0
   /** Arrays that are no longer needed as bases, for reuse. */
   #spare: number[][] = []
 
@@ -98,8 +99,13 @@ export class CoverageEncoder {
     if (this.size + entries > FRAME_LIMITS.definitions) this.reset()
   }
 
-  /** Starts a new dictionary if a contributor that was defined without a certificate has one now. */
-  renew(isCertified: (contributor: number) => boolean): void {
+  /**
+   * Starts a new dictionary if a contributor that was defined without a certificate has one now.
+   * @param certified changes whenever a certificate is added
+   */
+  renew(certified: number, isCertified: (contributor: number) => boolean): void {
+    if (certified === this.#certified) return
+    this.#certified = certified
     for (const contributor of this.bare) {
       if (!isCertified(contributor)) continue
       this.reset()

@@ -64,7 +64,7 @@ export class FrameSender {
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
     const { current, outgoingSums, announcements, authenticity } = this.#options
-    edge.encoder.renew(contributor => authenticity.isCertified(contributor))
+    edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
     const sequence = edge.nextSequence(period, current.predictor.id)
     const content = this.#outbox.content(edge, sequence, period)
     const known = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []

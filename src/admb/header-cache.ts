@@ -4,7 +4,7 @@
  * end there, and unused gradients would count as used.
  */
 
-import { LINEAGE_LIMITS, lineageLength } from './limits.js'
+import { areLow, LINEAGE_LIMITS, lineageLength, sizeOfCoverages } from './limits.js'
 import type { Header } from './predictor.js'
 import { idKey, type PredictorId, sameId } from './predictor-id.js'
 
@@ -19,6 +19,9 @@ export class HeaderCache {
   #contributors = 0
   /** The lineage returned last: the next one mostly extends it. */
   #last: readonly Header[] = []
+  /** Total number of contributors in its coverages, and whether all have low indices. */
+  #lastSize = 0
+  #isLastLow = true
 
   /** @param limit maximum number of headers of a lineage */
   constructor(limit: number) {
@@ -34,9 +37,9 @@ export class HeaderCache {
     for (const header of chain) this.#add(header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
-    const lineage = from < 0 ? this.#extendFromCache(chain) : chain.concat(this.#last.slice(from, from + this.#limit))
-    lineage.length = Math.min(lineage.length, this.#limit)
-    lineage.length = lineageLength(lineage)
+    const lineage =
+      from < 0 ? this.#extendFromCache(chain) : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
+    this.#shorten(lineage, chain, from)
     for (const [key, { coverage }] of this.#headers) {
       if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
@@ -44,6 +47,22 @@ export class HeaderCache {
     }
     this.#last = lineage
     return lineage
+  }
+
+  /** Shortens a lineage to the limits. @param from position in the last lineage from which it continues the chain; −1 for none */
+  #shorten(lineage: Header[], chain: readonly Header[], from: number): void {
+    // The last lineage has been measured, so mostly only the chain is new.
+    let size =
+      from < 0
+        ? sizeOfCoverages(lineage)
+        : this.#lastSize - sizeOfCoverages(this.#last, 0, from) + sizeOfCoverages(chain)
+    const isLow = from < 0 ? lineage.every(areLow) : this.#isLastLow && chain.every(areLow)
+    size -= sizeOfCoverages(lineage, this.#limit)
+    lineage.length = Math.min(lineage.length, this.#limit)
+    const length = lineageLength(lineage, size, isLow)
+    this.#lastSize = size - sizeOfCoverages(lineage, length)
+    this.#isLastLow = isLow
+    lineage.length = length
   }
 
   /** Whether the header of this predictor, or of a child of it on the last lineage, is known. */

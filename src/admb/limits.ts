@@ -40,25 +40,34 @@ export const MAX_BATCH = MAX_SHARE / WAIT_BATCHES
 export const LINEAGE_LIMITS = { long: 1 << 16, any: 1 << 18 } as const
 export const LEAST_HEADERS = 64
 
-/** Maximum length of a lineage that consists of these headers, newest first. */
-export function lineageLength(headers: readonly Header[]): number {
-  let length = 0
-  let size = 0
-  for (; length < headers.length; length++) {
-    size += headers[length].coverage.contributors.length
-    if (isLineageTooLarge(length + 1, size)) break
-  }
-  const distinct = new Set<number>()
+/**
+ * Maximum length of a lineage that consists of these headers, newest first.
+ * @param size total of the sizes of their coverages @default measured
+ * @param isLow whether `areLow` holds for all of them @default measured
+ */
+export function lineageLength(headers: readonly Header[], size = sizeOfCoverages(headers), isLow?: boolean): number {
+  let { length } = headers
+  let rest = size
+  while (isLineageTooLarge(length, rest)) rest -= headers[--length].coverage.contributors.length
   // Indices are compact: mostly all of them are below the limit.
-  const isSmall = size <= FRAME_LIMITS.contributors || headers.slice(0, length).every(areLow)
-  for (let i = 0; i < length && !isSmall; i++) {
+  if (rest <= FRAME_LIMITS.contributors || (isLow ?? headers.slice(0, length).every(areLow))) return length
+  const distinct = new Set<number>()
+  for (let i = 0; i < length; i++) {
     for (const contributor of headers[i].coverage.contributors) distinct.add(contributor)
     if (distinct.size > FRAME_LIMITS.contributors) return i
   }
   return length
 }
 
-function areLow({ coverage }: Header): boolean {
+/** Total of the sizes of the coverages of headers [from, to). @param from @default 0 @param to @default all */
+export function sizeOfCoverages(headers: readonly Header[], from = 0, to = headers.length): number {
+  let size = 0
+  for (let i = from; i < to; i++) size += headers[i].coverage.contributors.length
+  return size
+}
+
+/** Whether the indices of all contributors are below the limit of their number. */
+export function areLow({ coverage }: Header): boolean {
   return coverage.contributors.every(contributor => contributor < FRAME_LIMITS.contributors)
 }
 

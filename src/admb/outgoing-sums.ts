@@ -77,12 +77,12 @@ export class OutgoingSums {
     const version = this.#version - edge.sumChanges
     if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
     edge.sentVersion = version
-    const head = { base: base.sequence, changes: runsBetween(base.segments, segments), count }
-    if (exchanged === undefined) return { ...head, sum, float32: 0 }
+    const changes = runsBetween(base.segments, segments)
+    if (exchanged === undefined) return { base: base.sequence, changes, count, sum, float32: 0 }
     exchanged.recordSent(sequence, sum)
     const difference = sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
     const float32 = sum.reduce((bytes, block) => bytes + float32Bytes(block), 0)
     this.#buffers.give(sum)
-    return { ...head, sum: difference, float32 }
+    return { base: base.sequence, changes, count, sum: difference, float32 }
   }
 }
