@@ -10,8 +10,7 @@ import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'
 import type { Examples, Learner } from '../../src/learner/index.js'
-import { publicData } from './data.js'
-import { mlp } from './mlp.js'
+import { mlp, publicData } from './data.js'
 import type { Row } from './row.js'
 
 interface Problem {

@@ -1,16 +1,12 @@
 /**
  * Five peers on loopback share the inputs of MNIST at a fixed rate: their loss relative to one learner with all inputs and the same
- * b, the share of gradients that are used, and the time until all agree. Then, in virtual time, the effects of carry-over and
- * look-ahead prediction.
+ * b, the share of gradients that are used, and the time until all agree.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ruleFor, SerialTrainer } from '../../src/learner/index.js'
-import type { LinearSpec, PeerStatus } from '../../src/peer/index.js'
-import { collect, openStream } from '../../src/streams/index.js'
+import type { PeerStatus } from '../../src/peer/index.js'
 import { publicData } from './data.js'
 import { PeerProcess, runAdmb } from './processes.js'
 import { median, type Row } from './row.js'
-import { runVirtualCase } from './virtual.js'
 
 const PEERS = 5
 const BATCH = 512
@@ -22,17 +18,6 @@ const RUNS = 3
 const POLL_MS = 50
 const LIMIT_MS = 30_000
 
-const spec: LinearSpec = {
-  model: 'softmax',
-  dimension: 785,
-  classes: 10,
-  rule: ruleFor('softmax'),
-  averaging: { name: 'tail' },
-  sums: 'lattice',
-  batch: BATCH,
-  features: { constant: true, scale: 'none' }
-}
-
 interface Outcome {
   readonly peers: readonly PeerStatus[]
   /** Seconds from the last input until all peers reported the same predictor; Infinity if they did not. */
@@ -42,37 +27,11 @@ interface Outcome {
 export async function* bench(): AsyncGenerator<Row> {
   const data = publicData('mnist/train-images-idx3-ubyte.gz')
   if (data === undefined) return
-  yield* virtual(data)
   const args = ['train', '--data', data, '--passes', `${PASSES}`, '--batch', `${BATCH}`]
   const { averageLoss } = await runAdmb<{ averageLoss: number }>(args)
   const outcomes: Outcome[] = []
   for (let run = 0; run < RUNS; run++) outcomes.push(await play(data))
   yield* rows(averageLoss, outcomes)
-}
-
-/** One pass with short or long links from the start, and one without links in the first second. */
-async function* virtual(data: string): AsyncGenerator<Row> {
-  const examples = await collect(await openStream({ data, constant: true }), Number.POSITIVE_INFINITY)
-  const { model, classes, dimension } = spec
-  const trainer = new SerialTrainer({ model, classes, dimension, batch: BATCH })
-  trainer.learn(examples)
-  const serial = trainer.report().averageLoss ?? 0
-  const play = { passes: 1, rate: RATE, period: PERIOD_MS }
-  const networks = [
-    { latency: 5, isolation: 0 },
-    { latency: 5, isolation: 1000 },
-    { latency: 80, isolation: 0 }
-  ]
-  for (const network of networks) {
-    const { latency, isolation } = network
-    for (const predictWith of ['average', 'ahead'] as const) {
-      for (const carry of [0, 4, 16, 64]) {
-        const { loss, used, updates } = runVirtualCase(spec, examples, { ...play, ...network, carry, predictWith })
-        const name = `virtual, ${latency} ms, apart for ${isolation} ms, ${predictWith}, carry ${carry}: loss over serial`
-        yield { name, value: loss / serial, unit: '×', details: { used, updates } }
-      }
-    }
-  }
 }
 
 function* rows(serial: number, outcomes: readonly Outcome[]): Generator<Row> {

@@ -1,11 +1,14 @@
-/** Data for benchmarks: public data, which are not part of the repository, and synthetic rows. */
-import { existsSync, readFileSync } from 'node:fs'
+/** Data and models for benchmarks: public data, which are not part of the repository, synthetic rows, and small networks. */
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
+import type { RecordedStream } from '../../sim/index.js'
 import { Random } from '../../src/streams/random.js'
+import { learningParts } from '../../src/task/learning-spec.js'
+import type { TaskOptions } from '../../src/task/options.js'
+import { createPeerTask } from '../../src/task/task.js'
 
 /** Public data beside the repository. */
-export const DATA_FOLDER = new URL('../../../../shared/data/', import.meta.url)
+const DATA_FOLDER = new URL('../../../../shared/data/', import.meta.url)
 
 /** The path of the file, or undefined, with a message on stderr, if it is missing. */
 export function publicData(name: string): string | undefined {
@@ -15,14 +18,8 @@ export function publicData(name: string): string | undefined {
   return undefined
 }
 
-/** The text of tinyshakespeare, or undefined if it is missing. */
-export function shakespeare(): string | undefined {
-  const path = publicData('tinyshakespeare.txt.gz')
-  return path && gunzipSync(readFileSync(path)).toString('utf8')
-}
-
 /** Rows like those of a9a: labels −1 and 1, and 14 of 123 feature numbers in ascending order. */
-export function syntheticRows(count: number): { label: number; features: number[] }[] {
+function syntheticRows(count: number): { label: number; features: number[] }[] {
   const random = new Random(1)
   return Array.from({ length: count }, () => {
     const features = Array.from({ length: 14 }, (_, group) =>
@@ -38,4 +35,17 @@ export function syntheticLibsvm(count: number): Buffer {
     ({ label, features }) => `${label > 0 ? '+1' : '-1'} ${features.map(feature => `${feature}:1`).join(' ')} \n`
   )
   return Buffer.from(lines.join(''))
+}
+
+/** A network with one hidden layer, with Adam on `cpu`, for the simulator. @param hidden number of units @param step that of the rule */
+export async function mlp(
+  hidden: number,
+  { dimension, classes }: RecordedStream,
+  step: number,
+  sums?: TaskOptions['sums']
+) {
+  const model = { model: 'mlp', hidden: [hidden] }
+  const { spec } = await createPeerTask({ model, features: dimension, classes, rule: { name: 'adam', step }, sums })
+  const { learner, recipe } = await learningParts(spec, { backend: 'cpu' })
+  return { learner, recipe }
 }

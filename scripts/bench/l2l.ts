@@ -1,6 +1,6 @@
 /**
  * The executor's schedules on the same transformer: memory by depth, time per step, time spent waiting for the
- * parameter server, and speed compared with other implementations. Ratios are of CPU time, the minimum over interleaved
+ * parameter server. Ratios are of CPU time, the minimum over interleaved
  * steps, because the machine may be shared.
  */
 import { openDevice } from '../../src/device/index.js'
@@ -9,18 +9,29 @@ import { Executor } from '../../src/l2l/executor/executor.js'
 import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { BlockStore } from '../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
-import { zeros } from '../../src/learner/index.js'
+import { type Examples, zeros } from '../../src/learner/index.js'
 import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
+import { createModel } from '../../src/nn/create-model.js'
+import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'
-import { gpt, type Shape, tokens } from './l2l-model.js'
-import { speed } from './l2l-speed.js'
+import { Random } from '../../src/streams/index.js'
 import type { Row } from './row.js'
 
 const ROUNDS = 8
 
+const VOCABULARY = 64
+const HEADS = 4
+
+interface Shape {
+  readonly width: number
+  readonly length: number
+  readonly batch: number
+  readonly microbatch: number
+}
+
 /** Small, so that 64 layers take only seconds. */
 const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
-export const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
+const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
 type Variant = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
@@ -30,7 +41,6 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* memory(backend)
   yield* time(backend)
   yield* exposed(backend)
-  yield* speed(backend)
   yield* precision(backend)
 }
 
@@ -43,7 +53,7 @@ interface Step {
 }
 
 /** One minibatch forward and backward, without the optimizer. */
-export function step(model: Model, shape: Shape, variant: Variant): Step {
+function step(model: Model, shape: Shape, variant: Variant): Step {
   const executor = new Executor(model, variant)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
@@ -71,7 +81,7 @@ export function step(model: Model, shape: Shape, variant: Variant): Step {
   }
 }
 
-export function variants({ microbatch }: Shape): Variant[] {
+function variants({ microbatch }: Shape): Variant[] {
   return [
     { schedule: 'baseline' },
     { schedule: 'baseline-ag', microbatch },
@@ -81,7 +91,7 @@ export function variants({ microbatch }: Shape): Variant[] {
   ]
 }
 
-export function nameOf({ schedule, stash }: Variant): string {
+function nameOf({ schedule, stash }: Variant): string {
   return stash === undefined ? schedule : `${schedule}, stash on the ${stash}`
 }
 
@@ -113,7 +123,7 @@ function difference(a: readonly Float32Array[], b: readonly Float32Array[]): num
   return most / largest
 }
 
-export function* memory(backend: string, depths: readonly number[] = DEPTHS): Generator<Row> {
+function* memory(backend: string, depths: readonly number[] = DEPTHS): Generator<Row> {
   const peaks = new Map<string, number[]>()
   for (const layers of depths) {
     const model = gpt(layers, MEMORY)
@@ -170,7 +180,7 @@ function* time(backend: string): Generator<Row> {
 }
 
 /** Training with Adam: the time that the executor waits for the parameter server. */
-export function* exposed(backend: string): Generator<Row> {
+function* exposed(backend: string): Generator<Row> {
   for (const [schedule, serverThreads] of [
     ['l2l', 0],
     ['l2l-p', 1]
@@ -206,7 +216,7 @@ export function* exposed(backend: string): Generator<Row> {
 }
 
 /** Memory of a bfloat16 stash relative to float32, on the device and on the host. */
-export function* precision(backend: string): Generator<Row> {
+function* precision(backend: string): Generator<Row> {
   const model = gpt(16, MEMORY)
   const { microbatch } = MEMORY
   for (const stash of ['device', 'host'] as const) {
@@ -222,5 +232,22 @@ export function* precision(backend: string): Generator<Row> {
     }
     const share = stash === 'device' ? narrow.deviceBytes / wide.deviceBytes : narrow.hostBytes / wide.hostBytes
     yield { name: `bf16, stash on the ${stash}: memory over float32`, value: share, unit: 'times', details }
+  }
+}
+
+function gpt(layers: number, { width, length }: Shape): Model {
+  const spec = parseModel({ model: 'gpt', width, layers, heads: HEADS }, 'bench')
+  return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: VOCABULARY }, { kind: 'next-token' })
+}
+
+function tokens({ length }: Shape, size: number): Examples {
+  const random = new Random(1)
+  const width = length + 1
+  return {
+    size,
+    labels: new Float32Array(size),
+    offsets: Int32Array.from({ length: size + 1 }, (_, row) => row * width),
+    indices: Int32Array.from({ length: size * width }, (_, i) => i % width),
+    values: Float32Array.from({ length: size * width }, () => random.below(VOCABULARY))
   }
 }

@@ -53,11 +53,6 @@ export async function runAdmb<T>(
   return { ...(lines.at(-1) as T), memory }
 }
 
-/** Runs a command until it exits. @returns the JSON objects on its lines */
-export async function admbLines<T>(args: readonly string[]): Promise<readonly T[]> {
-  return (await outputOf<T>(args)).lines
-}
-
 async function outputOf<T>(args: readonly string[], wrapper: readonly string[] = []) {
   const { child, memory } = start([...args, '--json'], wrapper)
   const [output, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')])
@@ -107,15 +102,6 @@ export class PeerProcess {
   async status(): Promise<PeerStatus> {
     const response = await fetch(`${this.#url}/status`)
     return (await response.json()) as PeerStatus
-  }
-
-  /** The body of a response of its HTTP interface. */
-  async fetch(path: string): Promise<Uint8Array> {
-    return new Uint8Array(await (await fetch(`${this.#url}${path}`)).arrayBuffer())
-  }
-
-  async fetchText(path: string): Promise<string> {
-    return new TextDecoder().decode(await this.fetch(path))
   }
 
   /** Sends SIGKILL. */

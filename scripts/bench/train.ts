@@ -7,8 +7,6 @@ import { gunzipSync } from 'node:zlib'
 import { SerialTrainer } from '../../src/learner/index.js'
 import { collect, openStream } from '../../src/streams/index.js'
 import { publicData, syntheticLibsvm } from './data.js'
-import { bench as learnerBench } from './learner.js'
-import { bench as parseBench } from './parse.js'
 import { runAdmb } from './processes.js'
 import { median, type Row } from './row.js'
 
@@ -34,8 +32,6 @@ export async function* bench(): AsyncGenerator<Row> {
     yield* speed(`${COPIES} copies of ${a9a ? 'a9a' : 'generated rows like a9a'}`, copies)
     yield* mnist(join(scratch, 'mnist'))
     yield* elec2()
-    yield* parseBench()
-    yield* learnerBench()
   } finally {
     await rm(scratch, { recursive: true })
   }

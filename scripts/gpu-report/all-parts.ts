@@ -56,8 +56,7 @@ export function allParts({ device: asked, size }: Options, shared: Shared): Part
     }),
     ...BERT_WAYS.map(way => measured(`bert ${way}`, 6, () => ({ measure: 'bert', way, plan: plan() }))),
     measured('bert training', 8, () => ({ measure: 'bert-training', plan: plan() })),
-    { name: 'torch', share: 9, run: (limitMs, emit) => runTorch(size, limitMs, emit) },
-    measured('schedules', 7, () => ({ measure: 'schedules' }))
+    { name: 'torch', share: 9, run: (limitMs, emit) => runTorch(size, limitMs, emit) }
   ]
 }
 

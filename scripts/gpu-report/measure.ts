@@ -5,23 +5,20 @@ import type { Row } from '../bench/row.js'
 import { type BertWay, bert, bertTraining, type Plans, plans } from './bert.js'
 import { kernels } from './kernels.js'
 import type { Size } from './options.js'
-import { schedules } from './schedules.js'
 
 export type Task = { readonly device: DeviceName; readonly size: Size; readonly limitMs: number } & (
-  | { readonly measure: 'kernels' | 'plans' | 'schedules' }
+  | { readonly measure: 'kernels' | 'plans' }
   | { readonly measure: 'bert'; readonly way: BertWay; readonly plan: Plans }
   | { readonly measure: 'bert-training'; readonly plan: Plans }
 )
 
 function rowsOf(task: Task): Iterable<Row> {
-  const { size, device, limitMs } = task
+  const { size, limitMs } = task
   switch (task.measure) {
     case 'kernels':
       return kernels(size)
     case 'plans':
       return plans(size)
-    case 'schedules':
-      return schedules(size, device)
     case 'bert':
       return bert(size, task.way, task.plan, limitMs)
     case 'bert-training':
