@@ -1,5 +1,5 @@
 /**
- * Noise for networks that take invitations. An invited peer is unknown to the others, so it shows its invitation or admission on the
+ * Noise for networks that take invitations. An invited peer is unknown to the others, so it shows its admission on the
  * encrypted connection before anything else, and libp2p's connection gater decides afterwards. Both ends announce
  * that they do so in the names of stream multiplexers that noise exchanges; others ignore names they do not know.
  */
@@ -7,7 +7,7 @@ import type { ConnectionEncrypter, MessageStream, SecureConnectionOptions, Secur
 import { type NoiseComponents, type NoiseExtensions, noise } from '@libp2p/noise'
 import { lpStream } from '@libp2p/utils'
 import * as z from 'zod'
-import { presentedSchema } from './invitations.js'
+import { admissionSchema } from './invitations.js'
 import type { Answer, Membership } from './membership.js'
 
 const CAPABILITY = '/admb/invitations/1'
@@ -26,10 +26,7 @@ interface Extensions extends NoiseExtensions {
 }
 
 const peerIds = z.array(z.string().max(64))
-const answerSchema = z.union([
-  z.strictObject({ refused: z.string().max(500) }),
-  z.strictObject({ admission: z.nullable(presentedSchema.options[0].shape.admission), listed: peerIds })
-])
+const answerSchema = z.union([z.strictObject({ refused: z.string().max(500) }), z.strictObject({ listed: peerIds })])
 
 /** @param membership undefined for plain noise */
 export function admittingNoise(membership: Membership | undefined) {
@@ -61,7 +58,7 @@ class AdmittingNoise implements ConnectionEncrypter<NoiseExtensions> {
     await messages.write(encode(presented), options)
     const answer = answerSchema.parse(decode(await messages.read(options)))
     if ('refused' in answer) throw new Error(`${invitationRefused}${answer.refused.replace(/[^\x20-\x7e]/g, '?')}`)
-    await this.#membership.accept(secured.remotePeer.toString(), answer)
+    await this.#membership.accept(secured.remotePeer.toString(), answer.listed)
     messages.unwrap()
     return secured
   }
@@ -70,7 +67,7 @@ class AdmittingNoise implements ConnectionEncrypter<NoiseExtensions> {
     const secured = await this.#announce().secureInbound(connection, options)
     if (!takesInvitations(secured)) return secured
     const messages = lpStream(secured.connection, { maxDataLength: PRESENTED_BYTES })
-    const presented = presentedSchema.parse(decode(await messages.read(options)))
+    const presented = admissionSchema.parse(decode(await messages.read(options)))
     const answer: Answer = await this.#membership.answer(secured.remotePeer.toString(), presented)
     await messages.write(encode(answer), options)
     if ('refused' in answer) {

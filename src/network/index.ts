@@ -17,6 +17,7 @@ export {
   type InvitationToken,
   invitationIdOf,
   type MembershipRecords,
+  NO_RECORDS,
   signInvitation,
   signRevocation
 } from './invitations.js'

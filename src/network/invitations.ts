@@ -1,6 +1,6 @@
 /**
- * Invitations to a network with an allow-list: what a listed peer signs, how the holder uses it for its own id, and how it is
- * revoked. Each statement is verified by every peer on its own. Formats: docs/protocol-network.md.
+ * Invitations to a network with an allow-list: a listed peer signs a public key with an expiry, and the holder of its private key
+ * signs the id of its peer. Both together are an entry of the list that every peer verifies by itself. Formats: docs/protocol-network.md.
  */
 import * as z from 'zod'
 import { privateKey, publicKey } from '#platform'
@@ -24,26 +24,20 @@ const invitationSchema = z.strictObject({
   id: base64(32),
   /** Network id, empty if the network has none. */
   network: z.string().refine(id => id === '' || isNetworkId(id)),
-  /** From this time on, the invitation admits no peer. */
+  /** From this time on, it admits no peer, and those that it has admitted no longer belong to the network. */
   expires: time,
-  /** Number of peers that it admits. */
-  uses: z.number().int().min(1).max(1000),
   /** The listed peer that invites. */
   issuer: peerId,
   signature: base64(64)
 })
 
-const admissionSchema = z.strictObject({
+/** The use of an invitation for a peer. */
+export const admissionSchema = z.strictObject({
   invitation: invitationSchema,
   /** The admitted peer. */
   peer: peerId,
   /** Signature of the peer's id with the key of the invitation. */
-  proof: base64(64),
-  /** When the witness has admitted the peer, by its clock. */
-  at: time,
-  /** The listed peer that has admitted it. */
-  witness: peerId,
-  signature: base64(64)
+  proof: base64(64)
 })
 
 const revocationSchema = z.strictObject({
@@ -55,12 +49,6 @@ const revocationSchema = z.strictObject({
   signature: base64(64)
 })
 
-/** What an invited peer shows: its admission, or else the invitation with a proof that it holds the key. */
-export const presentedSchema = z.union([
-  z.strictObject({ admission: admissionSchema }),
-  z.strictObject({ invitation: invitationSchema, proof: base64(64) })
-])
-
 /** What peers exchange and store. */
 export const recordsSchema = z.strictObject({
   admissions: z.array(admissionSchema),
@@ -70,8 +58,9 @@ export const recordsSchema = z.strictObject({
 export type Invitation = z.infer<typeof invitationSchema>
 export type Admission = z.infer<typeof admissionSchema>
 export type Revocation = z.infer<typeof revocationSchema>
-export type Presented = z.infer<typeof presentedSchema>
 export type MembershipRecords = z.infer<typeof recordsSchema>
+
+export const NO_RECORDS: MembershipRecords = { admissions: [], revocations: [] }
 
 /** An invitation with its private key, for the peer that is invited. */
 export interface InvitationToken {
@@ -83,45 +72,22 @@ export interface InvitationToken {
 /** @param terms `expires` in ms since 1970 */
 export async function signInvitation(
   issuer: IdentityKey,
-  terms: Pick<Invitation, 'network' | 'expires' | 'uses'>
+  terms: Pick<Invitation, 'network' | 'expires'>
 ): Promise<InvitationToken> {
   const { raw: secret } = await generateIdentityKey()
   const unsigned = { id: encode(secret.subarray(32)), ...terms, issuer: peerIdOf(issuer) }
   return { invitation: { ...unsigned, signature: sign(issuer.raw, invitationText(unsigned)) }, secret }
 }
 
-export function isGenuineInvitation(invitation: Invitation): boolean {
-  return isSigned(invitation.issuer, invitationText(invitation), invitation.signature)
+/** The holder of an invitation uses it for a peer. */
+export function admissionOf({ invitation, secret }: InvitationToken, peer: string): Admission {
+  return { invitation, peer, proof: sign(secret, proofText(invitation, peer)) }
 }
 
-/** The proof that the holder of an invitation uses it for this peer. */
-export function signProof({ invitation, secret }: InvitationToken, peer: string): string {
-  return sign(secret, proofText(invitation, peer))
-}
-
-/** Whether the holder of the invitation has signed the peer's id. */
-export function isGenuineProof(invitation: Invitation, peer: string, proof: string): boolean {
-  return publicKey(decode(invitation.id)).verify(proofText(invitation, peer), decode(proof))
-}
-
-/** The admission of a peer by a listed one. */
-export function signAdmission(
-  witness: IdentityKey,
-  unsigned: Pick<Admission, 'invitation' | 'peer' | 'proof' | 'at'>
-): Admission {
-  const witnessed = { ...unsigned, witness: peerIdOf(witness) }
-  return { ...witnessed, signature: sign(witness.raw, admissionText(witnessed)) }
-}
-
-/** Whether all signatures of an admission are right, and its time is before the end of the invitation. */
-export function isGenuineAdmission(admission: Admission): boolean {
-  const { invitation, peer, proof, at, witness, signature } = admission
-  return (
-    at < invitation.expires &&
-    isSigned(witness, admissionText(admission), signature) &&
-    isGenuineInvitation(invitation) &&
-    isGenuineProof(invitation, peer, proof)
-  )
+/** Whether the issuer has signed the invitation, and its holder the peer's id. */
+export function isGenuineAdmission({ invitation, peer, proof }: Admission): boolean {
+  const isProved = publicKey(decode(invitation.id)).verify(proofText(invitation, peer), decode(proof))
+  return isProved && isSigned(invitation.issuer, invitationText(invitation), invitation.signature)
 }
 
 /** @param id of the invitation */
@@ -139,22 +105,22 @@ const VERSION = 'admb-invitation-1'
 
 /** The text of a token: about 300 characters that need no escapes in the fragment of a link. */
 export function encodeToken({ invitation, secret }: InvitationToken): string {
-  const { network, expires, uses, issuer, signature } = invitation
-  return [VERSION, issuer, expires, uses, network, signature, encode(secret)].join('~')
+  const { network, expires, issuer, signature } = invitation
+  return [VERSION, issuer, expires, network, signature, encode(secret)].join('~')
 }
 
 /** @throws MalformedInvitationError if the text is not a token, or its signature is wrong */
 export function decodeToken(text: string): InvitationToken {
-  const [version, issuer, expires, uses, network, signature, key, ...rest] = text.trim().split('~')
+  const [version, issuer, expires, network, signature, key, ...rest] = text.trim().split('~')
   if (version !== VERSION || rest.length > 0) throw new MalformedInvitationError()
   const isKey = base64(64).safeParse(key).success
   const secret = isKey ? decode(key) : new Uint8Array(64)
-  const fields = { id: encode(secret.subarray(32)), network, expires: Number(expires), uses: Number(uses), issuer }
+  const fields = { id: encode(secret.subarray(32)), network, expires: Number(expires), issuer }
   const { data: invitation } = invitationSchema.safeParse({ ...fields, signature })
-  if (!isKey || invitation === undefined || !isGenuineInvitation(invitation)) throw new MalformedInvitationError()
-  // Both halves of the key must fit, or other peers would refuse the proofs.
+  if (!isKey || invitation === undefined) throw new MalformedInvitationError()
   const token = { invitation, secret }
-  const isWhole = isGenuineProof(invitation, issuer, signProof(token, issuer)) && encodeToken(token) === text.trim()
+  // Both halves of the key must fit, or other peers would refuse the proofs.
+  const isWhole = isGenuineAdmission(admissionOf(token, issuer)) && encodeToken(token) === text.trim()
   if (!isWhole) throw new MalformedInvitationError()
   return token
 }
@@ -165,16 +131,12 @@ export function invitationIdOf(text: string): string {
 }
 
 // Each statement begins with its kind, so that no signature is valid for another one. The fields contain no line ends.
-function invitationText({ id, network, expires, uses, issuer }: Omit<Invitation, 'signature'>): Uint8Array {
-  return lines('admb/1/invitation', network, id, expires, uses, issuer)
+function invitationText({ id, network, expires, issuer }: Omit<Invitation, 'signature'>): Uint8Array {
+  return lines('admb/1/invitation', network, id, expires, issuer)
 }
 
 function proofText({ id, network }: Invitation, peer: string): Uint8Array {
   return lines('admb/1/proof', network, id, peer)
-}
-
-function admissionText({ invitation, peer, proof, at }: Omit<Admission, 'signature'>): Uint8Array {
-  return lines('admb/1/admission', invitation.network, invitation.id, invitation.signature, peer, proof, at)
 }
 
 function revocationText({ network, id }: Omit<Revocation, 'signature'>): Uint8Array {

@@ -7,32 +7,28 @@ import type { PeerTarget } from './options.js'
 
 const stateSchema = recordsSchema.extend({ listed: z.optional(z.array(z.string())) })
 
-/** What a request begins with, by the records that are wanted in return. */
-const KINDS = { all: 'members ', nothing: 'new-members ' } as const
+/** What a request begins with. */
+const KIND = 'members '
 
 /**
  * Sends records to a peer that takes invitations.
- * @param wanted of the records that it knows then
+ * @returns all records that it knows, if none are sent; else none
  * @throws NetworkError with the cause, or the signal's reason
  */
 export async function exchangeMembers(
   network: Network,
   target: PeerTarget,
   records: MembershipRecords,
-  wanted: keyof typeof KINDS,
   signal: AbortSignal
 ): Promise<MembershipRecords> {
-  const request = new TextEncoder().encode(KINDS[wanted] + JSON.stringify(records))
+  const request = new TextEncoder().encode(KIND + JSON.stringify(records))
   return decodeMembers(new TextDecoder().decode(await network.fetch(target, request, signal)))
 }
 
 /** @returns undefined for another request @throws SyntaxError, ZodError if it is malformed */
-export function decodeMemberRequest(
-  request: Uint8Array
-): { readonly records: MembershipRecords; readonly wantsAll: boolean } | undefined {
+export function decodeMemberRequest(request: Uint8Array): MembershipRecords | undefined {
   const text = new TextDecoder().decode(request)
-  const kind = Object.values(KINDS).find(prefix => text.startsWith(prefix))
-  return kind && { records: decodeMembers(text.slice(kind.length)), wantsAll: kind === KINDS.all }
+  return text.startsWith(KIND) ? decodeMembers(text.slice(KIND.length)) : undefined
 }
 
 export function encodeMembers(records: MembershipRecords): Uint8Array {

@@ -1,20 +1,16 @@
 /**
- * Who belongs to a network with an allow-list that takes invitations: the listed peers, and those that a listed peer has admitted
- * with an invitation of a listed peer. Every peer judges all records by its own list. There is no counter of uses: of the
- * admissions of an invitation that a peer knows, the earliest count, so that all peers that know the same ones agree.
+ * Who belongs to a network with an allow-list that takes invitations: the listed peers, and those with an invitation of a listed peer
+ * that has neither expired nor been revoked. Every peer judges all records by its own list and clock.
  */
 import {
   type Admission,
+  admissionOf,
   type InvitationToken,
   isGenuineAdmission,
-  isGenuineInvitation,
-  isGenuineProof,
   isGenuineRevocation,
   type MembershipRecords,
-  type Presented,
-  type Revocation,
-  signAdmission,
-  signProof
+  NO_RECORDS,
+  type Revocation
 } from './invitations.js'
 import { peerIdOf } from './keys.js'
 import type { IdentityKey } from './types.js'
@@ -25,10 +21,8 @@ export const MOST_RECORDS = 4096
 export interface MembershipOptions {
   readonly key: IdentityKey
   readonly networkId: string | undefined
-  /** The allow-list; undefined: that of the peer that admits this one. */
+  /** The allow-list; undefined: that of the first peer that admits this one. */
   readonly listed: ReadonlySet<string> | undefined
-  /** Whether this peer admits others with invitations. Otherwise it only recognizes those that another peer has admitted. */
-  readonly admits: boolean
   /** Of this peer. */
   readonly invitation?: InvitationToken
   /** What `save` received last. */
@@ -42,10 +36,8 @@ export interface MembershipState extends MembershipRecords {
   readonly listed?: readonly string[]
 }
 
-/** Answer to a peer that shows an invitation or an admission. */
-export type Answer =
-  | { readonly admission: Admission | null; readonly listed: readonly string[] }
-  | { readonly refused: string }
+/** Answer to a peer that shows its admission. */
+export type Answer = { readonly listed: readonly string[] } | { readonly refused: string }
 
 /** New records, and peers that no longer belong to the network. */
 export interface MembershipChange {
@@ -59,9 +51,11 @@ export class Membership {
   readonly #network: string
   readonly #isOwnList: boolean
   #listed: ReadonlySet<string> | undefined
+  /** By id of the invitation and peer. */
   readonly #admissions = new Map<string, Admission>()
+  /** By id of the invitation. */
   readonly #revocations = new Map<string, Revocation>()
-  /** Admitted peers. */
+  /** Of each admitted peer, the admission that expires last. */
   #admitted: ReadonlyMap<string, Admission> = new Map()
   #save: (state: MembershipState) => Promise<void> = () => Promise.resolve()
   #onChange: (change: MembershipChange) => void = () => undefined
@@ -76,9 +70,10 @@ export class Membership {
     this.#isOwnList = listed !== undefined
     this.#listed = listed ?? (state?.listed && new Set(state.listed))
     if (state !== undefined) this.#add(state)
+    this.#judge()
   }
 
-  /** Sets the handler that stores the state; an admission is not confirmed before. */
+  /** Sets the handler that stores the state; a peer is not admitted before. */
   onSave(save: (state: MembershipState) => Promise<void>): void {
     this.#save = save
   }
@@ -100,7 +95,7 @@ export class Membership {
 
   /** Whether a peer belongs to the network. */
   has(peer: string): boolean {
-    return this.#isListed(peer) || this.#admitted.has(peer)
+    return this.#isListed(peer) || this.#isValid(this.#admitted.get(peer))
   }
 
   get records(): MembershipRecords {
@@ -108,28 +103,32 @@ export class Membership {
   }
 
   /** What this peer shows to those that it connects to; undefined if it has no invitation. */
-  get presented(): Presented | undefined {
-    const admission = this.#admitted.get(this.#self)
-    if (admission !== undefined) return { admission }
-    const token = this.#options.invitation
-    return token && { invitation: token.invitation, proof: signProof(token, this.#self) }
+  get presented(): Admission | undefined {
+    const { invitation } = this.#options
+    const known = this.#admitted.get(this.#self)
+    const own = invitation && admissionOf(invitation, this.#self)
+    return own && known ? laterOf(own, known) : (own ?? known)
   }
 
   /** Answers a peer that has proved its id. Resolves when a new admission is stored. */
-  async answer(peer: string, presented: Presented): Promise<Answer> {
-    const reason = this.#refusal(peer, presented)
-    if (reason !== undefined) return { refused: reason }
+  async answer(peer: string, admission: Admission): Promise<Answer> {
+    const reason = this.#isListed(peer) ? undefined : this.#admit(peer, admission)
+    if (reason !== undefined && !this.has(peer)) return { refused: reason }
     await this.#saved
     const listed = [...(this.#listed ?? [])]
     if (this.#isOwnList && !listed.includes(this.#self)) listed.push(this.#self)
-    return { admission: this.#admitted.get(peer) ?? null, listed }
+    return { listed }
   }
 
-  /** Handles the answer of a peer that this one has connected to. */
-  async accept(peer: string, { admission, listed }: Exclude<Answer, { refused: string }>): Promise<void> {
+  /** Handles the list of a peer that has admitted this one. */
+  async accept(peer: string, listed: readonly string[]): Promise<void> {
     const isTrusted = this.#listed === undefined || this.#listed.has(peer)
-    if (!this.#isOwnList && isTrusted) this.#replaceList(new Set(listed))
-    if (admission !== null) this.merge({ admissions: [admission], revocations: [] })
+    if (!this.#isOwnList && isTrusted) {
+      this.#listed = new Set(listed)
+      this.#changed(NO_RECORDS)
+    }
+    const own = this.presented
+    if (own !== undefined && !this.#isListed(this.#self)) this.merge({ admissions: [own], revocations: [] })
     await this.#saved
   }
 
@@ -138,102 +137,76 @@ export class Membership {
    * @returns false if one of them has a wrong signature; the others are not looked at
    */
   merge(records: MembershipRecords): boolean {
-    const before = this.#admitted
     const { added, isGenuine } = this.#add(records)
-    if (added.admissions.length + added.revocations.length > 0) this.#changed(added, before)
+    if (added.admissions.length + added.revocations.length > 0) this.#changed(added)
     return isGenuine
   }
 
-  /** Why a peer is not admitted; undefined if it belongs to the network now. */
-  #refusal(peer: string, presented: Presented): string | undefined {
-    if (this.has(peer)) return undefined
-    const { invitation } = 'admission' in presented ? presented.admission : presented
-    const { id, network, issuer, expires, uses } = invitation
+  /** Drops admissions that have expired. */
+  dropExpired(): void {
+    if ([...this.#admissions.values()].some(admission => !this.#isValid(admission))) this.#changed(NO_RECORDS)
+  }
+
+  /** @returns why the peer is not admitted; undefined if it is */
+  #admit(peer: string, admission: Admission): string | undefined {
+    const { id, network, issuer, expires } = admission.invitation
+    if (admission.peer !== peer) return 'it is for another peer'
     if (network !== this.#network) return 'it is for another network'
     if (!this.#isListed(issuer)) return `its issuer ${issuer} is not on the allow-list`
     if (this.#revocations.has(id)) return 'it is revoked'
-    if ('admission' in presented) {
-      const { admission } = presented
-      if (admission.peer !== peer) return 'it is for another peer'
-      if (!this.#isListed(admission.witness))
-        return `${admission.witness}, which has admitted it, is not on the allow-list`
-      if (!this.merge({ admissions: [admission], revocations: [] })) return 'a signature is wrong'
-      return this.has(peer) ? undefined : 'it is used up'
-    }
-    const { proof } = presented
-    if (!isGenuineInvitation(invitation) || !isGenuineProof(invitation, peer, proof)) return 'a signature is wrong'
-    const at = this.#options.now()
-    if (at >= expires) return 'it has expired'
-    if (this.#usesOf(id) >= uses) return 'it is used up'
-    if (!this.#options.admits) return 'this peer admits no peers: connect to one that accepts invitations first'
-    if (this.#admissions.size >= MOST_RECORDS) return `the network has had ${MOST_RECORDS} admissions`
-    this.merge({ admissions: [signAdmission(this.#options.key, { invitation, peer, proof, at })], revocations: [] })
-    return undefined
+    if (this.#options.now() >= expires) return 'it has expired'
+    if (!this.merge({ admissions: [admission], revocations: [] })) return 'a signature is wrong'
+    return this.has(peer) ? undefined : `the network has ${MOST_RECORDS} invited peers`
   }
 
   #isListed(peer: string): boolean {
     return this.#listed?.has(peer) === true || (this.#isOwnList && peer === this.#self)
   }
 
-  #replaceList(listed: ReadonlySet<string>): void {
-    const before = this.#admitted
-    const all = this.records
-    this.#listed = listed
-    this.#admissions.clear()
-    this.#revocations.clear()
-    this.#add(all)
-    this.#changed({ admissions: [], revocations: [] }, before)
+  /** Whether an admission with right signatures counts. */
+  #isValid(admission: Admission | undefined): boolean {
+    if (admission === undefined) return false
+    const { id, network, issuer, expires } = admission.invitation
+    const isOpen = this.#options.now() < expires && !this.#revocations.has(id)
+    return isOpen && network === this.#network && this.#isListed(issuer)
   }
 
   #add({ admissions, revocations }: MembershipRecords): { added: MembershipRecords; isGenuine: boolean } {
     const added = { admissions: [] as Admission[], revocations: [] as Revocation[] }
-    const finish = (isGenuine: boolean) => {
-      this.#admitted = this.#count()
-      return { added, isGenuine }
-    }
     for (const revocation of revocations) {
       const { id, network, issuer } = revocation
       if (network !== this.#network || !this.#isListed(issuer)) continue
       if (this.#revocations.has(id) || this.#revocations.size >= MOST_RECORDS) continue
-      if (!isGenuineRevocation(revocation)) return finish(false)
+      if (!isGenuineRevocation(revocation)) return { added, isGenuine: false }
       this.#revocations.set(id, revocation)
       added.revocations.push(revocation)
     }
     for (const admission of admissions) {
-      const { invitation, peer, witness } = admission
-      const key = `${invitation.id} ${peer}`
-      if (invitation.network !== this.#network || !this.#isListed(invitation.issuer) || !this.#isListed(witness))
-        continue
-      // Two witnesses may have admitted a peer at the same time.
-      const known = this.#admissions.get(key)
-      if (known === undefined ? this.#admissions.size >= MOST_RECORDS : !precedes(admission, known)) continue
-      if (!isGenuineAdmission(admission)) return finish(false)
+      const key = `${admission.invitation.id} ${admission.peer}`
+      if (!this.#isValid(admission) || this.#admissions.has(key) || this.#admissions.size >= MOST_RECORDS) continue
+      if (!isGenuineAdmission(admission)) return { added, isGenuine: false }
       this.#admissions.set(key, admission)
       added.admissions.push(admission)
     }
-    return finish(true)
+    return { added, isGenuine: true }
   }
 
-  /** Of each invitation that is not revoked, the earliest admissions. */
-  #count(): ReadonlyMap<string, Admission> {
+  /** Drops records that do not count. */
+  #judge(): void {
+    for (const [id, { issuer }] of this.#revocations) if (!this.#isListed(issuer)) this.#revocations.delete(id)
     const admitted = new Map<string, Admission>()
-    const left = new Map<string, number>()
-    for (const admission of [...this.#admissions.values()].sort((a, b) => (precedes(a, b) ? -1 : 1))) {
-      const { id, uses } = admission.invitation
-      const open = left.get(id) ?? uses
-      if (open === 0 || this.#revocations.has(id)) continue
-      left.set(id, open - 1)
-      admitted.set(admission.peer, admission)
+    for (const [key, admission] of this.#admissions) {
+      const { peer } = admission
+      if (this.#isValid(admission)) admitted.set(peer, laterOf(admission, admitted.get(peer) ?? admission))
+      else this.#admissions.delete(key)
     }
-    return admitted
+    this.#admitted = admitted
   }
 
-  /** Number of admissions of an invitation. */
-  #usesOf(id: string): number {
-    return [...this.#admissions.values()].filter(({ invitation }) => invitation.id === id).length
-  }
-
-  #changed(added: MembershipRecords, before: ReadonlyMap<string, Admission>): void {
+  /** Judges all records, stores them, and reports what is new. */
+  #changed(added: MembershipRecords): void {
+    const before = this.#admitted
+    this.#judge()
     const listed = this.#isOwnList ? {} : { listed: [...(this.#listed ?? [])] }
     const state = { ...this.records, ...listed }
     this.#saved = this.#saved.then(() => this.#save(state))
@@ -242,8 +215,7 @@ export class Membership {
   }
 }
 
-/** Order in which admissions count: by time, then by peer, then by witness. */
-function precedes(a: Admission, b: Admission): boolean {
-  if (a.at !== b.at) return a.at < b.at
-  return a.peer === b.peer ? a.witness < b.witness : a.peer < b.peer
+/** The admission that expires later. */
+function laterOf(one: Admission, other: Admission): Admission {
+  return other.invitation.expires > one.invitation.expires ? other : one
 }

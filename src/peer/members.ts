@@ -15,16 +15,19 @@ import {
   Membership,
   type MembershipRecords,
   type Network,
+  NO_RECORDS,
   type PeerEvent
 } from '../network/index.js'
 import { DamagedStateError, type Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'
 
-/** Records in a request, of at most 800 bytes each: requests are limited to 64 KiB. */
+/** Records of a kind in a request, of at most 600 and 300 bytes: requests are limited to 64 KiB. */
 const RECORDS = 64
 /** Pauses in ms after a request that failed: the first one, and the longest, for peers that take no invitations. */
 const RETRY_MS = 2000
 const MOST_RETRY_MS = 60_000
+/** Time in ms between searches for admissions that have expired. */
+const EXPIRY_MS = 1000
 
 /**
  * @returns undefined for a peer that neither takes invitations nor has been invited
@@ -50,7 +53,6 @@ export async function openMembership(
     key,
     networkId,
     listed: allow,
-    admits: acceptInvitations,
     invitation: token,
     state,
     now
@@ -66,52 +68,47 @@ interface ExchangeOptions {
   readonly onFailure: (error: Error) => void
 }
 
-/** What has not been sent to a connected peer. */
-interface Unsent {
-  admissions: MembershipRecords['admissions']
-  revocations: MembershipRecords['revocations']
-}
-
 export class MemberExchange {
   readonly #options: ExchangeOptions
-  readonly #unsent = new Map<string, Unsent>()
+  /** Records that a connected peer has not been sent. The first request, without records, asks for all. */
+  readonly #unsent = new Map<string, MembershipRecords[]>()
   readonly #stop = new AbortController()
+  readonly #timer: ReturnType<typeof setInterval>
 
   constructor(options: ExchangeOptions) {
     this.#options = options
     const { membership, network, log, onFailure } = options
     membership.onFailure(onFailure)
     membership.onChange(({ added, removed }) => {
-      for (const { peer, witness } of added.admissions) log('info', `${peer} is admitted by ${witness}`, { peer })
-      for (const { id } of added.revocations) log('info', `invitation ${id} is revoked`, { invitation: id })
-      for (const peer of removed) network.disconnect(peer, 'its invitation is revoked or used up')
-      for (const [peer, unsent] of this.#unsent) {
-        const isIdle = unsent.admissions.length + unsent.revocations.length === 0
-        unsent.admissions.push(...added.admissions)
-        unsent.revocations.push(...added.revocations)
-        if (isIdle) void this.#send(peer, unsent)
+      for (const { peer, invitation } of added.admissions) {
+        log('info', `${peer} is admitted by invitation ${invitation.id}`, { peer })
       }
+      for (const { id } of added.revocations) log('info', `invitation ${id} is revoked`, { invitation: id })
+      for (const peer of removed) network.disconnect(peer, 'its invitation has expired or is revoked')
+      for (const [peer, unsent] of this.#unsent) this.#send(peer, unsent, partsOf(added))
     })
     for (const { id } of network.peers) this.onPeer({ kind: 'connected', id })
+    this.#timer = setInterval(() => membership.dropExpired(), EXPIRY_MS)
+    this.#timer.unref?.()
   }
 
   /** Handles an event of the network. Peers that were connected before are known from the start. */
   onPeer({ kind, id }: Pick<PeerEvent, 'kind' | 'id'>): void {
     if (kind === 'lost') this.#unsent.delete(id)
     if (kind !== 'connected') return
-    const unsent: Unsent = { admissions: [], revocations: [] }
+    const unsent: MembershipRecords[] = []
     this.#unsent.set(id, unsent)
-    void this.#receiveAll(id, unsent)
+    this.#send(id, unsent, [NO_RECORDS])
   }
 
   /** Answers a request of another peer; undefined if it is not about members. */
   async answer(request: Uint8Array, from: string): Promise<Uint8Array | undefined> {
     const { membership, network } = this.#options
     try {
-      const asked = decodeMemberRequest(request)
-      if (asked === undefined) return undefined
-      this.#merge(asked.records, from)
-      return encodeMembers(asked.wantsAll ? membership.records : { admissions: [], revocations: [] })
+      const records = decodeMemberRequest(request)
+      if (records === undefined) return undefined
+      this.#merge(records, from)
+      return encodeMembers(isEmpty(records) ? membership.records : NO_RECORDS)
     } catch {
       network.ban(from, 'malformed records of members')
       return undefined
@@ -120,6 +117,7 @@ export class MemberExchange {
 
   stop(): void {
     this.#stop.abort()
+    clearInterval(this.#timer)
     this.#unsent.clear()
   }
 
@@ -128,38 +126,41 @@ export class MemberExchange {
     if (!membership.merge(records)) network.ban(from, 'a record of members with a wrong signature')
   }
 
-  async #receiveAll(peer: string, unsent: Unsent): Promise<void> {
-    await this.#repeat(peer, unsent, async () => {
-      this.#merge(await this.#ask(peer, { admissions: [], revocations: [] }, 'all'), peer)
-    })
+  #send(peer: string, unsent: MembershipRecords[], parts: readonly MembershipRecords[]): void {
+    const isIdle = unsent.length === 0
+    unsent.push(...parts)
+    if (isIdle) void this.#sendAll(peer, unsent)
   }
 
-  async #send(peer: string, unsent: Unsent): Promise<void> {
-    while (unsent.admissions.length + unsent.revocations.length > 0) {
-      const { admissions, revocations } = unsent
-      const part = { revocations: revocations.slice(0, RECORDS / 2), admissions: admissions.slice(0, RECORDS / 2) }
-      await this.#repeat(peer, unsent, () => this.#ask(peer, part, 'nothing'))
-      revocations.splice(0, part.revocations.length)
-      admissions.splice(0, part.admissions.length)
-    }
-  }
-
-  #ask(peer: string, records: MembershipRecords, wanted: 'all' | 'nothing'): Promise<MembershipRecords> {
-    const { network } = this.#options
-    return exchangeMembers(network, { id: peer, addresses: [] }, records, wanted, this.#stop.signal)
-  }
-
-  /** Repeats an action that fails until the connection to the peer ends. */
-  async #repeat(peer: string, unsent: Unsent, action: () => Promise<unknown>): Promise<void> {
-    for (let pause = RETRY_MS; this.#unsent.get(peer) === unsent; pause = Math.min(2 * pause, MOST_RETRY_MS)) {
+  /** Sends one part after another, and repeats a request that fails until the connection to the peer ends. */
+  async #sendAll(peer: string, unsent: MembershipRecords[]): Promise<void> {
+    const { network, log } = this.#options
+    const { signal } = this.#stop
+    for (let pause = RETRY_MS; unsent.length > 0 && this.#unsent.get(peer) === unsent; ) {
       try {
-        await action()
-        return
+        const known = await exchangeMembers(network, { id: peer, addresses: [] }, unsent[0], signal)
+        unsent.shift()
+        this.#merge(known, peer)
+        pause = RETRY_MS
       } catch (error) {
-        if (this.#stop.signal.aborted) return
-        this.#options.log('debug', `exchanging members failed: ${(error as Error).message}`, { peer })
-        await sleep(pause, this.#stop.signal)
+        if (signal.aborted) return
+        log('debug', `exchanging members failed: ${(error as Error).message}`, { peer })
+        await sleep(pause, signal)
+        pause = Math.min(2 * pause, MOST_RETRY_MS)
       }
     }
   }
+}
+
+function isEmpty({ admissions, revocations }: MembershipRecords): boolean {
+  return admissions.length + revocations.length === 0
+}
+
+/** The records in parts that fit a request. */
+function partsOf({ admissions, revocations }: MembershipRecords): MembershipRecords[] {
+  const count = Math.ceil(Math.max(admissions.length, revocations.length) / RECORDS)
+  return Array.from({ length: count }, (_, part) => {
+    const [from, to] = [part * RECORDS, (part + 1) * RECORDS]
+    return { admissions: admissions.slice(from, to), revocations: revocations.slice(from, to) }
+  })
 }

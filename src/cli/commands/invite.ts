@@ -3,10 +3,10 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { fileProblem } from '../../base/file-problems.js'
-import type { IdentityKey, Network } from '../../network/index.js'
+import type { IdentityKey, MembershipRecords, Network } from '../../network/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'
-import { duration, whole } from '../options/values.js'
+import { duration } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { readKey } from '../peer/files.js'
 
@@ -18,7 +18,6 @@ interface Flags {
   readonly dir: string
   /** In ms from now. */
   readonly expires?: number
-  readonly uses?: number
   readonly url?: string
   readonly out?: string
   readonly revoke?: string
@@ -39,8 +38,7 @@ export function inviteCommand(program: Command): Command {
   const command = program
     .command('invite')
     .requiredOption('--dir <dir>', 'directory of an identity on the allow-lists that no running peer uses')
-    .option('--expires <time>', 'lifetime of the invitation (default: 7d)', duration)
-    .option('--uses <n>', 'number of peers that it can admit (default: 1)', whole(1, 1000))
+    .option('--expires <time>', 'time until it ends for all peers that use it (default: 7d)', duration)
     .option('--url <url>', 'print a link to the join page of the peer with this HTTP address')
     .option('--out <file>', 'write the invitation to this file; never overwritten')
     .option('--revoke <text>', 'revoke this invitation, given by its text or its id')
@@ -54,7 +52,7 @@ Examples:
   admb keygen identity --dir inviter >> allowed.txt
   admb peer --data digits --allow allowed.txt --accept-invitations --join-page
   admb invite --dir inviter --url http://192.0.2.7:7280
-  admb invite --dir inviter --expires 2h --uses 3 --out guests.txt
+  admb invite --dir inviter --expires 30d --out guests.txt
   admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280
   admb invite --dir inviter --revoke ID --peer /ip4/192.0.2.7/tcp/4280`
     )
@@ -68,20 +66,18 @@ async function invite(flags: Flags): Promise<void> {
   const { encodeToken, signInvitation } = await import('../../network/index.js')
   const terms = {
     network: signer.networkId ?? '',
-    expires: Math.ceil(Date.now() + (flags.expires ?? WEEK_MS)),
-    uses: flags.uses ?? 1
+    expires: Math.ceil(Date.now() + (flags.expires ?? WEEK_MS))
   }
   const token = await signInvitation(signer.key, terms)
   const text = encodeToken(token)
-  const { id, issuer, uses } = token.invitation
+  const { id, issuer } = token.invitation
   const expires = new Date(terms.expires).toISOString()
   const link = flags.url === undefined ? undefined : linkOf(flags.url, text, signer.networkKey)
   if (flags.out !== undefined) await writeToken(flags.out, text)
-  if (flags.json) return printJson({ command: 'invite', id, issuer, expires, uses, invitation: text, link })
+  if (flags.json) return printJson({ command: 'invite', id, issuer, expires, invitation: text, link })
   print(`id       ${id}`)
   print(`issuer   ${issuer}`)
   print(`expires  ${expires}`)
-  print(`uses     ${uses}`)
   print('')
   print(link ?? text)
 }
@@ -124,7 +120,7 @@ async function readSigner({ dir, networkKey: file, networkId: given }: Flags): P
 
 /** @throws UsageError, MalformedInvitationError; NetworkError if no peer takes it */
 async function revoke(text: string, { key, networkKey, networkId }: Signer, { peer, json }: Flags): Promise<void> {
-  const { createNetwork, exchangeMembers, FetchError, invitationIdOf, signRevocation } = await import(
+  const { createNetwork, exchangeMembers, FetchError, invitationIdOf, NO_RECORDS, signRevocation } = await import(
     '../../network/index.js'
   )
   const id = invitationIdOf(text)
@@ -140,20 +136,17 @@ async function revoke(text: string, { key, networkKey, networkId }: Signer, { pe
     log: () => undefined
   })
   try {
-    const records = { admissions: [], revocations: [signRevocation(key, id, networkId ?? '')] }
-    const known = await exchangeMembers(
-      network,
-      { addresses: [peer] },
-      records,
-      'all',
-      AbortSignal.timeout(REVOKE_MS)
-    ).catch(error => {
+    const exchange = (records: MembershipRecords) =>
+      exchangeMembers(network, { addresses: [peer] }, records, AbortSignal.timeout(REVOKE_MS))
+    const before = await exchange(NO_RECORDS).catch(error => {
       if (!(error instanceof FetchError && error.isUnanswered)) throw error
       throw new UsageError(`${peer} takes no invitations: start it with --accept-invitations`)
     })
-    if (!known.revocations.some(one => one.id === id))
+    await exchange({ admissions: [], revocations: [signRevocation(key, id, networkId ?? '')] })
+    const { revocations } = await exchange(NO_RECORDS)
+    if (!revocations.some(one => one.id === id))
       throw new UsageError(`the peer did not take the revocation: the identity in --dir must be on its allow-list`)
-    const admitted = known.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)
+    const admitted = before.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)
     if (json) printJson({ command: 'invite', id, revoked: true, admitted })
     else print(`revoked ${id}; it had admitted ${admitted.length === 0 ? 'no peer' : admitted.join(', ')}`)
   } finally {

@@ -1,4 +1,4 @@
-/** Invitations between processes: admission, uses, expiry, revocation, and restarts. */
+/** Invitations between processes: admission, expiry, revocation, and restarts. */
 import assert from 'node:assert/strict'
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ describe('invitations', function () {
     return { dir, allowed, inviter: dirs[0], dirs: dirs.slice(1) }
   }
 
-  it('admit a peer to a network with an allow-list, once, and also after restarts', async () => {
+  it('admit peers to a network with an allow-list, also after restarts', async () => {
     const { dir, allowed, inviter, dirs } = await listedPeers(2)
     const member = (index: number, ...more: string[]) =>
       processes.start(...TASK, '--allow', allowed, '--accept-invitations', '--dir', dirs[index], ...more).ready()
@@ -47,10 +47,10 @@ describe('invitations', function () {
     let guest = await invited('guest', address, '--invitation', file)
     await linked(guest, one.latest.id)
     await until('the guest follows the network', () => guest.latest.updates > 3 && guest.latest.adopted > 0)
-    await logged(two, new RegExp(`${guest.latest.id} is admitted by ${one.latest.id}`))
+    await logged(two, new RegExp(`${guest.latest.id} is admitted by invitation ${id}`))
 
     const second = await invited('second', two.latest.addresses[0], '--invitation', file)
-    await logged(second, /refused the invitation \(it is used up\)/)
+    await until('the second guest has a neighbour', () => second.latest.neighbours.length > 0)
     await second.stop()
 
     // Both remember it: the member admits without an invitation, and the guest knows its list.
@@ -66,7 +66,16 @@ describe('invitations', function () {
     await stranger.stop()
 
     const revoked = await admbJson(['invite', '--dir', inviter, '--revoke', id, '--peer', two.latest.addresses[0]])
-    assert.deepEqual(revoked, { command: 'invite', id, revoked: true, admitted: [guest.latest.id] })
+    const admitted = [guest, second].map(({ latest }) => latest.id)
+    assert.deepEqual(
+      { ...revoked, admitted: [...revoked.admitted].sort() },
+      {
+        command: 'invite',
+        id,
+        revoked: true,
+        admitted: admitted.sort()
+      }
+    )
     await logged(one, new RegExp(`invitation ${id} is revoked`))
     await until('the guest has no neighbours', () => guest.latest.neighbours.length === 0)
     await logged(guest, /refused the invitation|refused this peer/)
@@ -105,7 +114,7 @@ describe('invitations', function () {
     const [, , digits, id] = (await readFile(key, 'utf8')).split('\n')
     assert.equal(keyed.link, `http://host.example/join#key=${digits}&invitation=${keyed.invitation}`)
     assert.ok(keyed.invitation.includes(`~${id.split('/').at(-1)}~`))
-    const damaged = invitation.replace(/~1~/, '~2~')
+    const damaged = invitation.replace(/~(\d+)~/, (_: string, digits: string) => `~${Number(digits) + 1}~`)
     await fails(/not a whole invitation/, 'peer', ...TASK, '--invitation', damaged)
     await fails(/cannot read .*--invitation/, 'peer', ...TASK, '--invitation', join(dir, 'none'))
     await fails(/networks with an allow-list: give allow/, 'peer', ...TASK, '--accept-invitations')
