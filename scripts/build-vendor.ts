@@ -88,7 +88,6 @@ async function bundleVega(): Promise<void> {
       }
     }
   })
-  cpSync(join(modules, 'vega/build/vega.min.js'), join(out, 'vega.min.js'))
 }
 
 const PACKAGES = [

@@ -58,9 +58,10 @@ export const MEASURES = {
 } as const
 export type Measure = keyof typeof MEASURES
 
+/** A point of a line. */
 export interface CurveRow {
   readonly run: string
-  readonly inputs: number
+  readonly x: number
   readonly value: number
   readonly least: number
   readonly most: number
@@ -72,7 +73,7 @@ export function curvesOf(groups: readonly Group[], measure: Measure, positive: b
     runs[0].result.curve.flatMap(({ inputs }) => {
       const points = runs.flatMap(({ result }) => result.curve.find(point => point.inputs === inputs) ?? [])
       const { mean, least, most } = spreadOf(points.map(MEASURES[measure]))
-      return positive && least <= 0 ? [] : [{ run: label, inputs, value: mean, least, most }]
+      return positive && least <= 0 ? [] : [{ run: label, x: inputs, value: mean, least, most }]
     })
   )
 }

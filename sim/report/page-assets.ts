@@ -1,4 +1,4 @@
-/** The style sheet and the script of the report page. */
+/** The style sheet of the report page. */
 import { declarations } from './theme.js'
 
 /** One column of text, plots side by side if they fit, and light or dark colours by the reader's preference. */
@@ -26,7 +26,7 @@ pre { margin: 1.2rem 0 0; padding: .7rem .9rem; overflow-x: auto; background: va
 pre::before { content: "$ "; color: var(--muted); font: .86em/1.5 ui-monospace, monospace }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums }
-th, td { padding: .42rem .55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid) }
+th, td { padding: .42rem .38rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid) }
 th:first-child, td:first-child { text-align: left; padding-left: 0 }
 th:last-child, td:last-child { padding-right: 0 }
 thead th { color: var(--muted); font-weight: 500; border-bottom: 1px solid var(--rule); cursor: help }
@@ -38,54 +38,13 @@ dl { columns: 16rem 3; column-gap: 2.5rem; margin: 0; font-size: .88rem; font-va
 dl div { display: flex; justify-content: space-between; gap: 1rem; padding: .22rem 0; border-bottom: 1px solid var(--grid); break-inside: avoid }
 dt { color: var(--muted) }
 dd { margin: 0; text-align: right }
-dl .changed dt, dl .changed dd { color: var(--ink); font-weight: 600 }
-dl .varied dt, dl .varied dd, span.varied { color: var(--accent); font-weight: 600 }
+dl .varied dt, dl .varied dd { color: var(--accent); font-weight: 600 }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 2.4rem 2rem; align-items: start }
 figure { margin: 0; min-width: 0 }
 figure.wide { grid-column: 1 / -1 }
 figure svg { display: block; max-width: 100%; height: auto; overflow: visible }
 figcaption { margin-top: .3rem; max-width: 44rem; color: var(--muted); font-size: .84rem; line-height: 1.45 }
 figcaption a { white-space: nowrap }
-.tooltip {
-  position: fixed; z-index: 1; pointer-events: none; display: none; max-width: 22rem; padding: .4rem .6rem;
-  background: var(--ground); border: 1px solid var(--rule); border-radius: 5px; box-shadow: 0 2px 10px rgb(0 0 0 / .18);
-  font-size: .8rem; line-height: 1.4; font-variant-numeric: tabular-nums;
-}
-.tooltip div { display: flex; gap: .8rem; justify-content: space-between }
-.tooltip span { color: var(--muted) }
 footer { margin-top: 4rem; padding-top: 1rem; border-top: 1px solid var(--rule) }
 @media print { body { max-width: none; padding: 0 } figure { break-inside: avoid } }
-`
-
-/** Replaces the static drawings of the page by interactive plots, with tooltips and legends that highlight a line on click. */
-export const SCRIPT = `
-const tooltip = document.body.appendChild(Object.assign(document.createElement('div'), { className: 'tooltip' }))
-function showTooltip(_handler, event, _item, value) {
-  if (value === null || value === undefined || value === '' || typeof value !== 'object') {
-    tooltip.style.display = 'none'
-    return
-  }
-  tooltip.replaceChildren(...Object.entries(value).filter(([, text]) => text !== '').map(([name, text]) => {
-    const line = document.createElement('div')
-    line.append(Object.assign(document.createElement('span'), { textContent: name }), String(text))
-    return line
-  }))
-  tooltip.style.display = 'block'
-  const { width, height } = tooltip.getBoundingClientRect()
-  const right = event.clientX + 14 + width > innerWidth
-  tooltip.style.left = Math.max(4, right ? event.clientX - width - 14 : event.clientX + 14) + 'px'
-  tooltip.style.top = Math.max(4, Math.min(innerHeight - height - 4, event.clientY + 14)) + 'px'
-}
-async function activate(element, spec) {
-  const stage = document.createElement('div')
-  stage.setAttribute('role', 'img')
-  stage.setAttribute('aria-label', spec.description)
-  const view = new vega.View(vega.parse(spec), { renderer: 'svg', container: stage, hover: true, logLevel: vega.Error })
-  await view.tooltip(showTooltip).runAsync()
-  element.replaceChildren(stage)
-}
-const specs = JSON.parse(document.getElementById('plots').textContent)
-for (const [name, spec] of Object.entries(specs)) {
-  activate(document.querySelector('#' + name + ' .plot'), spec).catch(error => console.error(name, error))
-}
 `

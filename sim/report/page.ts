@@ -1,6 +1,6 @@
-/** The report page: a single HTML file that loads nothing from the network. */
+/** The report page: a single HTML file without scripts that loads nothing from the network. */
 import type { Group } from './groups.js'
-import { SCRIPT, STYLE } from './page-assets.js'
+import { STYLE } from './page-assets.js'
 import { type Drawing, escaped } from './render.js'
 import { findings, type Summary, type SummaryCell, summarise } from './summary.js'
 import type { Cell } from './tables.js'
@@ -15,18 +15,14 @@ export interface PageParts {
   readonly notes: readonly string[]
   /** Names of the data files. */
   readonly files: readonly string[]
-  /** The source of Vega, for the browser. */
-  readonly vega: string
 }
 
-/** Forbids loading anything. Vega needs `unsafe-eval` to compile expressions. */
-const POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:; base-uri 'none'"
+/** Forbids loading anything. */
+const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
 
-export function pageOf({ report, groups, drawings, notes, files, vega }: PageParts): string {
+export function pageOf({ report, groups, drawings, notes, files }: PageParts): string {
   const lines = drawings.filter(({ isWide }) => !isWide)
   const wide = drawings.filter(({ isWide }) => isWide)
-  const specs = Object.fromEntries(drawings.map(({ name, vega: spec }) => [name, spec]))
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -74,9 +70,6 @@ ${wide.map(figureOf).join('\n')}
 ${notes.map(note => `<p class="note">${escaped(note)}</p>`).join('\n')}
 <p class="note">Data: ${files.map(file => `<a href="${file}">${file}</a>`).join(', ')}.</p>
 </footer>
-<script>${inScript(vega)}</script>
-<script type="application/json" id="plots">${JSON.stringify(specs).replaceAll('<', '\\u003c')}</script>
-<script type="module">${SCRIPT}</script>
 </body>
 </html>
 `
@@ -92,23 +85,13 @@ ${rows.map(({ label, cells }) => `<tr><th scope="row">${escaped(label)}</th>${ce
 </table></div>`
 }
 
+/** The keys that were varied or are not the default. */
 function scenarioTable(entries: readonly ScenarioEntry[]): string {
-  const kind = ({ isVaried, isDefault }: ScenarioEntry) => (isVaried ? 'varied' : isDefault ? '' : 'changed')
-  const legend = [
-    entries.some(entry => kind(entry) === 'varied')
-      ? '<span class="varied">Coloured: varied between the runs.</span>'
-      : '',
-    entries.some(entry => kind(entry) === 'changed') ? '<strong>Bold: not the default.</strong>' : ''
-  ]
-  const list = (shown: readonly ScenarioEntry[]) => `<dl>
-${shown.map(entry => `<div class="${kind(entry)}"><dt>${entry.key}</dt><dd>${entry.values.map(showValue).join(', ')}</dd></div>`).join('\n')}
-</dl>`
-  const defaults = entries.filter(entry => kind(entry) === '')
-  return `${list(entries.filter(entry => kind(entry) !== ''))}
-<p class="note">${legend.join(' ')}</p>
-<details><summary>${defaults.length} parameters with their defaults</summary>
-${list(defaults)}
-</details>`
+  const shown = entries.filter(({ isVaried, isDefault }) => isVaried || !isDefault)
+  return `<dl>
+${shown.map(({ key, values, isVaried }) => `<div${isVaried ? ' class="varied"' : ''}><dt>${key}</dt><dd>${values.map(showValue).join(', ')}</dd></div>`).join('\n')}
+</dl>
+<p class="note">Coloured: varied between the runs. The other parameters have their defaults; runs.csv has all.</p>`
 }
 
 function showValue(value: Cell): string {
@@ -122,9 +105,4 @@ function figureOf({ name, caption, isWide, svg }: Drawing): string {
 <div class="plot">${svg}</div>
 <figcaption>${escaped(caption)} <a href="figures/${name}.svg">SVG</a></figcaption>
 </figure>`
-}
-
-/** Escapes source code that would end its script element. */
-function inScript(source: string): string {
-  return source.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')
 }

@@ -1,5 +1,5 @@
 /** Compiles a Vega-Lite specification and renders it as SVG, without a browser or a canvas. */
-import { loader, parse, type Spec, View } from '#vega'
+import { loader, parse, View } from '#vega'
 import { compile, type TopLevelSpec } from '#vega-lite'
 import { CONFIG } from './theme.js'
 
@@ -15,7 +15,6 @@ export interface Figure {
 }
 
 export interface Drawing extends Figure {
-  readonly vega: Spec
   /** With colours as CSS variables. */
   readonly svg: string
 }
@@ -25,12 +24,7 @@ export async function draw(figure: Figure): Promise<Drawing> {
   const view = new View(parse(vega), { renderer: 'none', loader: loader({ mode: 'file' }) })
   const svg = await view.toSVG()
   view.finalize()
-  return { ...figure, vega, svg: described(rounded(withoutRoles(withoutHidden(svg))), figure) }
-}
-
-/** Removes marks that only an interactive plot shows at the pointer. */
-function withoutHidden(svg: string): string {
-  return svg.replace(/<path [^>]*\bopacity="0"[^>]*\/>/g, '')
+  return { ...figure, svg: described(rounded(withoutRoles(svg)), figure) }
 }
 
 /** Removes the roles of the parts, since the drawing is a single image with a title and a description. */

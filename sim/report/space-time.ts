@@ -1,80 +1,54 @@
-/** Space-time plots: virtual time on the x axis, a row per node, and a colour for the state of the node. */
+/** The space-time view: a row for each node, and colours for the predictor that it held over time among its rivals. */
 import type { TopLevelSpec } from '#vega-lite'
 import type { Figure } from './render.js'
-import { toCsv } from './tables.js'
 import { type Colour, colour } from './theme.js'
+import type { PredictorEntry, Span, Timeline } from './timeline.js'
 
-/** Pixels. */
-const WIDTH = 930
-const HEIGHT = 320
+/** Colours of the spans by the standing of the predictor. */
+const STANDINGS = {
+  'starting predictor': 'first',
+  'held most (odd update)': 'wave-1',
+  'held most (even update)': 'wave-2',
+  'first rival': 'rival-1',
+  'second rival': 'rival-2',
+  'further rivals': 'rival-3',
+  away: 'away'
+} as const satisfies Record<string, Colour>
+type Standing = keyof typeof STANDINGS
 
-/** The numeric fields of a cell; the others are text. */
-const PARSE = { node: 'number', row: 'number', from: 'number', until: 'number' } as const
-
-/** The run that a view shows. */
-export interface ViewOf {
-  /** Label of the run, for titles. */
-  readonly label: string
-  /** Name of the run in file names. */
-  readonly name: string
-  /** A sentence that says which nodes are shown, if not all. */
-  readonly sample: string
-}
-
-/** The state of a node during an interval. */
-export interface SpaceTimeCell {
-  readonly node: number
-  readonly row: number
-  /** Virtual ms. */
-  readonly from: number
-  readonly until: number
-  /** Name of the state's class. */
-  readonly state: string
-  /** Description of the predictor, for the tooltip. */
-  readonly predictor?: string
-}
-
-export interface SpaceTime {
-  readonly name: string
-  readonly title: string
-  readonly subtitle: string
-  readonly caption: string
-  readonly cells: readonly SpaceTimeCell[]
-  readonly rows: number
-  /** Whether the row of a node is its number. */
-  readonly isNumbered: boolean
-  readonly range: readonly [number, number]
-  readonly classes: readonly { readonly name: string; readonly colour: Colour }[]
-  readonly marks: readonly { readonly at: number; readonly text: string }[]
-  readonly cuts: readonly { readonly from: number; readonly until: number }[]
-  readonly tooltip: readonly object[]
-}
-
-export function spaceTime({
-  name,
-  title,
-  subtitle,
-  caption,
-  cells,
-  rows,
-  isNumbered,
-  range,
-  classes,
-  marks,
-  cuts,
-  tooltip
-}: SpaceTime): Figure {
-  const x = { type: 'quantitative', scale: { domain: range, nice: false } } as const
-  const y = { type: 'quantitative', scale: { domain: [0, rows], reverse: true, nice: false } } as const
+/** @param label of the run @param name of its file @param nodes of the network, of which the timeline may have some */
+export function spaceTime(
+  { from, until, order, spans, marks }: Timeline,
+  { label, name, nodes }: { readonly label: string; readonly name: string; readonly nodes: number }
+): Figure {
+  const standing = standingsOf(spans)
+  const row = new Map(order.map((node, index) => [node, index]))
+  const cells = spans.map(({ node, from: start, until: end, held }) => {
+    const at = row.get(node) as number
+    return { row: at, below: at + 1, from: start, until: end, state: standing(held) }
+  })
+  const isCut = marks[0]?.time === from
+  const title = `${isCut ? 'A partition' : 'The start'}: predictors held by the nodes, ${label}`
+  const caption = [
+    'Light and dark blue alternate: of all predictors with the same number of updates, the one held longest in total.',
+    'Other colours: rivals with the same number of updates.',
+    isCut ? 'Nodes are grouped by the sides of the partition.' : '',
+    order.length < nodes ? `${order.length} of ${nodes} nodes are shown, evenly spaced.` : ''
+  ]
+  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ state }) => state === one))
+  const x = { type: 'quantitative', scale: { domain: [from, until], nice: false } } as const
+  const y = { type: 'quantitative', scale: { domain: [0, order.length], reverse: true, nice: false } } as const
+  const isNumbered = order.every((node, index) => node === index)
+  const inside = marks
+    .filter(({ time }) => time > from && time < until)
+    .map(({ time: at, what: text }) => ({ at, text }))
   const spec = {
-    title: { text: title, subtitle },
-    description: caption,
-    width: WIDTH,
-    height: Math.max(90, Math.min(HEIGHT, rows * 12)),
+    title,
+    width: 930,
+    height: Math.max(90, Math.min(320, order.length * 12)),
     layer: [
       {
-        data: { name: 'cells', values: compact(cells), format: { type: 'csv', parse: PARSE } },
-        transform: [{ calculate: 'datum.row + 1', as: 'below' }],
+        data: { values: cells },
         mark: { type: 'rect' },
         encoding: {
           x: { ...x, field: 'from', axis: { title: 'virtual time, ms', grid: false, tickCount: 12 } },
@@ -88,46 +62,48 @@ export function spaceTime({
           color: {
             field: 'state',
             type: 'nominal',
-            scale: { domain: classes.map(entry => entry.name), range: classes.map(entry => colour(entry.colour)) },
+            scale: { domain: used, range: used.map(one => colour(STANDINGS[one])) },
             legend: { title: null, orient: 'bottom', columns: 7, symbolType: 'square', symbolSize: 120, labelLimit: 0 }
-          },
-          tooltip
+          }
         }
       },
-      ...(marks.length === 0
-        ? []
-        : [
-            {
-              data: { values: marks },
-              mark: { type: 'rule', color: colour('ink'), strokeWidth: 1.5, strokeDash: [4, 3] },
-              encoding: { x: { ...x, field: 'at' } }
-            },
-            {
-              data: { values: marks },
-              mark: { type: 'text', align: 'left', dx: 4, dy: -7, y: 0, color: colour('ink'), fontSize: 11 },
-              encoding: { x: { ...x, field: 'at' }, text: { field: 'text' } }
-            }
-          ]),
-      ...(cuts.length === 0
-        ? []
-        : [
-            {
-              data: { values: cuts },
-              mark: { type: 'rect', color: colour('bad'), y: -7, y2: -2 },
-              encoding: { x: { ...x, field: 'from' }, x2: { field: 'until' } }
-            }
-          ])
+      {
+        data: { values: inside },
+        mark: { type: 'rule', color: colour('ink'), strokeWidth: 1.5, strokeDash: [4, 3] },
+        encoding: { x: { ...x, field: 'at' } }
+      },
+      {
+        data: { values: inside },
+        mark: { type: 'text', align: 'left', dx: 4, dy: -7, y: 0, color: colour('ink'), fontSize: 11 },
+        encoding: { x: { ...x, field: 'at' }, text: { field: 'text' } }
+      }
     ]
   }
-  return { name, title: `${title}, ${subtitle}`, caption, isWide: true, spec: spec as unknown as TopLevelSpec }
+  const isWide = true
+  return { name, title, caption: caption.filter(Boolean).join(' '), isWide, spec: spec as unknown as TopLevelSpec }
 }
 
-/** As CSV, a third of the size of JSON. */
-function compact(cells: readonly SpaceTimeCell[]): string {
-  const short = (time: number) => Number(time.toFixed(3))
-  return toCsv(cells.map(cell => ({ ...cell, from: short(cell.from), until: short(cell.until) })))
-}
-
-export function milliseconds(value: number): string {
-  return value.toLocaleString('en-US', { maximumFractionDigits: 1 })
+/** The standing of each predictor among those with the same number of updates, by the total time that nodes held it. */
+export function standingsOf(spans: readonly Span[]): (held: PredictorEntry | undefined) => Standing {
+  const times = new Map<number, { held: PredictorEntry; time: number }>()
+  for (const { held, from, until } of spans) {
+    if (held === undefined) continue
+    const entry = times.get(held.id) ?? { held, time: 0 }
+    entry.time += until - from
+    times.set(held.id, entry)
+  }
+  const ranks = new Map<number, number>()
+  const seen = new Map<number, number>()
+  for (const { held } of [...times.values()].sort((a, b) => b.time - a.time || a.held.id - b.held.id)) {
+    const rank = seen.get(held.updates) ?? 0
+    ranks.set(held.id, rank)
+    seen.set(held.updates, rank + 1)
+  }
+  return held => {
+    if (held === undefined) return 'away'
+    if (held.updates === 0) return 'starting predictor'
+    const rank = ranks.get(held.id)
+    if (rank === 0) return held.updates % 2 === 1 ? 'held most (odd update)' : 'held most (even update)'
+    return rank === 1 ? 'first rival' : rank === 2 ? 'second rival' : 'further rivals'
+  }
 }

@@ -109,14 +109,14 @@ const COLUMNS: readonly Column[] = [
     cell: group => average(group, ({ result }) => result.updates, whole)
   },
   {
-    head: 'used',
-    about: 'share of gradients on the lineage of the best predictor',
-    cell: group =>
-      average(
-        group,
-        ({ result }) => result.used / result.inputs,
-        value => `${(100 * value).toFixed(1)} %`
+    head: 'used / held / discarded',
+    about: 'shares of gradients: on the lineage of the best predictor, waiting for an update, given up',
+    cell: ({ runs }) => {
+      const shares = (['used', 'held', 'discarded'] as const).map(key =>
+        spreadOf(runs.map(({ result }) => (100 * result[key]) / result.inputs)).mean.toFixed(1)
       )
+      return { text: `${shares.join(' / ')} %` }
+    }
   },
   {
     head: 'messages',

@@ -27,26 +27,6 @@ export function curveRows(runs: readonly ReportedRun[]): Row[] {
   )
 }
 
-/** A row per span of the timeline windows. */
-export function spanRows(runs: readonly ReportedRun[]): Row[] {
-  return runs.flatMap(({ label, timeline }, run) =>
-    (timeline?.windows ?? []).flatMap(({ kind, spans }) =>
-      spans.map(({ node, from, until, held }) => ({
-        run,
-        label,
-        window: kind,
-        node,
-        from,
-        until,
-        away: held === undefined,
-        predictor: held?.id,
-        updates: held?.updates,
-        maker: held?.maker
-      }))
-    )
-  )
-}
-
 /** The values of a scenario by key, nested keys with a dot as in `--set`. */
 export function flatten(scenario: Scenario): Record<string, Cell> {
   return Object.fromEntries(

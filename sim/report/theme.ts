@@ -28,13 +28,7 @@ export const COLOURS = {
   'rival-2': ['#9c4a93', '#d790cc'],
   'rival-3': ['#b58900', '#e3c04f'],
   first: ['#eceae4', '#2b2f36'],
-  away: ['#3c434c', '#05070a'],
-  'behind-0': ['#dfeaf5', '#20344a'],
-  'behind-1': ['#b3cfe8', '#3a699c'],
-  'behind-2': ['#7caad6', '#6aa3df'],
-  'behind-3': ['#e9b97a', '#a9743a'],
-  'behind-4': ['#dd8440', '#d98a4e'],
-  'behind-5': ['#b3412a', '#f0654a']
+  away: ['#3c434c', '#05070a']
 } as const satisfies Record<string, readonly [light: string, dark: string]>
 
 export type Colour = keyof typeof COLOURS

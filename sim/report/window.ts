@@ -1,21 +1,17 @@
-/** Records one window of a timeline in full, from a given time until the window fills a plot. */
-import type { Mark, PredictorEntry, Span, Window } from './timeline.js'
+/** Records a window of a timeline, from a given time until it fills a plot. */
+import type { Mark, PredictorEntry, Span, Timeline } from './timeline.js'
 
-/** Limits by the resolution of a plot and the size of a page. */
-const MAX_SPANS = { start: 1500, fault: 3000 }
+const MAX_SPANS = 3000
 /** Number of updates after which a window without a partition ends. */
 const MAX_UPDATES = 24
 /** Time recorded after the end of a partition, as a share of its length. */
 const RECOVERY_SHARE = 0.4
 
 export interface WindowStart {
-  readonly kind: 'start' | 'fault'
   readonly from: number
   readonly watched: readonly number[]
   /** Predictor of each recorded node at the start of the window. */
   readonly held: readonly (PredictorEntry | undefined)[]
-  /** Updates of the best predictor at the start of the window. */
-  readonly maxUpdates: number
   /** Side of every node, if the window starts with a partition. */
   readonly sides?: ArrayLike<number>
 }
@@ -37,10 +33,6 @@ export class WindowRecorder {
     this.#held = [...start.held]
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   /** Records that a node has another predictor or is away. @param maxUpdates updates of the best predictor of all nodes */
   change(time: number, node: number, held: PredictorEntry | undefined, maxUpdates: number): void {
     if (this.#closesBy(time)) return
@@ -48,10 +40,9 @@ export class WindowRecorder {
     if (row === undefined) return
     this.#end(row, time)
     this.#held[row] = held
-    const { kind, sides, from } = this.#start
-    const isFull = this.#spans.length >= MAX_SPANS[kind] - this.#held.length
-    if ((isFull || (sides === undefined && maxUpdates >= this.#start.maxUpdates + MAX_UPDATES)) && time > from)
-      this.#close(time)
+    const { sides, from } = this.#start
+    const isFull = this.#spans.length >= MAX_SPANS - this.#held.length
+    if ((isFull || (sides === undefined && maxUpdates >= MAX_UPDATES)) && time > from) this.#close(time)
   }
 
   mark(mark: Mark): void {
@@ -63,12 +54,12 @@ export class WindowRecorder {
   }
 
   /** @param until end of the run */
-  finish(until: number): Window {
+  finish(until: number): Timeline {
     if (!this.#isOver) this.#close(Math.min(until, this.#until))
-    const { kind, from, watched, sides } = this.#start
+    const { from, watched, sides } = this.#start
     const side = (node: number) => sides?.[node] ?? 0
     const order = [...watched].sort((a, b) => side(a) - side(b) || a - b)
-    return { kind, from, until: this.#until, order, spans: this.#spans, marks: this.#marks }
+    return { from, until: this.#until, order, spans: this.#spans, marks: this.#marks }
   }
 
   #closesBy(time: number): boolean {

@@ -1,17 +1,14 @@
 /** Writes a report: the page, the plots as SVG files, and the data. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { figuresOf, MAX_LINES } from './figures.js'
 import { groupRuns } from './groups.js'
-import { lineFigures, MAX_LINES } from './lines.js'
-import { outcomeFigures } from './outcomes.js'
-import { overview } from './overview.js'
 import { pageOf } from './page.js'
-import { draw, type Figure } from './render.js'
-import { curveRows, runRows, spanRows, toCsv } from './tables.js'
+import { draw } from './render.js'
+import { spaceTime } from './space-time.js'
+import { curveRows, runRows, toCsv } from './tables.js'
 import { inPlainColours } from './theme.js'
-import type { Timeline } from './timeline.js'
 import type { Report } from './types.js'
-import { windowView } from './window-view.js'
 
 /** Maximum number of runs with space-time views. */
 const MAX_TIMELINES = 3
@@ -22,17 +19,17 @@ export async function writeReport(folder: string, report: Report): Promise<void>
   const groups = groupRuns(runs)
   const timed = runs.flatMap((run, index) => (run.timeline ? [{ ...run, timeline: run.timeline, index }] : []))
   const figures = [
-    ...outcomeFigures(groups),
-    ...lineFigures(groups.slice(0, MAX_LINES)),
+    ...figuresOf(groups),
     ...timed
       .slice(0, MAX_TIMELINES)
-      .flatMap(({ timeline, label, scenario, index }) => viewsOf(timeline, label, `run-${index}`, scenario.nodes))
+      .map(({ timeline, label, scenario, index }) =>
+        spaceTime(timeline, { label, name: `run-${index}`, nodes: scenario.nodes })
+      )
   ]
   const drawings = await Promise.all(figures.map(draw))
   const data: Record<string, string> = {
     'runs.csv': toCsv(runRows(runs)),
     'curves.csv': toCsv(curveRows(runs)),
-    ...(timed.length > 0 ? { 'space-time.csv': toCsv(spanRows(runs)) } : {}),
     'report.json': `${JSON.stringify({ ...report, runs: runs.map(({ timeline: _, ...run }) => run) }, undefined, 1)}\n`
   }
   const notes = [
@@ -40,10 +37,10 @@ export async function writeReport(folder: string, report: Report): Promise<void>
       ? `Curves are shown for the first ${MAX_LINES} of ${groups.length} runs; the data has all of them.`
       : '',
     timed.length > MAX_TIMELINES
-      ? `Space-time views are shown for the first ${MAX_TIMELINES} of ${timed.length} runs that have one; space-time.csv has the detailed views of all.`
+      ? `Space-time views are shown for the first ${MAX_TIMELINES} of ${timed.length} runs that have one.`
       : '',
     timed.length > 0
-      ? 'Detailed views show the start, and the first partition or the first stopped node, until the plot is full; the overview shows the whole run.'
+      ? 'Space-time views begin at the first partition, or at the start if there is none.'
       : 'There is no space-time view: only runs of admb and admb-sender have one, and sweeps do not record it.'
   ]
   const page = pageOf({
@@ -51,8 +48,7 @@ export async function writeReport(folder: string, report: Report): Promise<void>
     groups,
     drawings,
     notes: notes.filter(Boolean),
-    files: Object.keys(data),
-    vega: await readFile(new URL('vega.min.js', import.meta.resolve('#vega')), 'utf8')
+    files: Object.keys(data)
   })
   await mkdir(join(folder, 'figures'), { recursive: true })
   await Promise.all([
@@ -60,13 +56,6 @@ export async function writeReport(folder: string, report: Report): Promise<void>
     ...drawings.map(({ name, svg }) => writeFile(join(folder, 'figures', `${name}.svg`), standalone(svg))),
     writeFile(join(folder, 'index.html'), page)
   ])
-}
-
-function viewsOf(timeline: Timeline, label: string, name: string, nodes: number): Figure[] {
-  const { watched, windows } = timeline
-  const sample = watched.length < nodes ? `${watched.length} of ${nodes} nodes are shown, evenly spaced.` : ''
-  const run = { label, name, sample }
-  return [...windows.map(window => windowView(window, run)), overview(timeline, run)]
 }
 
 /** An SVG file for any viewer. */

@@ -84,7 +84,7 @@ describe('admb sim', function () {
       }
     }
     assert.ok(existsSync(join(folder, 'c/figures/by-batch.svg')))
-    assert.ok(existsSync(join(folder, 'a/space-time.csv')))
+    assert.ok(existsSync(join(folder, 'a/figures/run-0.svg')))
     const lead = /<p class="lead">(.*)<\/p>/.exec(readFileSync(join(folder, 'a/index.html'), 'utf8'))
     assert.match(lead?.[1] ?? '', /^The binary tree with .* Changed: nodes=4, inputs=1000\.$/)
   })

@@ -1,12 +1,11 @@
 /** Data of reports, for drawn runs and tables. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { runLengths } from '../../../sim/report/overview.js'
 import { type Cell, toCsv } from '../../../sim/report/tables.js'
 import { parseCsv, recordTimeline } from '../../support/reports.js'
 
 describe('a timeline', () => {
-  it('gives every node spans that cover each window without gaps', () => {
+  it('gives every node spans that cover it without gaps', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 70 }),
@@ -15,37 +14,21 @@ describe('a timeline', () => {
         fc.constantFrom(0, 0.3),
         (nodes, seed, crashShare, partitionShare) => {
           const { timeline, virtualMs } = recordTimeline({ nodes, seed, faults: { crashShare, partitionShare } })
-          for (const { from, until, order, spans } of timeline?.windows ?? []) {
-            assert.ok(from <= until && until <= virtualMs)
-            for (const node of order) {
-              const own = spans.filter(span => span.node === node)
-              let at = from
-              for (const span of own) {
-                assert.equal(span.from, at)
-                assert.ok(span.until > span.from)
-                at = span.until
-              }
-              assert.equal(at, until)
+          assert.ok(timeline)
+          const { from, until, order, spans } = timeline
+          assert.ok(from <= until && until <= virtualMs)
+          for (const node of order) {
+            let at = from
+            for (const span of spans.filter(one => one.node === node)) {
+              assert.equal(span.from, at)
+              assert.ok(span.until > span.from)
+              at = span.until
             }
+            assert.equal(at, until)
           }
         }
       ),
       { numRuns: 15 }
-    )
-  })
-})
-
-describe('run lengths', () => {
-  it('are equivalent to the values', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(2)), values => {
-        const runs = runLengths(values)
-        assert.deepEqual(
-          runs.flatMap(({ value, start, end }) => new Array<number>(end - start).fill(value)),
-          values
-        )
-        for (const [i, run] of runs.slice(1).entries()) assert.notEqual(run.value, runs[i].value)
-      })
     )
   })
 })

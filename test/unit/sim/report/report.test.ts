@@ -4,10 +4,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../../sim/index.js'
+import { figuresOf, outcomesOf } from '../../../../sim/report/figures.js'
 import { curvesOf } from '../../../../sim/report/groups.js'
 import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
-import { lineFigures } from '../../../../sim/report/lines.js'
-import { outcomeFigures, outcomesOf } from '../../../../sim/report/outcomes.js'
 import { findings, summarise } from '../../../../sim/report/summary.js'
 import { scenarioEntries } from '../../../../sim/report/tables.js'
 import { parseCsv } from '../../../support/reports.js'
@@ -25,7 +24,7 @@ function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
 interface Layer {
   readonly data?: {
     readonly name: string
-    readonly values: readonly { readonly run: string; readonly inputs: number }[]
+    readonly values: readonly { readonly run: string; readonly x: number }[]
   }
   readonly encoding: {
     readonly shape?: { readonly scale: { readonly domain: readonly string[]; readonly range: readonly string[] } }
@@ -70,20 +69,14 @@ describe('a report', function () {
   after(() => rm(folder, { recursive: true, force: true }))
 
   it('is a single page that loads nothing', () => {
-    const markup = page.replace(/<script[^>]*>[\s\S]*?<\/script>/g, '')
-    assert.doesNotMatch(markup, /(?:src|href|srcset|action|data)\s*=\s*["']?\s*(?:https?:)?\/\//i)
-    assert.doesNotMatch(markup, /@import|url\(/)
-    assert.doesNotMatch(markup, /<(?:link|img|iframe|object|embed)\b/)
-    assert.match(markup, /http-equiv="Content-Security-Policy" content="default-src 'none'/)
-    assert.doesNotMatch(page, /<script[^>]*\ssrc/)
-    assert.equal(page.match(/<script\b/g)?.length, page.match(/<\/script>/g)?.length)
+    assert.doesNotMatch(page, /(?:src|href|srcset|action|data)\s*=\s*["']?\s*(?:https?:)?\/\//i)
+    assert.doesNotMatch(page, /@import|url\(/)
+    assert.doesNotMatch(page, /<(?:link|img|iframe|object|embed|script)\b/)
+    assert.match(page, /http-equiv="Content-Security-Policy" content="default-src 'none'/)
   })
 
   it('is well-formed, accessible markup', () => {
-    const body = page.replace(
-      /<script[^>]*>[\s\S]*?<\/script>|<style>[\s\S]*?<\/style>|<!doctype html>|<meta[^>]*>/g,
-      ''
-    )
+    const body = page.replace(/<style>[\s\S]*?<\/style>|<!doctype html>|<meta[^>]*>/g, '')
     assertWellFormed(body.trim(), 'index.html')
     assert.match(page, /<html lang="en">/)
     assert.match(page, /<title>Title &lt;1&gt;/)
@@ -94,16 +87,11 @@ describe('a report', function () {
     }
   })
 
-  it('has an interactive plot and a well-formed SVG file in plain colours for each figure', async () => {
-    const plots = JSON.parse(/id="plots">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? '') as Record<string, unknown>
+  it('has a well-formed SVG file in plain colours for each figure', async () => {
+    const plots = [...page.matchAll(/<figure id="([\w-]+)"/g)].map(([, name]) => name)
     const files = (await readdir(join(folder, 'figures'))).sort()
-    assert.deepEqual(
-      files,
-      Object.keys(plots)
-        .map(name => `${name}.svg`)
-        .sort()
-    )
-    assert.ok(files.includes('regret.svg') && files.includes('run-1-start.svg') && files.includes('run-1-whole.svg'))
+    assert.deepEqual(files, plots.map(name => `${name}.svg`).sort())
+    assert.ok(files.includes('regret.svg') && files.includes('run-1.svg'))
     for (const file of files) {
       const svg = await readFile(join(folder, 'figures', file), 'utf8')
       assertWellFormed(svg.trim(), file)
@@ -140,8 +128,6 @@ describe('a report', function () {
       parseCsv(await read('curves.csv')).length,
       1 + runs.reduce((sum, { result }) => sum + result.curve.length, 0)
     )
-    const spans = runs[1].timeline?.windows.reduce((sum, window) => sum + window.spans.length, 0) as number
-    assert.equal(parseCsv(await read('space-time.csv')).length, 1 + spans)
     const json = JSON.parse(await read('report.json'))
     assert.deepEqual(json.runs[1].result, JSON.parse(JSON.stringify(runs[1].result)))
   })
@@ -181,20 +167,21 @@ describe("a report's data", () => {
     )
     assert.deepEqual(curvesOf(groups, 'regret', true)[0], {
       run: 'batch 16',
-      inputs: 100,
+      x: 100,
       value: 24,
       least: 16,
       most: 32
     })
     assert.deepEqual(
-      outcomesOf(groups, 'batch').map(({ key, value }) => [key, value]),
+      outcomesOf(groups, 'batch').map(({ x, value }) => [x, value]),
       [
         [16, 0.24],
         [32, 0.48],
         [64, 0.96]
       ]
     )
-    assert.equal(outcomeFigures(groups).length, 1)
+    const names = figuresOf(groups).map(({ name }) => name)
+    assert.deepEqual(names, ['by-batch', 'regret', 'averageLoss', 'updates'])
   })
 
   it('tells lines apart that lie on each other: each has a shape of its own, at inputs of its own', () => {
@@ -204,7 +191,7 @@ describe("a report's data", () => {
       const curve = Array.from({ length: 30 }, (_, i) => ({ ...one.result.curve[0], inputs: 100 * (i + 1) }))
       return { ...one, result: { ...one.result, curve } }
     })
-    const [{ spec }] = lineFigures(groupRuns(runs))
+    const [{ spec }] = figuresOf(groupRuns(runs))
     const layers = (spec as unknown as { layer: readonly Layer[] }).layer
     const marks = layers.find(({ data }) => data?.name === 'marks')
     const { range = [], domain = [] } = marks?.encoding.shape?.scale ?? {}
@@ -212,14 +199,14 @@ describe("a report's data", () => {
     assert.equal(new Set(range).size, 8)
     const values = marks?.data?.values ?? []
     for (const name of names) assert.ok(values.filter(({ run }) => run === name).length >= 3, name)
-    assert.equal(new Set(values.map(({ inputs }) => inputs)).size, values.length)
+    assert.equal(new Set(values.map(({ x }) => x)).size, values.length)
   })
 
   it('lists the lines that a logarithmic axis cannot show', () => {
     const groups = groupRuns([run({ batch: 8 }, 5), run({ batch: 9 }, -1)])
-    const [regret] = lineFigures(groups)
+    const [regret] = figuresOf(groups)
     assert.match(regret.caption, /Not shown, because never above zero: 9/)
-    assert.ok(!lineFigures(groups).some(({ name }) => name === 'bytes'))
+    assert.ok(!figuresOf(groups).some(({ name }) => name === 'bytes'))
   })
 
   it('compares with the serial run on the same scenario only', () => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { parseScenario, simulate } from '../../../../sim/index.js'
 import { TimelineRecorder } from '../../../../sim/report/index.js'
-import { AWAY, type Span, type Timeline } from '../../../../sim/report/timeline.js'
-import { standingsOf } from '../../../../sim/report/window-view.js'
+import { standingsOf } from '../../../../sim/report/space-time.js'
+import type { Span, Timeline } from '../../../../sim/report/timeline.js'
 import { recordTimeline } from '../../../support/reports.js'
 
 describe('a timeline', () => {
@@ -24,10 +24,9 @@ describe('a timeline', () => {
     }
     const timeline = recorder.finish(until)
     assert.ok(timeline)
-    assert.equal(timeline.watched.length, 64)
-    assert.ok(timeline.snapshots.length <= 240 && timeline.snapshots.length >= 60)
-    assert.ok(Math.abs(timeline.snapshots.length * timeline.step - until) <= timeline.step)
-    for (const { spans } of timeline.windows) assert.ok(spans.length > 100 && spans.length <= 3000)
+    const { order, spans } = timeline
+    assert.equal(order.length, 64)
+    assert.ok(spans.length > 100 && spans.length <= 3000)
   })
 
   it('is deterministic and does not change the run', () => {
@@ -47,11 +46,8 @@ describe('a timeline', () => {
     observer.onFault?.(30, { time: 30, kind: 'restart', node: 2, disk: 'kept' })
     observer.onPredictorChange?.(30, 2, id, 'restarted')
     const timeline = recorder.finish(100) as Timeline
-    const away = timeline.windows[0].spans.filter(({ held }) => held === undefined)
+    const away = timeline.spans.filter(({ held }) => held === undefined)
     assert.deepEqual(away, [{ node: 2, from: 10, until: 30, held: undefined }])
-    const row = timeline.watched.indexOf(2)
-    const down = timeline.snapshots.filter(snapshot => snapshot[row] === AWAY).length
-    assert.ok(Math.abs(down * timeline.step - 20) <= 2 * timeline.step)
   })
 
   it('shows a node as away until it joins, and ignores faults without effect', () => {
@@ -62,23 +58,20 @@ describe('a timeline', () => {
       { time: 20, kind: 'join', node: 1 }
     ] as const
     const { virtualMs } = simulate(scenario, { observer: recorder.observer, faults })
-    const [{ spans }] = recorder.finish(virtualMs)?.windows ?? []
+    const { spans } = recorder.finish(virtualMs) as Timeline
     assert.deepEqual(
       spans.filter(({ held }) => held === undefined),
       [{ node: 1, from: 0, until: 20, held: undefined }]
     )
   })
 
-  it('groups the sides of a partition and records its end', () => {
+  it('begins at the first partition and records its end', () => {
     const { timeline } = recordTimeline({ faults: { partitionShare: 0.3, partitionTime: 60 } })
-    const window = timeline?.windows.find(({ kind }) => kind === 'fault')
-    assert.ok(window)
-    assert.deepEqual(
-      window.marks.slice(0, 2).map(({ what }) => what),
-      ['cut', 'healed']
-    )
-    assert.ok(window.until > window.marks[1].time)
-    assert.ok((timeline?.cuts.length ?? 0) > 0)
+    assert.ok(timeline)
+    const [cut, healed] = timeline.marks
+    assert.deepEqual([cut.what, healed.what], ['cut', 'healed'])
+    assert.equal(timeline.from, cut.time)
+    assert.ok(cut.time > 0 && timeline.until > healed.time)
   })
 
   it('is undefined for an algorithm that does not identify its predictors', () => {
@@ -91,7 +84,7 @@ describe('standings', () => {
     node: 0,
     from: 0,
     until: time,
-    held: { id, updates, maker: 0 }
+    held: { id, updates }
   })
 
   it('rank predictors with the same number of updates by the time they were held', () => {
@@ -104,6 +97,6 @@ describe('standings', () => {
     assert.equal(of(5), 'further rivals')
     assert.equal(of(4), 'held most (even update)')
     assert.equal(standing(undefined), 'away')
-    assert.equal(standing({ id: 0, updates: 0, maker: undefined }), 'starting predictor')
+    assert.equal(standing({ id: 0, updates: 0 }), 'starting predictor')
   })
 })
