@@ -2,7 +2,7 @@
 import type { Group } from './groups.js'
 import { STYLE } from './page-assets.js'
 import { type Drawing, escaped } from './render.js'
-import { findings, type Summary, type SummaryCell, summarise } from './summary.js'
+import { type Summary, type SummaryCell, summarise } from './summary.js'
 import type { Cell } from './tables.js'
 import { type ScenarioEntry, scenarioEntries } from './tables.js'
 import type { Report } from './types.js'
@@ -37,7 +37,6 @@ export function pageOf({ report, groups, drawings, notes, files }: PageParts): s
 <p class="eyebrow">admb simulation report</p>
 <h1>${escaped(report.title)}</h1>
 ${report.about === undefined ? '' : `<p class="lead">${escaped(report.about)}</p>`}
-<p>${escaped(findings(groups))}</p>
 <pre><code>${escaped(report.command)}</code></pre>
 </header>
 <main>

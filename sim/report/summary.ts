@@ -1,4 +1,4 @@
-/** The summary of the runs, as a table and in sentences. */
+/** The table of the runs. */
 import { type Group, spreadOf } from './groups.js'
 import { flatten } from './tables.js'
 import type { ReportedRun } from './types.js'
@@ -29,46 +29,6 @@ export function summarise(groups: readonly Group[]): Summary {
     heads: columns.map(({ head, about }) => ({ text: head, about })),
     rows: groups.map(group => ({ label: group.label, cells: columns.map(column => column.cell(group)) }))
   }
-}
-
-/** The main findings in a few sentences. */
-export function findings(groups: readonly Group[]): string {
-  const runs = groups.flatMap(group => group.runs)
-  const bounded = runs.filter(({ result }) => result.bound !== undefined)
-  const telling = bounded.filter(({ result }) => !result.boundIsVacuous)
-  const broken = telling.filter(({ result }) => result.boundHolds === false).length
-  const violations = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
-  // Regret grows with the inputs, so runs with different numbers of inputs are compared by regret per input.
-  const sameInputs = new Set(runs.map(({ result }) => result.inputs)).size === 1
-  const regretOf = ({ result }: ReportedRun) => (sameInputs ? result.regret : result.regret / result.inputs)
-  const show = (value: number) => (sameInputs ? whole(value) : value.toPrecision(3))
-  const means = groups
-    .map(({ label, runs: own }) => ({ label, regret: spreadOf(own.map(regretOf)).mean }))
-    .sort((a, b) => a.regret - b.regret)
-  const [least] = means
-  const most = means[means.length - 1]
-  return [
-    groups.length === 1
-      ? `Regret ${show(least.regret)}${runs.length > 1 ? ` on average over ${runs.length} seeds` : ''}.`
-      : `Regret${sameInputs ? '' : ' per input'} is lowest for ${least.label} (${show(least.regret)}) and highest for ${most.label} (${show(most.regret)}).`,
-    boundsText(bounded.length, telling.length, broken),
-    ...(least.label === 'isolated' && means.length > 1 ? [ISOLATED] : []),
-    violations === 0 ? 'No property was violated.' : `Violations of properties: ${violations} (see the table).`
-  ].join(' ')
-}
-
-/** Why the baseline without communication can be ahead. */
-const ISOLATED =
-  'Isolated nodes are ahead because there are few inputs for each node: the inputs that pass while a batch is collected and spread cost more than sharing gains. The regret of k isolated nodes grows with √(k × inputs), that of a network with √inputs plus a constant, so more inputs reverse the order.'
-
-/** @param telling number of bounds that are not vacuous */
-function boundsText(bounded: number, telling: number, broken: number): string {
-  if (bounded === 0) return 'No theorem bounds these runs.'
-  if (telling === 0)
-    return 'The theorems’ bounds are vacuous here: they exceed log 2 per input, the loss of a predictor that never learns.'
-  const vacuous = bounded === telling ? '' : ` ${bounded - telling} further bounds are vacuous, above log 2 per input.`
-  if (broken > 0) return `The theorems’ bounds are exceeded in ${broken} of ${telling} runs that have one.${vacuous}`
-  return `The theorems’ bounds hold in ${telling === 1 ? 'the run that has one' : `all ${telling} runs that have one`}.${vacuous}`
 }
 
 const NONE: SummaryCell = { text: '–' }

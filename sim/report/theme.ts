@@ -94,8 +94,6 @@ export const CONFIG = {
     color: colour('ink'),
     fontSize: 14,
     fontWeight: 600,
-    subtitleColor: colour('muted'),
-    subtitleFontSize: 12,
     offset: 12
   },
   axis: {
