@@ -5,7 +5,7 @@
 import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
 import { fitsTable, growingRule } from './class-table.js'
-import type { Drift, DriftTest } from './drift/index.js'
+import type { Drift } from './drift/index.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'
@@ -142,8 +142,8 @@ export class SerialTrainer {
   }
 
   /** Looks for drift in the losses of further inputs. Does nothing for an engine that sends no outcomes. */
-  watchDrift(test: DriftTest): void {
-    this.#engine.progress.outcomes?.watchDrift(test)
+  watchDrift(): void {
+    this.#engine.progress.outcomes?.watchDrift()
   }
 
   /**

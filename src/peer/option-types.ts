@@ -17,7 +17,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   period: types.either(number, choice('auto')),
   carry: number,
   predictWith: text,
-  drift: choice('adwin', 'page-hinkley', 'off'),
+  drift: choice('adwin', 'off'),
   windows: types.numbers,
   dp: object('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
   dir: text,

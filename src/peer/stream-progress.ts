@@ -66,7 +66,7 @@ export class StreamProgress {
     this.#hasPlainLoss = hasPlainLoss(spec)
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
-    if (drift !== undefined) this.#metrics?.watchDrift(drift)
+    if (drift !== undefined) this.#metrics?.watchDrift()
     this.#clock = spec.features.columns?.some(({ role }) => role === 'time') ? 'rows' : 'arrival'
     this.#windows = this.#metrics?.watchTime(this.#clock, windows)
     this.#earlierLoss = progress?.loss ?? 0

@@ -133,7 +133,7 @@ export async function setUpTraining(
 
 /** Starts the detection of drift, and the figures over times of inputs. @throws UsageError */
 function watch({ drift, windows }: TrainFlags, { trainer }: RunningTrainer, spec: OpenLearningSpec): void {
-  if (drift !== undefined && drift !== 'off') trainer.watchDrift(drift)
+  if (drift !== undefined && drift !== 'off') trainer.watchDrift()
   if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
   else if (windows !== undefined) {
     throw new UsageError('--windows needs the times of inputs: name their column by --time')

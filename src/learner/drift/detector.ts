@@ -1,8 +1,7 @@
 /** Detects that the progressive loss rises: the data have changed, and the model no longer fits them. */
 import { Adwin, type Change } from './adwin.js'
-import { PageHinkley } from './page-hinkley.js'
 
-export const driftTests = ['adwin', 'page-hinkley'] as const
+export const driftTests = ['adwin'] as const
 export type DriftTest = (typeof driftTests)[number]
 
 /** An alarm: the mean level of the loss rose. The level of a loss is 1 − e^(−loss), for log-loss the probability of a mistake. */
@@ -31,9 +30,7 @@ const SAME_ALARM = 1000
 const SCALED_BY = 1000
 
 export class DriftDetector {
-  readonly #test: DriftTest
-  readonly #adwin: Adwin | undefined
-  readonly #pageHinkley: PageHinkley | undefined
+  readonly #adwin = new Adwin()
   /** Unit of the losses; undefined until it is known. */
   #unit: number | undefined
   #alarms = 0
@@ -47,15 +44,12 @@ export class DriftDetector {
   #groups = 0
 
   /** @param hasUnit whether losses are of the order of one; a squared error may have any scale */
-  constructor(test: DriftTest, hasUnit: boolean) {
-    this.#test = test
-    if (test === 'adwin') this.#adwin = new Adwin()
-    else this.#pageHinkley = new PageHinkley()
+  constructor(hasUnit: boolean) {
     if (hasUnit) this.#unit = 1
   }
 
   get drift(): Drift {
-    return { test: this.#test, alarms: this.#alarms, recent: this.#recent }
+    return { test: 'adwin', alarms: this.#alarms, recent: this.#recent }
   }
 
   /** Adds the loss of an input, or the mean loss of some that were scored together. @param inputs their number */
@@ -83,19 +77,15 @@ export class DriftDetector {
   }
 
   #observe(level: number): void {
-    if (this.#pageHinkley !== undefined) {
-      this.#note(this.#pageHinkley.add(level))
-      return
-    }
     this.#sum += level
     this.#squares += level * level
-    if (++this.#count === GROUP) this.#closeGroup(this.#adwin as Adwin)
+    if (++this.#count === GROUP) this.#closeGroup()
   }
 
-  #closeGroup(adwin: Adwin): void {
-    adwin.add({ count: GROUP, sum: this.#sum, squares: this.#squares })
+  #closeGroup(): void {
+    this.#adwin.add({ count: GROUP, sum: this.#sum, squares: this.#squares })
     this.#count = this.#sum = this.#squares = 0
-    if (++this.#groups % GROUPS_PER_TEST === 0) this.#note(adwin.shrink())
+    if (++this.#groups % GROUPS_PER_TEST === 0) this.#note(this.#adwin.shrink())
   }
 
   /** A falling loss is learning, not drift. */

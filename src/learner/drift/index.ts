@@ -10,4 +10,3 @@ export {
   describeAlarm,
   driftTests
 } from './detector.js'
-export { PageHinkley, type PageHinkleyOptions } from './page-hinkley.js'

@@ -2,7 +2,7 @@
  * Progressive metrics: figures over all inputs since the start, and over the last ones. An input costs a few nanoseconds; the
  * figures of a window are computed from its outcomes when they are asked for.
  */
-import { type Drift, DriftDetector, type DriftTest } from '../drift/index.js'
+import { type Drift, DriftDetector } from '../drift/index.js'
 import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 import { type Clock, type TimeFigures, TimeWindows } from './time-windows.js'
@@ -54,11 +54,11 @@ export class ProgressiveMetrics implements Outcomes {
   }
 
   /** Looks for drift in the losses of further outcomes. */
-  watchDrift(test: DriftTest): void {
+  watchDrift(): void {
     const kind = this.#kind
     // A squared error has no natural unit, and log-loss over a vocabulary is far above one.
     const hasUnit = kind.kind === 'sums' ? kind.predicts === 'class' : kind.kind !== 'number'
-    this.#drift = new DriftDetector(test, hasUnit)
+    this.#drift = new DriftDetector(hasUnit)
   }
 
   /**

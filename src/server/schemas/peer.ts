@@ -93,7 +93,7 @@ export const peer = [
     $id: 'Drift',
     description: 'Rises of the level 1 − e^(−loss) that were detected in this run.',
     ...object({
-      test: { enum: ['adwin', 'page-hinkley'] },
+      test: { enum: ['adwin'] },
       alarms: count,
       recent: {
         type: 'array',
