@@ -42,7 +42,6 @@ export {
   type Layout,
   type Learner,
   type Metrics,
-  type MinuteFigures,
   type ModelName,
   type ModelOptions,
   type Outcome,

@@ -9,7 +9,6 @@ import {
   type Learner,
   ProgressiveMetrics,
   type Score,
-  TimedSums,
   type TimeWindows,
   uselessLoss
 } from '../learner/index.js'
@@ -46,7 +45,6 @@ export class StreamProgress {
   readonly #stream: string | undefined
   readonly #classifies: boolean
   readonly #metrics: ProgressiveMetrics | undefined
-  readonly #minute = new TimedSums()
   readonly #now: () => number
   readonly #windows: TimeWindows | undefined
   readonly #clock: Clock
@@ -81,17 +79,14 @@ export class StreamProgress {
     const scaling = { moments: this.#moments, history: this.#history, frozen: false }
     this.preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
     this.#classifies = classifies
-    this.#minute.note(now(), this.sums)
   }
 
   /** Figures of this run. */
   get metrics(): PeerMetrics | undefined {
-    const now = this.#now()
-    this.#minute.note(now, this.sums)
-    if (this.#clock === 'arrival') this.#windows?.arrive(now)
+    if (this.#clock === 'arrival') this.#windows?.arrive(this.#now())
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
     const baseline = this.#baseline?.figures
-    return metrics && { ...metrics, minute: this.#minute.figures(now, this.sums), ...(baseline && { baseline }) }
+    return metrics && { ...metrics, ...(baseline && { baseline }) }
   }
 
   /** What to say of this run's loss if a constant prediction has it as well. */

@@ -4,15 +4,7 @@
  */
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type {
-  BaselineFigures,
-  Blocks,
-  Drift,
-  DriftTest,
-  Metrics,
-  MinuteFigures,
-  PredictWith
-} from '../learner/index.js'
+import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learner/index.js'
 import type { HeaderKey } from '../network/header-signer.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
@@ -95,9 +87,8 @@ export interface CheckpointState extends Omit<NewSteps, 'steps'> {
   readonly progress: SavedProgress
 }
 
-/** Figures since the start of this run, over windows of inputs, and over the last minute. */
+/** Figures since the start of this run, and over windows of inputs and of time. */
 export interface PeerMetrics extends Metrics {
-  readonly minute: MinuteFigures
   /** What predictions that learn nothing reach. Absent without two labelled rows. */
   readonly baseline?: BaselineFigures
 }

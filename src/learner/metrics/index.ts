@@ -23,4 +23,3 @@ export {
   type TimeWindowFigures,
   TimeWindows
 } from './time-windows.js'
-export { type MinuteFigures, TimedSums } from './timed-sums.js'

@@ -64,8 +64,8 @@ const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: Pee
 }
 
 /**
- * Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs) `minute`,
- * or a time, such as `1h`.
+ * Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs), or a time,
+ * such as `1h`.
  */
 const RECENT: Readonly<Record<string, readonly [key: keyof Figures, help: string]>> = {
   loss_nats: ['loss', 'Mean progressive loss (half the mean squared error for model linear)'],
@@ -161,8 +161,8 @@ function watch(peer: Peer, register: Registry): void {
 /** The windows that hold inputs. */
 function windowsOf({ metrics }: PeerStatus): (readonly [window: string, Partial<Figures>])[] {
   if (metrics === undefined) return []
-  const { recent, minute, byTime } = metrics
+  const { recent, byTime } = metrics
   const timed = byTime?.windows.map(figures => [windowName(figures.seconds), figures] as const) ?? []
   const windows = recent.map(figures => [String(figures.window), figures] as const)
-  return [...windows, ['minute', minute] as const, ...timed].filter(([, { inputs }]) => inputs > 0)
+  return [...windows, ...timed].filter(([, { inputs }]) => inputs > 0)
 }

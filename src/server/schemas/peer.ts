@@ -47,10 +47,6 @@ export const peer = [
           description: 'The last 1,000 and the last 10,000 inputs, or fewer at the start.',
           items: object({ window: { ...count, description: 'Size of the window.' }, ...figures }, optionalFigures)
         },
-        minute: {
-          description: 'The last 60 seconds, or fewer at the start. Without inputs, only their number is given.',
-          ...object({ seconds: number, inputs: count, loss: number, accuracy: share }, ['loss', 'accuracy'])
-        },
         baseline: {
           description: 'What predictions that learn nothing reach on the labels of this run.',
           ...object(

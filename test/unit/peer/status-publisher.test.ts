@@ -161,7 +161,7 @@ describe('StatusPublisher', function () {
     line.statuses[1] = {
       ...line.statuses[1],
       accuracy: 0.75,
-      metrics: { total: recent, recent: [recent], minute: { ...recent, seconds: 1 } },
+      metrics: { total: recent, recent: [recent] },
       drift: { test: 'adwin', alarms: 1, recent: [drift] },
       privacy: { epsilon: 8, delta: 1e-6, clip: 1, releases: 3, released: 1, spent: 2.345, exhausted: false }
     }

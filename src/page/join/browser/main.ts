@@ -226,7 +226,7 @@ function draw(): void {
   const figures: [string, string][] = [
     ['Rows learned', formatCount(inputs)],
     [measure.name, inputs === 0 ? '–' : formatError(measure, averageLoss)],
-    [`${measure.name} of the last minute`, formatError(measure, metrics?.minute?.loss)],
+    [`${measure.name} of the last 1,000`, formatError(measure, metrics?.recent[0]?.loss)],
     ...(accuracy === undefined || inputs === 0 ? [] : [['Accuracy', formatShare(accuracy)] as [string, string]]),
     ['Updates of the predictor', formatCount(updates)],
     ['Neighbours', formatCount(neighbours.length)]
