@@ -7,10 +7,13 @@ import type { Rows } from '../rows.js'
 /** Enough that neither thread waits for a batch that takes longer than usual. */
 const SLOTS = 8
 
-/** Positions in the shared integers: blocks written and read so far, and whether the reader has left. */
+/** Positions in the shared integers: blocks written and read so far, whether the reader has left, and the block after which to wake the writer. */
 const WRITTEN = 0
 const READ = 1
 const CLOSED = 2
+const WAKE_AT = 3
+/** Free slots for which a writer that has none waits. To wake it for each of them costs more than to write the block. */
+const FREE_SLOTS = SLOTS / 2
 
 /** The numbers of a stream that change with every block. */
 export interface BlockInfo {
@@ -40,7 +43,7 @@ export interface SlotMemory {
 
 export function createRing(): RingMemory {
   return {
-    control: new Int32Array(new SharedArrayBuffer(12)),
+    control: new Int32Array(new SharedArrayBuffer(16)),
     headers: new Float64Array(new SharedArrayBuffer(SLOTS * HEADER * 8))
   }
 }
@@ -102,11 +105,15 @@ export class RingWriter {
 
   #waitForSlot(): boolean {
     const { control } = this.#memory
+    let slots = SLOTS
     for (;;) {
       if (Atomics.load(control, CLOSED) === 1) return false
       const read = Atomics.load(control, READ)
-      if (this.#written - read < SLOTS) return true
-      Atomics.wait(control, READ, read)
+      if (this.#written - read < slots) return true
+      if (slots === SLOTS) {
+        slots = SLOTS - FREE_SLOTS + 1
+        Atomics.store(control, WAKE_AT, this.#written - SLOTS + FREE_SLOTS)
+      } else Atomics.wait(control, READ, read)
     }
   }
 
@@ -180,8 +187,9 @@ export class RingReader {
 
   release(): void {
     this.#read++
-    Atomics.store(this.#memory.control, READ, this.#read | 0)
-    Atomics.notify(this.#memory.control, READ)
+    const { control } = this.#memory
+    Atomics.store(control, READ, this.#read | 0)
+    if (Atomics.load(control, WAKE_AT) === (this.#read | 0)) Atomics.notify(control, READ)
   }
 
   /** Ends the writer at its next block. */
