@@ -22,6 +22,8 @@ export interface Mutant {
   readonly breaks: readonly string[]
   /** Keys of every trial, for what random ones show too rarely. @default none */
   readonly scenario?: Partial<Scenario>
+  /** Whether it does what the specification (`sim/reference/admb.ts`) does not. @default false */
+  readonly isUnspecified?: boolean
   /** Where the search starts. A seed that once found the violation soon saves time. @default 1 */
   readonly seed?: number
 }
@@ -35,11 +37,12 @@ const FOLDER = resolve('dist/mutants', String(process.pid))
 const MODULES = ['sim', 'src/base', 'src/admb', 'src/learner', 'src/overlay', 'src/view']
 
 /**
- * Creates a mutant and imports its simulator.
+ * Creates a mutant.
  * @param name name of its directory
+ * @returns the directory of its code, like `dist`
  * @throws Error if a pattern does not match exactly once; then update it to the changed code
  */
-export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
+export function createMutant(name: string, changes: readonly CodeChange[]): string {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
   for (const module of MODULES) {
@@ -59,7 +62,12 @@ export async function mutantOf(name: string, changes: readonly CodeChange[]): Pr
       code.replace(pattern, () => to)
     )
   }
-  return (await import(pathToFileURL(resolve(root, 'sim/index.js')).href)) as Simulator
+  return root
+}
+
+/** Creates a mutant and imports its simulator. */
+export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
+  return (await import(pathToFileURL(resolve(createMutant(name, changes), 'sim/index.js')).href)) as Simulator
 }
 
 /** One hostile node with many neighbours, from the start. For `scenario` of a {@link Mutant}. */
