@@ -423,7 +423,7 @@ describe('a command', function () {
     for (const [given, nearest] of [
       ['--dat', '--data'],
       ['--max-rat', '--max-rate'],
-      ['--gat', '--gate']
+      ['--carr', '--carry']
     ])
       await refuses(['peer', given, 'x'], 2, new RegExp(`unknown option '${given}' \\(Did you mean .*${nearest}\\b`))
   })

@@ -87,8 +87,8 @@ describeMutants('defects', [
     changes: [
       {
         file: 'src/admb/node.js',
-        from: 'this.gradients < this.needed',
-        to: 'this.gradients < this.needed - 1'
+        from: 'this.gradients < needed',
+        to: 'this.gradients < needed - 1'
       }
     ],
     breaks: ['size']

@@ -40,7 +40,7 @@ describe('a network that chooses b', () => {
     assert.throws(() => parseScenario({ batchMax: 1000, algorithm: 'dmb' }, 'test'), ScenarioError)
   })
 
-  it('refuses an update from fewer gradients than the b of its parent', () => {
+  it('refuses an update from fewer gradients than the b of its parent, with quotas', () => {
     class Hasty extends AdaptiveBatch {
       override of(): number {
         return 1
@@ -53,7 +53,15 @@ describe('a network that chooses b', () => {
       const { layout } = batch.learner(learner)
       const recipe = batch.recipe(parts)
       const initial = startingPredictor([...learner.initial(), Float32Array.of(32)], recipe)
-      return new AdmbNode({ ...recipe, self: 'ab'[i], incarnation: 1, layout, initial, batch })
+      return new AdmbNode({
+        ...recipe,
+        self: 'ab'[i],
+        incarnation: 1,
+        layout,
+        initial,
+        batch,
+        quota: { perPeriod: 100, burst: 100 }
+      })
     })
     honest.connect(1, 1, 'b')
     hasty.connect(1, 1, 'a')
