@@ -55,7 +55,7 @@ export function createLearning(
     digest
   }
   if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
-  const influence = scenario.bounded ? new InfluenceBound(learner.layout) : undefined
+  const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
   if (influence) [learner, recipe] = [influence.learner(learner), influence.recipe(recipe)]
   const adaptiveBatch = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
   if (adaptiveBatch) [learner, recipe] = [adaptiveBatch.learner(learner), adaptiveBatch.recipe(recipe)]

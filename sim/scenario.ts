@@ -6,7 +6,7 @@
 import * as z from 'zod'
 import { CodedError } from '../src/base/errors.js'
 import { nearest } from '../src/base/nearest.js'
-import { averagingNames, isDual, modelNames, Privacy, ruleNames } from '../src/learner/index.js'
+import { averagingNames, boundsOf, isDual, modelNames, Privacy, parseTrust, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/keys.js'
@@ -21,6 +21,30 @@ export class ScenarioError extends CodedError {
 const share = z.number().min(0).max(1)
 const count = z.int().min(1)
 const duration = z.number().positive()
+
+const trustKeys = z.strictObject({
+  /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
+  bounded: z.boolean().default(false),
+  /**
+   * Gradients that an ADMB node contributes in a virtual second at most: others do not use more of it. It may save up those of 32 periods.
+   * @default any number
+   */
+  rate: z.number().positive().optional(),
+  /** Number of nodes that must have signed a whole predictor that does not follow from one that an ADMB node holds, or held. */
+  signers: z.int().min(0).default(0)
+})
+
+/** The keys of `members`, or `bounded[,rate=N][,signers=N]`. */
+function trustKeysOf(value: unknown, { addIssue }: z.RefinementCtx): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    const bounds = boundsOf(parseTrust(value))
+    return bounds && { bounded: true, ...bounds }
+  } catch (error) {
+    addIssue((error as Error).message)
+    return z.NEVER
+  }
+}
 
 const schema = z.strictObject({
   algorithm: z.enum(algorithmNames).default('admb'),
@@ -118,20 +142,10 @@ const schema = z.strictObject({
   journal: z.boolean().default(false),
   /** Whether ADMB nodes refuse whole predictors that are worse on their inputs than the held one and the starting one. */
   gate: z.boolean().default(false),
-  /**
-   * Inputs that an ADMB node contributes in a virtual second at most: others do not use more gradients of it. It may save up those of 32
-   * periods.
-   * @default any number
-   */
-  maxRate: z.number().positive().optional(),
   /** Whether ADMB nodes sign the headers of their predictors, as peers do, and verify those of others. */
   signed: z.boolean().default(false),
-  /** Number of nodes that must have signed a whole predictor that does not follow from the one that an ADMB node holds, or held. */
-  jumpSigners: z.int().min(0).default(0),
-  /** The same for a node that holds only the starting predictor. */
-  wholeSigners: z.int().min(0).default(0),
-  /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
-  bounded: z.boolean().default(false),
+  /** As `--trust` of peers: `members`, or `bounded[,rate=N][,signers=N]`. In code, an object of these keys. */
+  trust: z.preprocess(trustKeysOf, trustKeys.prefault({})),
   /** Gradient sums of ADMB: float32 numbers, or integers on a grid. */
   sums: z.enum(['exact', 'lattice']).default('exact'),
   /** H of ADMB: steps that a node makes of its own while it fills a batch alone; without it, none. */
@@ -215,8 +229,7 @@ function conflict(scenario: Scenario): string | undefined {
     latency,
     heartbeat
   } = scenario
-  const { rule, bounded, signed, jumpSigners, wholeSigners, loss, delay, duplicate, reorder, watchers, tabLinks } =
-    scenario
+  const { rule, trust, signed, loss, delay, duplicate, reorder, watchers, tabLinks } = scenario
   const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   if (batchMax !== undefined && algorithm !== 'admb') {
@@ -232,13 +245,11 @@ function conflict(scenario: Scenario): string | undefined {
   }
   if (localSteps === undefined && localMomentum > 0)
     return 'localMomentum: is for local steps; set localSteps, or remove it'
-  if (localSteps !== undefined && bounded) return 'localSteps: excludes bounded; remove one of them'
+  if (localSteps !== undefined && trust.bounded) return 'localSteps: excludes trust=bounded; remove one of them'
   if (localSteps !== undefined && isDual({ name: rule })) {
     return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`
   }
-  if (!signed && jumpSigners + wholeSigners > 0) {
-    return `${jumpSigners > 0 ? 'jumpSigners' : 'wholeSigners'}: requires signed headers; set signed=true`
-  }
+  if (!signed && trust.signers > 0) return 'trust: signers requires signed headers; set signed=true'
   const { epsilon, delta, clip, journal } = scenario
   const isPrivate = epsilon !== undefined || delta !== undefined
   if (isPrivate && (epsilon === undefined || delta === undefined || clip === undefined)) {

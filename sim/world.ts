@@ -4,7 +4,7 @@
  */
 import type { AdmbOptions, Predictor, PredictorId, Recipe } from '../src/admb/index.js'
 import { nextPredictor } from '../src/admb/index.js'
-import type { Blocks, Examples, Learner, LocalSteps } from '../src/learner/index.js'
+import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learner/index.js'
 import type { LearningNode } from './learning-node.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
@@ -26,18 +26,14 @@ export interface AlgorithmOptions {
   readonly journal: boolean
   /** Whether nodes refuse whole predictors that are worse on their inputs than the held and the starting one. */
   readonly gate: boolean
-  /** Inputs that a node contributes in a virtual second at most; undefined for any number. */
-  readonly maxRate?: number
   /** T in virtual milliseconds. */
   readonly period: number
   /** Whether nodes sign headers and verify those of others. */
   readonly signed: boolean
   /** Whether nodes send sums less often than each period. */
   readonly autoPeriod: boolean
-  /** Number of nodes that must answer for a whole predictor that does not follow from a held one; 0 for no threshold. */
-  readonly jumpSigners: number
-  /** The same for a node that holds only the starting predictor. */
-  readonly wholeSigners: number
+  /** What nodes use of others. */
+  readonly trust: BoundedTrust & { readonly signers: number }
 }
 
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */

@@ -189,12 +189,14 @@ async function simulator({ name, inputs, batch, data, heldOut, scenario, hidden 
     const optimum = model?.learner.initial() ?? [new Float32Array((stream?.dimension ?? 0) * (stream?.classes ?? 1))]
     const options = { ...model, ...(stream && { inputs: { ...stream, optimum } }) }
     const defences = {
-      bounded,
       gate: bounded,
       signed: bounded,
-      jumpSigners: hasThresholds ? nodes + 1 : 0,
-      // Twice what an honest node contributes.
-      ...(bounded && { maxRate: 2000 / values.interval })
+      trust: {
+        bounded,
+        signers: hasThresholds ? nodes + 1 : 0,
+        // Twice what an honest node contributes.
+        ...(bounded && { rate: 2000 / values.interval })
+      }
     }
     const correct: AdmbNode[] = []
     const node: NodeFactory = options => {

@@ -116,8 +116,8 @@ class SharedPredictors {
 const BURST_PERIODS = 32
 
 /** The quota of a node with so many inputs a virtual second. */
-export function quotaOf(maxRate: number, period: number): Quota {
-  const perPeriod = (maxRate * period) / 1000
+export function quotaOf(rate: number, period: number): Quota {
+  const perPeriod = (rate * period) / 1000
   return { perPeriod, burst: BURST_PERIODS * perPeriod }
 }
 
@@ -130,8 +130,8 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
-  const { jumpSigners, wholeSigners } = scenario
-  const quota = scenario.maxRate === undefined ? undefined : quotaOf(scenario.maxRate, scenario.period)
+  const { rate, signers } = scenario.trust
+  const quota = rate === undefined ? undefined : quotaOf(rate, scenario.period)
   const shared = new SharedPredictors()
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
@@ -165,7 +165,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,
       isContributor: scenario.signed && influence !== undefined ? peer => known.has(peer) : undefined,
       quota,
-      jumps: jumpSigners + wholeSigners > 0 ? { signers: jumpSigners, wholeSigners } : undefined,
+      jumps: signers > 0 ? { signers } : undefined,
       gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }

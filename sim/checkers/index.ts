@@ -38,8 +38,8 @@ export type {
  */
 export const invariants: Invariants = run => {
   const { scenario, recipe, start, adaptiveBatch, influence } = run
-  const { batch, carry } = scenario
-  const size = new Size(adaptiveBatch ?? batch, scenario.maxRate !== undefined)
+  const { batch, carry, trust } = scenario
+  const size = new Size(adaptiveBatch ?? batch, trust.rate !== undefined)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
   const own = [
@@ -53,9 +53,9 @@ export const invariants: Invariants = run => {
     ...(scenario.signed
       ? [new Authentic(), new Attribution(), new Contributors(run.adversaries, influence !== undefined)]
       : []),
-    ...(scenario.jumpSigners + scenario.wholeSigners > 0 ? [new Jumps(scenario, run.adversaries)] : []),
+    ...(trust.signers > 0 ? [new Jumps(trust.signers, run.adversaries)] : []),
     ...(influence === undefined ? [] : [new BoundedInfluence(influence, recipe)]),
-    ...(scenario.maxRate === undefined ? [] : [new Quotas(quotaOf(scenario.maxRate, scenario.period))])
+    ...(trust.rate === undefined ? [] : [new Quotas(quotaOf(trust.rate, scenario.period))])
   ]
   if (run.adversaries.count > 0) return [...own, new Monotone(), new Conservation(carry), new Memory(scenario, start)]
   const always = [...own, new Identity(), ...(recipe.rounded ? [new Rounded(recipe.rounded)] : [])]
@@ -71,7 +71,7 @@ export const invariants: Invariants = run => {
     new Conservation(carry),
     new GradientAccounts(mayHideUse(run)),
     new Memory(scenario, start),
-    new Quiescence(scenario.maxRate !== undefined),
+    new Quiescence(trust.rate !== undefined),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
     ...(delay === undefined
@@ -104,7 +104,7 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
 /** Whether a node may not learn which of its gradients a lineage has used: after a crash, or when a jump comes without its headers. */
 function mayHideUse({ scenario, faults }: CheckedRun): boolean {
   const isCalm = faults.every(({ kind }) => !['crash', 'restart', 'leave'].includes(kind))
-  return !isCalm || scenario.jumpSigners + scenario.wholeSigners > 0
+  return !isCalm || scenario.trust.signers > 0
 }
 
 function losesDisk(fault: Fault): boolean {

@@ -3,27 +3,21 @@ import { formatId, type Header, type PredictorId } from '../../src/admb/index.js
 import { Violation } from '../result.js'
 import type { CheckedNode, HostileNodes, Invariant, PredictorChange } from './invariant.js'
 
-export interface JumpThresholds {
-  /** For nodes that hold a predictor with updates. */
-  readonly jumpSigners: number
-  /** For nodes that hold only the starting predictor. */
-  readonly wholeSigners: number
-}
-
 /**
  * Counts the correct nodes that have made an update of its lineage, or have held it, and all peer ids of hostile ones, which may claim so. Neither
  * count depends on the vouchers that nodes exchange.
  */
 export class Jumps implements Invariant {
-  readonly #thresholds: JumpThresholds
+  readonly #needed: number
   readonly #hostile: HostileNodes
   /** Predictors that each correct node has held, with their ancestors, by its origin. */
   readonly #held = new Map<string, Set<string>>()
   /** Correct nodes that have held a predictor. */
   readonly #holders = new Map<string, Set<string>>()
 
-  constructor(thresholds: JumpThresholds, hostile: HostileNodes) {
-    this.#thresholds = thresholds
+  /** @param needed number of nodes that must answer for a predictor */
+  constructor(needed: number, hostile: HostileNodes) {
+    this.#needed = needed
     this.#hostile = hostile
   }
 
@@ -43,15 +37,13 @@ export class Jumps implements Invariant {
   }
 
   #check({ origin }: CheckedNode, before: PredictorId, id: PredictorId, headers: readonly Header[]): void {
-    const { jumpSigners, wholeSigners } = this.#thresholds
-    const needed = before.updates === 0 ? wholeSigners : jumpSigners
     const held = this.#held.get(origin)
     if (before.updates > 0 && headers.some(({ parent }) => held?.has(keyOf(parent)))) return
     const correct = new Set(this.#holders.get(keyOf(id)))
     for (const header of headers) if (this.#held.has(header.id.origin)) correct.add(header.id.origin)
-    if (correct.size + this.#hostile.identities >= needed) return
+    if (correct.size + this.#hostile.identities >= this.#needed) return
     const what = `${origin} went from ${formatId(before)} to ${formatId(id)}`
-    throw new Violation('jumps', `${what}, for which ${correct.size} correct nodes answer; ${needed} are needed`)
+    throw new Violation('jumps', `${what}, for which ${correct.size} correct nodes answer; ${this.#needed} are needed`)
   }
 
   #record({ origin }: CheckedNode, id: PredictorId, headers: readonly Header[]): void {

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { Random } from '../engine/random.js'
 import type { NodeFactory } from '../learning-node.js'
-import type { Scenario } from '../scenario.js'
+import type { FixedKeys } from '../testing/scenarios.js'
 import { checkExactly, hostileTrials, type Trial, trials } from '../testing/trials.js'
 
 export const RUNS_PER_PORTION = 100
@@ -27,7 +27,7 @@ export interface FuzzReport {
 
 export interface FuzzOptions {
   /** Keys with the same value in every trial. @default none */
-  readonly scenario?: Partial<Scenario>
+  readonly scenario?: FixedKeys
   /** Creates the nodes. @default AdmbNode */
   readonly node?: NodeFactory
   /** Called with the trial that violates a property, and then with each shorter one that shrinking finds. */

@@ -22,13 +22,16 @@ function optionalShare(most: number): fc.Arbitrary<number> {
   return fc.oneof(fc.constant(0), hundredths(0.01, most))
 }
 
+/** Keys with the same value in every scenario. */
+export type FixedKeys = Partial<Omit<Scenario, 'trust'>> & { readonly trust?: Partial<Scenario['trust']> }
+
 /**
  * Scenarios without `faults`, which `faultSchedules` draws.
  * @param fixed keys with the same value in every scenario
  * @example
  * const [scenario] = fc.sample(scenarios({ nodes: 4 }), 1)
  */
-export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario> {
+export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
   const drawn = fc.record({
     topology: fc.constantFrom(...topologyNames),
     nodes: fc.integer({ min: 2, max: MAX_NODES }),
@@ -85,7 +88,17 @@ export function scenarios(fixed: Partial<Scenario> = {}): fc.Arbitrary<Scenario>
     // If tabs can dial all others and each other, any of them may leave.
     const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)
     return parseScenario(
-      { batchMax, autoPeriod, bounded, keptBytes, signed, tabs, tabHosts, tabLinks, ...scenario },
+      {
+        batchMax,
+        autoPeriod,
+        keptBytes,
+        signed,
+        tabs,
+        tabHosts,
+        tabLinks,
+        ...scenario,
+        trust: { bounded, ...fixed.trust }
+      },
       'a drawn scenario'
     )
   })

@@ -7,7 +7,7 @@ import type { SimulateOptions } from '../options.js'
 import type { Scenario } from '../scenario.js'
 import { simulate } from '../simulate.js'
 import { looseSchedules } from './fault-schedules.js'
-import { scenarios } from './scenarios.js'
+import { type FixedKeys, scenarios } from './scenarios.js'
 
 /** A scenario and its fault schedule. */
 export interface Trial {
@@ -32,7 +32,7 @@ const FAULT_FREE = {
  * @example
  * fc.assert(fc.property(trials(), trial => checkExactly(trial) === undefined), { numRuns: 20 })
  */
-export function trials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
+export function trials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
   const faultFree = scenarios({ ...FAULT_FREE, ...fixed }).map((scenario): Trial => ({ scenario, faults: [] }))
   const faulty = fc.tuple(scenarios(fixed), looseSchedules).map(([scenario, schedule]): Trial => {
     const { nodes, inputs, interval, warmup } = scenario
@@ -56,24 +56,27 @@ function withHosts(fault: Fault, { tabHosts }: Scenario): readonly Fault[] {
 }
 
 /** Arbitrary of trials with up to three hostile nodes, which do different things. */
-export function hostileTrials(fixed: Partial<Scenario> = {}): fc.Arbitrary<Trial> {
+export function hostileTrials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
   const nodes = fc.integer({ min: 1, max: 3 })
   const place = fc.constantFrom('inner' as const, 'leaf' as const, 'random' as const)
   const drawn = fc.tuple(trials({ ...fixed, algorithm: 'admb' }), nodes, place, fc.boolean())
   return drawn.map(([{ scenario, faults }, count, where, gate]) => {
     // Derived from the seed, so that the other draws do not depend on it.
     const signers = scenario.signed ? scenario.seed % 4 : 0
-    const thresholds = { jumpSigners: signers, wholeSigners: scenario.seed % 8 < 4 ? signers : 0 }
     const adversaries = { nodes: Math.min(count, scenario.nodes - 1), kind: 'mixed', place: where, from: 0 } as const
     // A tab bans a hostile node, which may be the only one that it can dial.
     const all = {
       ...scenario,
       gate,
-      ...(scenario.seed % 3 === 0 && { maxRate: 2000 / scenario.interval }),
       tabs: 0,
       tabLinks: false,
-      ...thresholds,
       ...fixed,
+      trust: {
+        ...scenario.trust,
+        signers,
+        ...(scenario.seed % 3 === 0 && { rate: 2000 / scenario.interval }),
+        ...fixed.trust
+      },
       adversaries: { ...adversaries, ...fixed.adversaries }
     }
     return { scenario: all, faults }
@@ -95,7 +98,7 @@ export function checkExactly(
 ): string | undefined {
   const inputs = new CountingInputs(scenario.inputs)
   // Sums that are scaled down to a bound do not count uses.
-  const exact = scenario.bounded
+  const exact = scenario.trust.bounded
     ? { invariants }
     : { inputs, recipe: countingRecipe, noise: countSegment, invariants: exactInvariants(inputs) }
   try {

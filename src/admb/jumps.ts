@@ -12,10 +12,8 @@ import type { Attestation } from './signatures.js'
 
 /** How many peers must answer for a whole predictor that does not follow from a held one. */
 export interface JumpRule {
-  /** For a node that holds a predictor with updates; 0 for no threshold. */
+  /** Their number; 0 for no threshold. */
   readonly signers: number
-  /** For a node that holds only the starting predictor; 0 for no threshold. */
-  readonly wholeSigners: number
   /** Whether a peer counts. @default all do */
   readonly isListed?: (peer: string) => boolean
 }
@@ -73,8 +71,7 @@ export class Jumps {
 
   /** Number of peers that must answer for a jump now. */
   get needed(): number {
-    const { rule, current } = this.#options
-    return (current().updates === 0 ? rule?.wholeSigners : rule?.signers) ?? 0
+    return this.#options.rule?.signers ?? 0
   }
 
   /** Whether the whole predictor may be adopted: it follows from a held one, or enough peers answer for it. */

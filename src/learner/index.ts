@@ -112,5 +112,6 @@ export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer
 export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export { treeDigest } from './tree-digest.js'
+export { type BoundedTrust, boundsOf, parseTrust, type Trust } from './trust.js'
 export type * from './types.js'
 export { learnerAfter, rowsOf, weightOf } from './types.js'

@@ -1,6 +1,6 @@
 /** What a peer logs when its node does not accept something of another peer. */
 import type { Effect } from '../admb/index.js'
-import { describeQuarantined } from './jumps.js'
+import { describeQuarantined } from './trust.js'
 
 type Warned = Extract<Effect, { readonly kind: 'rejected' | 'quarantined' | 'unlisted' | 'excessive' | 'excluded' }>
 
@@ -15,7 +15,7 @@ export function warningOf(effect: Warned): string {
     case 'unlisted':
       return `sums of ${effect.from} are not used: they contain gradients of ${effect.contributor}, which is not on the allow-list`
     case 'excessive':
-      return `gradients that ${effect.from} sends are not used: their contributors claim more than --max-rate allows`
+      return `gradients that ${effect.from} sends are not used: their contributors claim more than --trust bounded,rate=N allows`
     case 'excluded':
       return `${effect.maker} has signed two different updates with one name: nothing of it is accepted any more`
     default:

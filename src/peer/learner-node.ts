@@ -5,7 +5,6 @@ import { createHeaderSigner } from '../network/header-signer.js'
 import { isCustomFormat } from '../streams/parsing.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
-import { jumpRule } from './jumps.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'
 
@@ -15,8 +14,8 @@ const FRAGMENT_BYTES = 1 << 20
 /** Seconds whose gradients a peer may save up. */
 const BURST_SECONDS = 10
 
-function quotaOf(maxRate: number, period: number): Quota {
-  return { perPeriod: (maxRate * period) / 1000, burst: BURST_SECONDS * maxRate }
+function quotaOf(rate: number, period: number): Quota {
+  return { perPeriod: (rate * period) / 1000, burst: BURST_SECONDS * rate }
 }
 
 const HOUR_MS = 3_600_000
@@ -42,7 +41,9 @@ export function createNode(
   const hasGate = isCheap && !grows && budget === undefined
   const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
   const normal = gaussian()
-  const contributors = init.contributors && new Set(init.contributors)
+  const { rate, signers = 0, listed, isOpen = true } = init.trust ?? {}
+  const members = listed && new Set([...listed, self])
+  const isListed = members && ((peer: string) => members.has(peer))
   const node = new AdmbNode({
     ...recipe,
     self,
@@ -55,9 +56,9 @@ export function createNode(
     carry,
     adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),
-    isContributor: contributors && (peer => contributors.has(peer)),
-    quota: init.maxRate === undefined ? undefined : quotaOf(init.maxRate, init.period),
-    jumps: init.jumps && jumpRule(init.jumps, self),
+    isContributor: isOpen ? undefined : isListed,
+    quota: rate === undefined ? undefined : quotaOf(rate, init.period),
+    jumps: signers > 0 ? { signers, isListed } : undefined,
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,
     marksElements: learner.outputs !== undefined,

@@ -1,6 +1,6 @@
 /** Types of the options of peers, and which values they have. */
 import { checkOptions, OptionError, type OptionTypes, optionTypes as types } from '../learner/index.js'
-import { executionType, specType, streamType } from '../task/option-types.js'
+import { executionType, specType, streamType, trustType } from '../task/option-types.js'
 import { NAME_PATTERN } from '../view/index.js'
 import type { PeerOptions } from './options.js'
 import { checkPrivacy } from './privacy-options.js'
@@ -35,9 +35,7 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   allow: types.set,
   acceptInvitations: flag,
   invitation: text,
-  maxRate: number,
-  jumpSigners: number,
-  wholeSigners: number,
+  trust: trustType,
   identity: object('an Ed25519 key pair'),
   name: text,
   plugins: texts,

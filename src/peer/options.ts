@@ -1,7 +1,7 @@
 /** Options and status of a peer. */
 import type { PredictorId, TrafficBytes } from '../admb/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Drift, DriftTest, PrivacyOptions } from '../learner/index.js'
+import type { Drift, DriftTest, PrivacyOptions, Trust } from '../learner/index.js'
 import type { IdentityKey, Log } from '../network/types.js'
 import type { WebSocketUpgrades } from '../network/upgrades.js'
 import type { StreamOptions } from '../streams/index.js'
@@ -94,22 +94,12 @@ export interface PeerOptions {
    */
   readonly invitation?: string
   /**
-   * Inputs a second that each peer contributes at most, above 0: further gradients of another peer are not used. It may save up those of ten
-   * seconds (docs/security.md).
-   * @default any number
+   * What this peer uses of others, if they are not trusted: with `rate`, no more gradients a second of any of them, each of which may save up those of ten
+   * seconds; with `signers`, a whole predictor that does not follow waits until so many allowed peers answer for it, which requires
+   * `allow`. Their influence is bounded in `spec`, on which all peers agree.
+   * @default 'members'
    */
-  readonly maxRate?: number
-  /**
-   * Number of allowed peers that must have signed a whole predictor that does not follow from the one that this peer holds or held: it
-   * waits until then. Requires `allow`.
-   * @default no threshold
-   */
-  readonly jumpSigners?: number
-  /**
-   * The same for a peer that holds only the starting predictor.
-   * @default no threshold
-   */
-  readonly wholeSigners?: number
+  readonly trust?: Trust
   /** Identity for a peer without a state directory, or with a new one. @default a new identity */
   readonly identity?: IdentityKey
   /** Display name on the pages of the network, at most 40 characters. @default its id */

@@ -22,7 +22,6 @@ import { convertSums } from './integer-sums.js'
 import { type JoinOffer, joinOffer } from './join-offer.js'
 import { JoinWatch, specAnswer } from './joining.js'
 import { JournalWriter } from './journal-writer.js'
-import { quarantineProblem, refusalProblem } from './jumps.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
 import { MemberExchange, openMembership } from './members.js'
@@ -34,6 +33,7 @@ import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import { StatusPublisher } from './status-publisher.js'
 import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
+import { quarantineProblem, refusalProblem } from './trust.js'
 
 /**
  * Events: `status` (PeerStatus), `report` (NetworkStatus, about once a second), `neighbour` (NeighbourChange), `failed`

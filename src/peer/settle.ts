@@ -132,7 +132,7 @@ function optionsOf(spec: LearningSpec): TaskOptions {
     sums,
     localSteps,
     localMomentum,
-    influence,
+    trust: influence,
     scale,
     constant: layers === undefined ? constant : undefined,
     hashBits,

@@ -16,11 +16,11 @@ import {
 } from '../network/index.js'
 import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
-import { jumpThresholds } from './jumps.js'
 import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, joins, type PeerOptions } from './options.js'
 import { initialBudget } from './privacy-options.js'
 import type { LearnerStatus, SavedProgress, StoredHead, StoredPredictor, ThreadInit } from './thread-messages.js'
+import { trustLimits } from './trust.js'
 
 /** The stored identity, or else the given or a new one, which is stored if there is a store. */
 export async function identityOf(store: Store | undefined, given: IdentityKey | undefined): Promise<IdentityKey> {
@@ -99,9 +99,7 @@ export async function learnerInit(
     execution,
     self,
     signing,
-    maxRate: checkedRate(options),
-    jumps: jumpThresholds(options, self),
-    contributors: contributors(options),
+    trust: trustLimits(options, self),
     incarnation: run?.incarnation ?? 1,
     nonce: run?.nonce ?? drawNonce(),
     period: period === 'auto' ? DEFAULT_PERIOD_MS : period,
@@ -121,26 +119,6 @@ export async function learnerInit(
     ...(options.store === 'disk' && { arraysIn: options.dir }),
     budget: await initialBudget(options, store, run)
   }
-}
-
-/** @throws OptionError if it is not above 0, or the peer itself learns more */
-function checkedRate({ maxRate, rate = 0 }: PeerOptions): number | undefined {
-  if (maxRate === undefined) return undefined
-  if (!(maxRate > 0)) throw new OptionError(`maxRate (--max-rate) must be a number of inputs above 0, not ${maxRate}`)
-  if (rate > maxRate)
-    throw new OptionError(
-      `this peer learns up to ${rate} inputs a second (--rate), of which others use ${maxRate} (--max-rate): raise --max-rate on all peers`
-    )
-  return maxRate
-}
-
-/**
- * Without bounded influence, names give no influence. Invited peers contribute as well, and are not on the list.
- * @returns undefined for all peers
- */
-function contributors({ spec, allow, acceptInvitations = false, invitation }: PeerOptions): string[] | undefined {
-  const isOpen = allow === undefined || acceptInvitations || invitation !== undefined
-  return spec.influence === undefined || isOpen ? undefined : [...allow]
 }
 
 /** The moments are only in checkpoints. */

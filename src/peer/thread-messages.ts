@@ -11,8 +11,8 @@ import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { StartedDownload } from './downloads.js'
-import type { JumpThresholds } from './jumps.js'
 import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
+import type { TrustLimits } from './trust.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
@@ -108,12 +108,8 @@ export interface LearnerInit {
   readonly self: string
   /** With which headers are signed; undefined if they are not, for tests. */
   readonly signing?: HeaderKey
-  /** Inputs a second that each peer contributes at most. @default any number */
-  readonly maxRate?: number
-  /** Undefined for no thresholds. */
-  readonly jumps?: JumpThresholds
-  /** Peers whose gradients are used, beside this one; undefined for all. */
-  readonly contributors?: readonly string[]
+  /** What is used of others; undefined if members are trusted. */
+  readonly trust?: TrustLimits
   readonly incarnation: number
   readonly nonce: number
   /** T in milliseconds. */

@@ -1,6 +1,6 @@
 /** Types of the options of tasks and streams, and of learning specs, for the functions that programs call. */
 import type { Execution } from '../l2l/index.js'
-import { averagingType, type OptionTypes, ruleType, optionTypes as types } from '../learner/index.js'
+import { averagingType, type BoundedTrust, type OptionTypes, ruleType, optionTypes as types } from '../learner/index.js'
 import type { StreamOptions } from '../streams/index.js'
 import type { CustomLossSpec, FeatureSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'
 import type { TaskOptions } from './options.js'
@@ -90,6 +90,9 @@ export const executionType = options<Execution>({
   precision: text
 })
 
+/** Of `Trust`. */
+export const trustType = either(choice('members', 'bounded'), options<BoundedTrust>({ rate: number, signers: number }))
+
 /** Of `TaskOptions`. */
 export const taskTypes: OptionTypes<TaskOptions> = {
   model: either(text, object("{ model: 'mlp' }")),
@@ -107,7 +110,7 @@ export const taskTypes: OptionTypes<TaskOptions> = {
   sums: choice('exact', 'lattice'),
   localSteps: number,
   localMomentum: number,
-  influence: choice('bounded', 'unbounded'),
+  trust: trustType,
   l2: number,
   targetScale: either(choice('none'), targetScale),
   scale: choice('none', 'standard'),

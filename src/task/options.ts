@@ -1,5 +1,5 @@
 /** The options of a learning task: one set for the command line and the library. */
-import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale } from '../learner/index.js'
+import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale, Trust } from '../learner/index.js'
 import type { LoraOptions } from '../nn/spec/tuning.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 import type { BatchOption } from './batch.js'
@@ -71,10 +71,11 @@ export interface TaskOptions {
    */
   readonly localMomentum?: number
   /**
-   * `bounded`: each peer scales its gradient sums down to a bound that all compute from the predictor, and refuses larger ones, so that
-   * a hostile peer changes a batch about as much as an honest one. All peers must agree on it. @default 'unbounded'
+   * Whether members of the network are trusted with the predictor. If not, each peer scales its gradient sums down to a bound that all compute
+   * from the predictor, and refuses larger ones, so that a hostile peer changes a batch about as much as an honest one. All peers must
+   * agree on it. @default 'members'
    */
-  readonly influence?: 'bounded' | 'unbounded'
+  readonly trust?: Trust
   /** λ of the penalty λ/2·‖w‖² of linear models. @default 0 */
   readonly l2?: number
   /**

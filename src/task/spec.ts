@@ -1,6 +1,7 @@
 /** From task options and what the stream knows to the learning spec that peers agree on. */
 import {
   averagingFor,
+  boundsOf,
   checkLocalSteps,
   customLoss,
   defaultAveraging,
@@ -63,7 +64,7 @@ export interface ResolvedOptions {
 
 /** What peers send each other. @throws OptionError for options that exclude each other */
 function exchangeOf(
-  { sums, influence, localSteps, localMomentum }: TaskOptions,
+  { sums, trust, localSteps, localMomentum }: TaskOptions,
   role: 'peer' | 'serial',
   {
     batch,
@@ -79,10 +80,10 @@ function exchangeOf(
 ): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps' | 'localMomentum'> {
   const needsExact = role !== 'peer' || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
-  const isBounded = influence === 'bounded'
+  const isBounded = boundsOf(trust) !== undefined
   if (role !== 'peer') {
     if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: remove the option sums")
-    if (isBounded) throw new OptionError("influence 'bounded' is of peers: remove the option influence")
+    if (isBounded) throw new OptionError('bounded trust is of peers: remove the option trust')
     if (localSteps !== undefined) throw new OptionError('local steps are for peers: remove localSteps')
   }
   if (isLattice && hasRoom) {
@@ -94,14 +95,14 @@ function exchangeOf(
   if (localSteps !== undefined) {
     checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
     if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
-    if (isBounded) throw new OptionError('remove --influence or --local-steps: they exclude each other')
+    if (isBounded) throw new OptionError('remove --trust bounded or --local-steps: they exclude each other')
   }
   return {
     ...(isLattice && { sums: 'lattice' }),
     ...(localSteps !== undefined && { localSteps }),
     // A momentum of 0 is the same as none.
     ...(localMomentum && { localMomentum }),
-    ...(isBounded && { influence })
+    ...(isBounded && { influence: 'bounded' })
   }
 }
 

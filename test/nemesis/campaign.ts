@@ -22,8 +22,8 @@ export interface CampaignOptions {
   readonly lines?: readonly string[]
   /** Kind of gradient sums: exact or lattice. */
   readonly sums: string
-  /** Bound of influence: unbounded or bounded. Hostile peers need bounded, and join only networks with linear models. */
-  readonly influence: string
+  /** As --trust of peers. Hostile peers need bounded, and join only networks with linear models. */
+  readonly trust: string
   /** Length of a round's fault in seconds: uniform between these. */
   readonly seconds: readonly [min: number, max: number]
   /** Rounds with the same peers. */
@@ -92,7 +92,7 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   const chosen = <T>(all: readonly T[], name: (item: T) => string, names: readonly string[] | undefined) =>
     names === undefined ? all : all.filter(item => names.includes(name(item)))
   const models = chosen(workloads, ({ name }) => name, options.models)
-  const isDefended = options.influence === 'bounded' && models.every(({ model }) => model !== 'mlp')
+  const isDefended = options.trust === 'bounded' && models.every(({ model }) => model !== 'mlp')
   const usable = chosen(nemeses, ({ name }) => name, options.nemeses).filter(each =>
     each.isHostile ? isDefended : faults || !each.needsFaults
   )
@@ -102,7 +102,7 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   let number = 0
   try {
     for (let e = 0; number < rounds && performance.now() < end; e++) {
-      const workload = { ...models[e % models.length], sums: options.sums, influence: options.influence }
+      const workload = { ...models[e % models.length], sums: options.sums, trust: options.trust }
       const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {

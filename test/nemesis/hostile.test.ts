@@ -8,7 +8,7 @@ describe('real peers beside hostile ones', function () {
 
   it('agree, and name them', async () => {
     const kinds = ['unbounded', 'forged-predictor', 'equivocation', 'replayed-signatures', 'withholding', 'label-flip']
-    const hostile = ['--nemeses', kinds.join(','), '--influence', 'bounded', '--rounds', `${kinds.length}`]
+    const hostile = ['--nemeses', kinds.join(','), '--trust', 'bounded', '--rounds', `${kinds.length}`]
     const rounds = await run('--peers', '4', '--models', '300', '--lines', 'lan', '--seconds', '2', ...hostile)
     assert.deepEqual(rounds.map(({ nemesis }) => nemesis).sort(), kinds.sort())
     assert.ok((rounds.at(-1)?.audited ?? 0) > 1000)

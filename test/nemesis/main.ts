@@ -1,6 +1,6 @@
 /**
  * `npm run nemesis -- --minutes N --seed S [--rounds N] [--peers N] [--models 300,1M] [--nemeses partition,kill] [--lines lan]
- * [--sums lattice] [--influence bounded] [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in
+ * [--sums lattice] [--trust bounded] [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in
  * namespaces of their own, and prints a row for each round. The exit code is 1 if something did not hold, 3 if namespaces are not
  * allowed here.
  */
@@ -18,7 +18,7 @@ const { values } = parseArgs({
     nemeses: { type: 'string' },
     lines: { type: 'string' },
     sums: { type: 'string', default: 'lattice' },
-    influence: { type: 'string', default: 'unbounded' },
+    trust: { type: 'string', default: 'members' },
     seconds: { type: 'string', default: '3,8' },
     episode: { type: 'string', default: '18' },
     logs: { type: 'string' },
@@ -52,7 +52,7 @@ async function run(): Promise<void> {
     nemeses: list(values.nemeses),
     lines: list(values.lines),
     sums: values.sums,
-    influence: values.influence,
+    trust: values.trust,
     seconds: [seconds, longest ?? seconds] as const,
     episode: Number(values.episode),
     logs: values.logs

@@ -21,8 +21,8 @@ export interface Workload {
   readonly hidden?: number
   /** Kind of gradient sums. @default 'lattice' */
   readonly sums?: string
-  /** Bound of influence. @default 'unbounded' */
-  readonly influence?: string
+  /** As --trust of peers. @default 'members' */
+  readonly trust?: string
 }
 
 export const workloads: readonly Workload[] = [
@@ -42,9 +42,9 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 
 /** Options of `admb peer`. @param folder for files that they name */
 export function peerOptions(workload: Workload, folder: string): string[] {
-  const { model, classes, dimension, batch, hidden, sums = 'lattice', influence = 'unbounded' } = workload
+  const { model, classes, dimension, batch, hidden, sums = 'lattice', trust = 'members' } = workload
   const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`]
-  shared.push('--batch', `${batch}`, '--sums', sums, '--influence', influence)
+  shared.push('--batch', `${batch}`, '--sums', sums, '--trust', trust)
   if (hidden === undefined) return [...shared, '--model', model, '--no-constant']
   const file = join(folder, 'model.yaml')
   writeFileSync(file, `model: ${model}\nhidden: [${hidden}]\n`)

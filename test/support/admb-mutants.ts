@@ -20,7 +20,7 @@ export const extensions: readonly Mutant[] = [
       { file: 'src/admb/influence.js', from: 'if (norm <= most * (1 + TOLERANCE)) continue;', to: 'continue;' }
     ],
     breaks: ['influence'],
-    scenario: { bounded: true, adversaries: hostile('unbounded') }
+    scenario: { trust: { bounded: true }, adversaries: hostile('unbounded') }
   },
   {
     without: 'a rounding of predictors that is the same at all nodes',
@@ -28,7 +28,7 @@ export const extensions: readonly Mutant[] = [
       { file: 'src/base/rounded.js', from: 'Math.imul(updates + 1, 0x9e3779b1)', to: '(Math.random() * 2 ** 32) | 0' }
     ],
     breaks: ['acceptance', 'lineage'],
-    scenario: { bounded: true, sums: 'lattice' }
+    scenario: { trust: { bounded: true }, sums: 'lattice' }
   },
   {
     without: 'the rounding of averages',
@@ -36,7 +36,7 @@ export const extensions: readonly Mutant[] = [
       { file: 'src/admb/advance.js', from: 'roundEach(average, before.average, rounded.average, updates);', to: '' }
     ],
     breaks: ['rounded'],
-    scenario: { bounded: true, sums: 'lattice' }
+    scenario: { trust: { bounded: true }, sums: 'lattice' }
   },
   {
     without: 'the frame to which an id refers (the predictor of the last one is meant)',

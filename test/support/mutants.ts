@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AdversaryName } from '../../sim/adversaries/index.js'
 import type { Scenario } from '../../sim/index.js'
+import type { FixedKeys } from '../../sim/testing/scenarios.js'
 
 /** A replacement in the compiled code. Any white space in `from` matches any white space. */
 export interface CodeChange {
@@ -21,7 +22,7 @@ export interface Mutant {
   /** Properties, one of which must be violated. */
   readonly breaks: readonly string[]
   /** Keys of every trial, for what random ones show too rarely. @default none */
-  readonly scenario?: Partial<Scenario>
+  readonly scenario?: FixedKeys
   /** Whether it does what the specification (`sim/reference/admb.ts`) does not. @default false */
   readonly isUnspecified?: boolean
   /** Where the search starts. A seed that once found the violation soon saves time. @default 1 */

@@ -20,7 +20,18 @@ import {
   withPredictWith
 } from '../options/options.js'
 import { pick, taskOptions } from '../options/task-options.js'
-import { amount, choice, collect, duration, peerName, privacy, startAt, sumPeriod, whole } from '../options/values.js'
+import {
+  amount,
+  choice,
+  collect,
+  duration,
+  peerName,
+  privacy,
+  startAt,
+  sumPeriod,
+  trust,
+  whole
+} from '../options/values.js'
 import { showCoverage } from '../output/coverage.js'
 import { printJson } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
@@ -45,7 +56,7 @@ const PEER_FLAGS = [
     'networkId',
     'acceptInvitations'
   ] as const),
-  ...(['maxRate', 'jumpSigners', 'wholeSigners'] as const)
+  ...(['trust'] as const)
 ]
 
 /** Flags that say where the peer finds what was agreed on before. */
@@ -75,11 +86,8 @@ interface Flags extends DataFlags, LearningFlags, HttpFlags {
   readonly networkKey?: string
   readonly networkId?: string
   readonly allow?: string
-  readonly maxRate?: number
   readonly acceptInvitations?: boolean
   readonly invitation?: string
-  readonly jumpSigners?: number
-  readonly wholeSigners?: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly json?: boolean
 }
@@ -111,11 +119,6 @@ export function peerCommand(program: Command): Command {
     .option('--local-steps <h>', 'H: own steps for each batch, between sums on slow lines (default: none)', whole(2))
     .option('--local-momentum <mu>', 'with --local-steps: momentum of updates, 0 to below 1 (default: 0)', amount())
     .option(
-      '--influence <kind>',
-      'gradient sums of a peer: bounded (larger ones are refused), or unbounded (default: unbounded)',
-      choice(['bounded', 'unbounded'] as const)
-    )
-    .option(
       '--dp <values>',
       'privacy of inputs: epsilon=…,delta=…,clip=…[,releases=N] (docs/privacy.md) (default: none)',
       privacy
@@ -140,12 +143,10 @@ export function peerCommand(program: Command): Command {
     .option('--accept-invitations', 'also peers with invitations of listed ones (admb invite)')
     .option('--invitation <text>', 'join with this invitation, or the one in this file (admb invite)')
     .option(
-      '--max-rate <n>',
-      'inputs a second that a peer contributes at most (docs/security.md) (default: any)',
-      amount(true)
+      '--trust <level>',
+      'members, or bounded[,rate=N][,signers=N] if peers may be hostile (docs/security.md) (default: members)',
+      trust
     )
-    .option('--jump-signers <n>', 'listed peers that must sign a jump (docs/security.md) (default: 0)', whole(0, 64))
-    .option('--whole-signers <n>', 'the same while there is only the starting predictor (default: 0)', whole(0, 64))
     .addOption(
       new Option('--log-level <level>', 'on stderr')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])

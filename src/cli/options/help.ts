@@ -11,10 +11,10 @@ export const RARER: ReadonlySet<string> = new Set([
   ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
   ...['--delimiter', '--encoding', '--decimal', '--header', '--no-header', '--na'],
   ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum', '--influence'],
+  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum'],
   ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
   ...['--keep-journal', '--store', '--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
-  ...['--max-rate', '--jump-signers', '--whole-signers', '--dp'],
+  ...['--trust', '--dp'],
   ...['--accept-invitations', '--invitation'],
   ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
 ])

@@ -11,7 +11,8 @@ import {
   type RuleSpec,
   ruleNames,
   rules,
-  type TargetScale
+  type TargetScale,
+  type Trust
 } from '../../learner/index.js'
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
 import type { BatchOption } from '../../task/batch.js'
@@ -85,7 +86,7 @@ export interface LearningFlags extends NetworkFlags {
   readonly sums?: 'exact' | 'lattice'
   readonly localSteps?: number
   readonly localMomentum?: number
-  readonly influence?: 'bounded' | 'unbounded'
+  readonly trust?: Trust
   /** Tokens per row, for models that read text. */
   readonly length?: number
   readonly tokenizer?: string

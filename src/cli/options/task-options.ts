@@ -13,7 +13,7 @@ const TASK_FLAGS = [
     'sums',
     'localSteps',
     'localMomentum',
-    'influence',
+    'trust',
     'scale',
     'length',
     'tokenizer',

@@ -1,6 +1,14 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { checkWindows, OptionError, Privacy, type PrivacyOptions, type TargetScale } from '../../learner/index.js'
+import {
+  checkWindows,
+  OptionError,
+  Privacy,
+  type PrivacyOptions,
+  parseTrust,
+  type TargetScale,
+  type Trust
+} from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
 import { type BatchOption, batchRange } from '../../task/batch.js'
@@ -90,6 +98,15 @@ export function privacy(word: string): PrivacyOptions {
   } catch (error) {
     if (error instanceof OptionError) throw new InvalidArgumentError(error.message)
     throw error
+  }
+}
+
+/** What members are trusted with. */
+export function trust(word: string): Trust {
+  try {
+    return parseTrust(word)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
   }
 }
 

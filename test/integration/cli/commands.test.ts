@@ -422,7 +422,7 @@ describe('a command', function () {
   it('suggests the nearest option, also one that only --help-all shows', async () => {
     for (const [given, nearest] of [
       ['--dat', '--data'],
-      ['--max-rat', '--max-rate'],
+      ['--trus', '--trust'],
       ['--carr', '--carry']
     ])
       await refuses(['peer', given, 'x'], 2, new RegExp(`unknown option '${given}' \\(Did you mean .*${nearest}\\b`))

@@ -7,7 +7,7 @@ import { until } from '../../support/peer-processes.js'
 
 describe('createPeer with bounded influence and an allow-list', function () {
   this.timeout(60_000)
-  const start = libraryPeers({ batch: 3, influence: 'bounded' })
+  const start = libraryPeers({ batch: 3, trust: 'bounded' })
 
   it('uses gradients of listed peers only, and stays connected with a peer that passes on others', async () => {
     const keys = await Promise.all([1, 2, 3].map(generateIdentityKey))

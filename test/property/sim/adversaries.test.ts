@@ -91,7 +91,7 @@ describe('hostile nodes', function () {
   it('count once for each of their ids: one that loses its disk returns with another', () => {
     const adversaries = { nodes: 1, kind: 'forged-vouchers', place: 'inner' }
     const faults = { crashShare: 0.2, diskLossShare: 1, awayShare: 0.1 }
-    const thresholds = { jumpSigners: 2, wholeSigners: 2 }
+    const thresholds = { trust: { signers: 2 } }
     const { violations } = run(adversaries, {
       nodes: 4,
       inputs: 1500,
@@ -105,7 +105,7 @@ describe('hostile nodes', function () {
   })
 
   it('may send steps to the parent of a predictor that waits', () => {
-    const fixed = { nodes: 2, inputs: 60, journal: true, signed: true, jumpSigners: 3, wholeSigners: 3 }
+    const fixed = { nodes: 2, inputs: 60, journal: true, signed: true, trust: { signers: 3 } }
     for (const seed of [76, 91])
       for (const trial of fc.sample(hostileTrials(fixed), { numRuns: 20, seed }))
         assert.equal(checkExactly(trial), undefined)
@@ -113,7 +113,7 @@ describe('hostile nodes', function () {
 
   it('with forged vouchers do not answer each other endlessly', () => {
     const adversaries = { nodes: 3, kind: 'forged-vouchers', place: 'inner' }
-    const { violations } = run(adversaries, { nodes: 5, inputs: 100, batch: 8, jumpSigners: 3, wholeSigners: 3 })
+    const { violations } = run(adversaries, { nodes: 5, inputs: 100, batch: 8, trust: { signers: 3 } })
     assert.deepEqual(violations, [])
   })
 

@@ -4,10 +4,10 @@
 import { describeMutants, hostile } from '../../support/mutants.js'
 
 /** One hostile node and one other do not suffice. */
-const JUMPS = { signed: true, jumpSigners: 3, gate: false }
+const JUMPS = { signed: true, trust: { signers: 3 }, gate: false }
 
 /** Each node has one input a millisecond. */
-const QUOTA = { interval: 1, maxRate: 2000, adversaries: hostile('empty-batches') } as const
+const QUOTA = { interval: 1, trust: { rate: 2000 }, adversaries: hostile('empty-batches') } as const
 
 /** Batches have room for all names that it invents. */
 const INVENTED = { signed: true, sums: 'exact', batch: 64, adversaries: hostile('invented-names') } as const
@@ -175,7 +175,7 @@ describeMutants('defences', [
     seed: 21,
     changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
     breaks: ['contributors'],
-    scenario: { ...INVENTED, bounded: true }
+    scenario: { ...INVENTED, trust: { bounded: true } }
   },
   {
     without: 'a threshold for jumps',
@@ -215,7 +215,7 @@ describeMutants('defences', [
     without: 'a threshold for newcomers (a chain from the starting predictor suffices)',
     changes: [{ file: 'src/admb/jumps.js', from: 'current().updates > 0 &&', to: '' }],
     breaks: ['jumps'],
-    scenario: { ...JUMPS, wholeSigners: 3, adversaries: hostile('forged-update') }
+    scenario: { ...JUMPS, adversaries: hostile('forged-update') }
   },
   {
     without: 'an end of learning at the maximum number of updates',

@@ -16,7 +16,7 @@ function trial(seed: number, topology: string): Trial {
   const scenario = parseScenario(
     {
       ...{ topology, nodes: NODES, inputs: 6000, batch: 8, dimension: 4, linkDegree: 8, carry: 16, warmup: 20 },
-      ...{ signed: true, jumpSigners: 2, wholeSigners: seed % 2 === 0 ? 2 : 0, latency: 0.2, seed }
+      ...{ signed: true, trust: { signers: 2 }, latency: 0.2, seed }
     },
     'a partition'
   )

@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { CountingInputs, countingRecipe } from '../../../sim/fuzz/counting.js'
-import type { Scenario } from '../../../sim/index.js'
 import { simulate } from '../../../sim/simulate.js'
+import type { FixedKeys } from '../../../sim/testing/scenarios.js'
 import { type Trial, trials } from '../../../sim/testing/trials.js'
 import { advance } from '../../../src/admb/advance.js'
 import { AdmbNode } from '../../../src/admb/index.js'
@@ -19,14 +19,14 @@ const SPECIFIED = {
   algorithm: 'admb',
   journal: false,
   sums: 'exact',
-  bounded: false,
+  trust: { bounded: false },
   fragmentBytes: 2 ** 30
-} satisfies Partial<Scenario>
+} satisfies FixedKeys
 
 function check(Node: typeof AdmbNode, { scenario, faults }: Trial, run = simulate) {
   const inputs = new CountingInputs(scenario.inputs)
   const { node, counts } = refinementOf(Node, inputs, countingRecipe, advance)
-  const specified = { ...scenario, checks: false, batchMax: undefined, localSteps: undefined, maxRate: undefined }
+  const specified = { ...scenario, checks: false, batchMax: undefined, localSteps: undefined }
   run(specified, { node, inputs, recipe: countingRecipe, quiesce: true, faults })
   return counts
 }

@@ -9,11 +9,11 @@ const INPUTS = 64
 const names = new WeakMap<AdmbNode, string>()
 
 /** Keeps no more than two headers, so that three updates are a jump. */
-function nodeOf(self: string, signers = 0, wholeSigners = 0, options: Partial<AdmbOptions> = {}): AdmbNode {
+function nodeOf(self: string, signers = 0, options: Partial<AdmbOptions> = {}): AdmbNode {
   const [layout, initial, signer] = [toyLayout(INPUTS), toyStart(INPUTS), simulatedSigner(self)]
   const node = new AdmbNode({
     ...{ ...toy, self, incarnation: 1, layout, initial, batch: 1, carry: 9, lineage: 2, signer },
-    jumps: { signers, wholeSigners },
+    jumps: { signers },
     ...options
   })
   names.set(node, self)
@@ -31,8 +31,7 @@ function learn(node: AdmbNode, inputs = 1): AdmbNode {
 /** A node that holds what another one does. */
 function copyOf(other: AdmbNode, self: string, signers = 0): AdmbNode {
   const node = nodeOf(self, signers)
-  node.offer(other.storage.save(), names.get(other) as string)
-  node.takeEffects()
+  node.restore(other.storage.save())
   return node
 }
 
@@ -175,7 +174,7 @@ describe('a jump', () => {
 
   it('heals a partition after any number of updates, in favour of the part with more of them', () => {
     const [a, c] = [learn(nodeOf('a', 2), 9), learn(nodeOf('c', 2), 5)]
-    const [b, d] = [nodeOf('b', 2), nodeOf('d', 2)]
+    const [b, d] = [copyOf(a, 'b', 2), copyOf(c, 'd', 2)]
     const network = new Network().link(a, b).link(c, d)
     for (let round = 0; round < 3; round++) {
       assert.deepEqual(network.run(), [])
@@ -186,9 +185,9 @@ describe('a jump', () => {
     for (const node of [b, c, d]) assert.deepEqual(node.predictor.id, a.predictor.id)
   })
 
-  it('of a newcomer has a threshold of its own, also if headers lead back to the starting predictor', () => {
+  it('of a newcomer needs signers also if headers lead back to the starting predictor', () => {
     const a = learn(nodeOf('a'))
-    const node = nodeOf('node', 0, 2)
+    const node = nodeOf('node', 2)
     node.offer(a.storage.save(), 'a')
     assert.equal(node.predictor.id.updates, 0)
     const network = new Network().link(a, copyOf(a, 'b'), node)
@@ -198,14 +197,14 @@ describe('a jump', () => {
 
   it('counts listed peers only, and needs signed headers', () => {
     const a = learn(nodeOf('a'), 6)
-    const jumps = { signers: 2, wholeSigners: 0, isListed: (peer: string) => peer !== 'mallory' }
-    const node = learn(nodeOf('node', 0, 0, { jumps }))
+    const jumps = { signers: 2, isListed: (peer: string) => peer !== 'mallory' }
+    const node = learn(nodeOf('node', 0, { jumps }))
     const network = new Network().link(copyOf(a, 'mallory'), node)
     network.run()
     assert.equal(node.predictor.id.updates, 1)
     network.link(copyOf(a, 'b'), node).run(100)
     assert.equal(node.predictor.id.updates, 6)
-    assert.throws(() => nodeOf('node', 2, 0, { signer: undefined }), RangeError)
+    assert.throws(() => nodeOf('node', 2, { signer: undefined }), RangeError)
   })
 
   it('is not adopted for vouchers of others that they have not signed; who sends them is refused', () => {

@@ -124,6 +124,6 @@ describe('simulated nodes with a quota', () => {
   }
 
   it('learn the same as without, if they contribute half of it', () => {
-    assert.equal(lossWith({ maxRate: 2000 }), lossWith({}))
+    assert.equal(lossWith({ trust: { rate: 2000 } }), lossWith({}))
   })
 })

@@ -27,7 +27,7 @@ describe('local steps', () => {
     [{ localSteps: undefined, localMomentum: 0.5 }, /add --local-steps/],
     [{ rule: { name: 'dual-averaging' } }, /rule dual-averaging cannot make local steps: choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: give --batch one number/],
-    [{ influence: 'bounded' }, /remove --influence or --local-steps/],
+    [{ trust: 'bounded' }, /remove --trust bounded or --local-steps/],
     [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /remove --classes-max or --local-steps/]
   ] as const)
     it(`are refused with ${JSON.stringify(options)}`, () =>
