@@ -16,7 +16,7 @@ interface MadeUpdate {
 interface RunAccount {
   /** Inputs whose gradients the run has computed. */
   inputs: number
-  /** Those of them with a number. */
+  /** Numbers of these inputs, as far as they have any. */
   readonly numbers: Set<number>
   /** By predictor: the number of own gradients in the first closed segments, by the number of segments. */
   readonly closed: Map<string, Map<number, number>>
