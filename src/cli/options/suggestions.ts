@@ -12,6 +12,7 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['rule'], 'lr learning-rate eta alpha step step-size stepsize rate0 l', '--rule NAME,step=NUMBER'],
   [['rule'], 'optimizer optimiser momentum adam sgd', '--rule NAME (--rule help lists them)'],
   [['passes'], 'epochs epoch n-epochs num-epochs iterations iters n-iter max-iter'],
+  [['trust'], 'max-rate jump-signers whole-signers influence', '--trust bounded[,rate=N][,signers=N]'],
   [['shuffle-window'], 'shuffle shuffled shuffle-buffer', '--shuffle-window ROWS'],
   [['batch'], 'batch-size minibatch mini-batch bs b'],
   [['data'], 'file files input inputs in train-data training dataset path csv src source test-data d'],

@@ -432,6 +432,7 @@ describe('a command', function () {
     for (const [words, line] of [
       ['peer --port 80', /use --http HOST:PORT/],
       ['peer --join x', /use --peer/],
+      ['peer --max-rate 5', /use --trust bounded/],
       ['train --lr 0.1', /use --rule NAME,step=NUMBER/],
       ['train --learning_rate=0.1', /use --rule NAME,step=NUMBER/],
       ['train --epochs 3', /use --passes/],
