@@ -1,9 +1,16 @@
 /** `admb regret`: the regret of predictions against the best fixed predictor in hindsight of the same inputs. */
 import type { Command } from 'commander'
-import { type HindsightOptimum, hindsightOptimum, SerialTrainer } from '../../learner/index.js'
+import {
+  type BaselineFigures,
+  baselineFor,
+  type HindsightOptimum,
+  hindsightOptimum,
+  SerialTrainer
+} from '../../learner/index.js'
 import { SERIAL_BATCH } from '../../task/spec.js'
 import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options/options.js'
 import { collect, whole } from '../options/values.js'
+import { baselineLine } from '../output/metric-lines.js'
 import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { ProgressLogError, readProgress } from '../output/progress-log.js'
 import { openLearning, type SerialFlags } from '../training/learning.js'
@@ -53,6 +60,8 @@ async function regret(flags: Flags): Promise<void> {
     progress.show(() => `${formatNumber(recorder.size)} inputs read`)
   }
   const { examples } = recorder
+  const labels = baselineFor(options, trainer.classifies)
+  labels?.add(examples)
   const optimum = hindsightOptimum(options.model, examples, {
     classes: options.classes,
     maxPasses: flags.maxPasses,
@@ -61,7 +70,7 @@ async function regret(flags: Flags): Promise<void> {
   })
   progress.clear()
   const { inputs, averageLoss = 0, accuracy } = logged ?? trainer.report()
-  show(flags, { inputs, averageLoss, accuracy }, optimum)
+  show(flags, { inputs, averageLoss, accuracy }, optimum, labels?.figures)
 }
 
 function fromLogs(files: readonly string[]): Served {
@@ -78,12 +87,13 @@ function fromLogs(files: readonly string[]): Served {
 function show(
   { json }: Flags,
   { inputs, averageLoss, accuracy }: Served,
-  { averageLoss: comparatorLoss, inputs: dataInputs, outcome, gradientNorm, weightNorm }: HindsightOptimum
+  { averageLoss: comparatorLoss, inputs: dataInputs, outcome, gradientNorm, weightNorm }: HindsightOptimum,
+  baseline: BaselineFigures | undefined
 ): void {
   const regret = inputs * (averageLoss - comparatorLoss)
   if (json) {
     const found = { dataInputs, outcome, gradientNorm, weightNorm }
-    printJson({ command: 'regret', inputs, averageLoss, accuracy, comparatorLoss, regret, ...found })
+    printJson({ command: 'regret', inputs, averageLoss, accuracy, comparatorLoss, regret, baseline, ...found })
     return
   }
   print(`inputs          ${formatNumber(inputs)}`)
@@ -92,6 +102,7 @@ function show(
     `in hindsight    ${comparatorLoss.toFixed(5)}   (${explain(outcome)}; gradient ${gradientNorm.toExponential(1)})`
   )
   print(`regret          ${regret.toFixed(1)}   (${formatMean(regret / inputs, inputs)} per input)`)
+  if (baseline !== undefined) print(baselineLine(baseline, 16))
   if (accuracy !== undefined) print(`accuracy        ${(100 * accuracy).toFixed(2)} %`)
   if (inputs !== dataInputs) {
     const passes = (inputs / dataInputs).toFixed(3)

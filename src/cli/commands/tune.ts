@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { fileProblem } from '../../base/file-problems.js'
+import { baselineFor } from '../../learner/index.js'
 import { collect } from '../../streams/index.js'
 import { SERIAL_BATCH } from '../../task/spec.js'
 import { UsageError } from '../errors.js'
@@ -17,7 +18,7 @@ import {
   withLearning
 } from '../options/options.js'
 import { whole } from '../options/values.js'
-import { summary } from '../output/metric-lines.js'
+import { baselineLine, summary } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
 import { openLearning } from '../training/learning.js'
 import { affordable, allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
@@ -81,6 +82,9 @@ async function tune(flags: Flags): Promise<void> {
   const longest = roundsFor(most, limit, budget).at(-1)?.rows ?? 0
   const rows = sharedRows(await collect(stream, Math.max(LEAST_ROWS, longest)))
   skipped.requireInputs(data, rows.size)
+  const labels = baselineFor({ model }, model !== 'linear')
+  labels?.add(rows)
+  const baseline = labels?.figures
   const fast = affordable(all, rows.dimension * (options.classes ?? 1))
   const candidates = sampled(fast, flags.candidates ?? fast.length, seed)
   const rounds = roundsFor(candidates.length, rows.size, budget)
@@ -108,13 +112,14 @@ async function tune(flags: Flags): Promise<void> {
     const searched = { data: stream.summary, inputs: rows.size, learned, rounds }
     if (flags.json) {
       const shown = (one: Ranked<TuneResult>) => entryOf(one, candidates)
-      printJson({ command: 'tune', model, ...searched, best: top.map(shown), defaults: shown(first), line })
+      printJson({ command: 'tune', model, ...searched, best: top.map(shown), defaults: shown(first), baseline, line })
     } else {
       if (stream.summary) print(`data        ${stream.summary}`)
       print(
         `candidates  ${formatNumber(candidates.length)} in ${rounds.length} rounds, ${formatNumber(learned)} inputs learned\n`
       )
       showTable(top, first, candidates)
+      if (baseline !== undefined) print(`\n${baselineLine(baseline, 12)}`)
       print(`\nuse         ${line}`)
       if (flags.out !== undefined) print(`stored in   ${flags.out}   (for --config)`)
     }

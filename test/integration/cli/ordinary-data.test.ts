@@ -166,6 +166,10 @@ describe('ordinary data', function () {
       assert.ok(Math.abs(baseline.loss - entropy) < 1e-12)
       assert.equal(baseline.previous.accuracy, 1 - 39 / 399)
     }
+    for (const command of [['regret'], ['tune', '--candidates', '2', '--threads', '1']]) {
+      const { baseline } = await admbJson([...command, '--data', data, '--label', 'y'])
+      assert.deepEqual(baseline, trained.baseline, command[0])
+    }
     const { stdout } = await admb(['eval', '--data', data, '--dir', dir])
     assert.match(
       stdout,
