@@ -17,6 +17,7 @@ export {
   type BitsOption,
   type BlockLayout,
   type Blocks,
+  type BoundedTrust,
   type Clock,
   type CustomEngine,
   type CustomLoss,
@@ -68,6 +69,7 @@ export {
   type TimeWindowFigures,
   type TimeWindows,
   type Trained,
+  type Trust,
   type UpdateRule,
   type WeightedAveraging,
   type WindowFigures
