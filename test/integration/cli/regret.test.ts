@@ -57,7 +57,7 @@ describe('admb regret', function () {
     assert.ok(Math.abs(alone.regret - logged.regret) < 1e-6)
     assert.match(
       admb('regret', '--data', data, '--log', log),
-      /regret {10}\d.*\n.*\n.*6,000 inputs, the data 3,000 \(2\.000 times as many\)/
+      /regret {10}\d.*\n(.*\n)*note .*6,000 inputs, the data 3,000 \(2\.000 times as many\)/
     )
   })
 

@@ -131,19 +131,19 @@ describe('sites with files of their own', function () {
   })
 
   it('join the network with its schema, although they had begun alone', async () => {
-    const dir = await files([4000, 1500])
+    const dir = await files([8000, 3000])
     const listen = ['--listen', `/ip4/127.0.0.1/tcp/${await freePort()}`]
     const late = start(dir, 1, '--peer', listen[1], '--name', 'late')
     // It has waited 10 s for its spec and 10 s for a link.
     await until('it has learned its file alone', () => late.messages.length > 0 && late.latest.ended)
     assert.equal(late.logs.filter(({ msg }) => /no link for 10 s: this peer begins alone/.test(msg)).length, 1)
     const first = await start(dir, 0, ...listen).ready()
-    await until('it has joined', () => late.latest.neighbours.length === 1 && first.latest.inputs === 4000)
+    await until('it has joined', () => late.latest.neighbours.length === 1 && first.latest.inputs === 8000)
     await until('names are known', () => first.latest.names?.[late.latest.id] === 'late')
     await check(dir, [first, late])
     const again = await start(dir, 1, '--name', 'late').ready()
     await until('it says where it resumes', () =>
-      again.logs.some(({ msg }) => /1\.csv: resumes after 1500 rows, at update \d+$/.test(msg))
+      again.logs.some(({ msg }) => /1\.csv: resumes after 3000 rows, at update \d+$/.test(msg))
     )
   })
 
