@@ -1,12 +1,5 @@
 /** Nodes that replace frames by forged ones. A forged frame takes the sequence number and the acknowledgements of a correct one. */
 
-import { Authenticity } from '../../src/admb/authenticity.js'
-import { Reader } from '../../src/admb/bytes.js'
-import { ContributorTable } from '../../src/admb/contributors.js'
-import { runsBetween } from '../../src/admb/coverage.js'
-import { CoverageEncoder } from '../../src/admb/coverage-encoder.js'
-import { encodeFrame } from '../../src/admb/encode.js'
-import type { SentFrame } from '../../src/admb/frame.js'
 import {
   AdmbNode,
   type AdmbOptions,
@@ -17,8 +10,15 @@ import {
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
-import { attestedBytes, certifiedBytes } from '../../src/admb/signatures.js'
-import { decodeVoucher, encodeVoucher } from '../../src/admb/vouchers.js'
+import { ContributorTable } from '../../src/admb/state/contributors.js'
+import { runsBetween } from '../../src/admb/state/coverage.js'
+import { Authenticity } from '../../src/admb/trust/authenticity.js'
+import { attestedBytes, certifiedBytes } from '../../src/admb/trust/signatures.js'
+import { decodeVoucher, encodeVoucher } from '../../src/admb/trust/vouchers.js'
+import { Reader } from '../../src/admb/wire/bytes.js'
+import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
+import { encodeFrame } from '../../src/admb/wire/encode.js'
+import type { SentFrame } from '../../src/admb/wire/frame.js'
 import type { Blocks } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
 import { simulatedSigner } from '../engine/signer.js'

@@ -1,10 +1,11 @@
 /** Nodes that change the bytes of their frames, replace frames by other messages, or ignore what they receive. */
-import { Writer } from '../../src/admb/bytes.js'
-import { ContributorTable } from '../../src/admb/contributors.js'
-import { type Equivocation, encodeProof } from '../../src/admb/equivocation.js'
+
 import { AdmbNode, type AdmbOptions, type Header, isFragment } from '../../src/admb/index.js'
-import { nameOf, statementOf } from '../../src/admb/signatures.js'
-import { clear } from '../../src/admb/vectors.js'
+import { ContributorTable } from '../../src/admb/state/contributors.js'
+import { clear } from '../../src/admb/state/vectors.js'
+import { type Equivocation, encodeProof } from '../../src/admb/trust/equivocation.js'
+import { nameOf, statementOf } from '../../src/admb/trust/signatures.js'
+import { Writer } from '../../src/admb/wire/bytes.js'
 import type { Random } from '../engine/random.js'
 import { type Setting, table } from './adversary.js'
 import { type Head, headOf, PREFIX } from './forging.js'

@@ -1,7 +1,8 @@
 /** Withholding: a neighbour that takes frames and acknowledges none of them is refused. */
-import { Reader } from '../../src/admb/bytes.js'
-import { isProof } from '../../src/admb/equivocation.js'
+
 import { isAnnouncement, isFragment, isVoucher } from '../../src/admb/index.js'
+import { isProof } from '../../src/admb/trust/equivocation.js'
+import { Reader } from '../../src/admb/wire/bytes.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant } from './invariant.js'
 

@@ -1,32 +1,42 @@
 /** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
 
-export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './announcements.js'
-export { type Allocate, FrameError } from './bytes.js'
-export type { Contributor, ContributorTable, CoveredContributor } from './contributors.js'
-export type { Coverage } from './coverage.js'
-export type { PredictorLookup } from './current-predictor.js'
-export { isProof } from './equivocation.js'
-export type { KeptSums } from './exchanged-sums.js'
-export { isFragment } from './fragments.js'
-export { hasSum, maximumFrameBytes } from './frame.js'
-export { decodeHead, encodeHead, type Head } from './head.js'
-export type { JournalRecord } from './journal.js'
-export type { JumpRule, QuarantinedPredictor } from './jumps.js'
-export { type GradientAccount, maxRetainedSums } from './ledger.js'
-export { WAIT_BATCHES } from './limits.js'
-export { AdmbNode } from './node.js'
-export type { NodeStorage, StoredBlocks } from './node-storage.js'
-export type { AdmbOptions, Effect } from './options.js'
-export { MAX_PACE } from './pace.js'
-export { type Batch, type Header, nextPredictor, type Predictor, type Recipe, startingPredictor } from './predictor.js'
+export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements.js'
+export type { PredictorLookup } from './core/current-predictor.js'
+export type { JournalRecord } from './core/journal.js'
+export { type GradientAccount, maxRetainedSums } from './core/ledger.js'
+export { AdmbNode } from './core/node.js'
+export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
+export type { AdmbOptions, Effect } from './core/options.js'
+export { MAX_PACE } from './core/pace.js'
+export type { Contributor, ContributorTable, CoveredContributor } from './state/contributors.js'
+export type { Coverage } from './state/coverage.js'
+export {
+  type Batch,
+  type Header,
+  nextPredictor,
+  type Predictor,
+  type Recipe,
+  startingPredictor
+} from './state/predictor.js'
 export {
   compareIds,
   formatId,
   type Precedence,
   type PredictorId,
   sameId
-} from './predictor-id.js'
-export type { Quota } from './quotas.js'
+} from './state/predictor-id.js'
+export { type Shapes, shapesOf } from './state/vectors.js'
+export { isProof } from './trust/equivocation.js'
+export type { JumpRule, QuarantinedPredictor } from './trust/jumps.js'
+export type { Quota } from './trust/quotas.js'
+export type { Attestation, Claims, Signer } from './trust/signatures.js'
+export { isVoucher } from './trust/vouchers.js'
+export { type Allocate, FrameError } from './wire/bytes.js'
+export type { KeptSums } from './wire/exchanged-sums.js'
+export { isFragment } from './wire/fragments.js'
+export { hasSum, maximumFrameBytes } from './wire/frame.js'
+export { decodeHead, encodeHead, type Head } from './wire/head.js'
+export { WAIT_BATCHES } from './wire/limits.js'
 export {
   decodeSaved,
   encodeSaved,
@@ -34,9 +44,6 @@ export {
   PredictorAssembler,
   type Saved,
   type SavedBlocks
-} from './saved.js'
-export { replaySteps, type SavedSteps } from './saved-steps.js'
-export type { Attestation, Claims, Signer } from './signatures.js'
-export type { TrafficBytes } from './traffic.js'
-export { type Shapes, shapesOf } from './vectors.js'
-export { isVoucher } from './vouchers.js'
+} from './wire/saved.js'
+export { replaySteps, type SavedSteps } from './wire/saved-steps.js'
+export type { TrafficBytes } from './wire/traffic.js'

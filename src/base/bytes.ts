@@ -1,5 +1,5 @@
 /**
- * A growing byte writer and a bounds-checked byte reader. The frame codec (`src/admb/bytes.ts`) and the overlay codec
+ * A growing byte writer and a bounds-checked byte reader. The frame codec (`src/admb/wire/bytes.ts`) and the overlay codec
  * (`src/overlay/wire.ts`) extend them with their own types.
  */
 

@@ -1,5 +1,5 @@
 /** Intervals of inputs that are in the same segments. */
-import type { AuditedSegment, SegmentState } from '../admb/audit.js'
+import type { AuditedSegment, SegmentState } from '../admb/core/audit.js'
 import type { Contributor, PredictorId } from '../admb/index.js'
 
 /** Inputs [first, end) of a segment. */

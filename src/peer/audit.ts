@@ -5,11 +5,11 @@ import {
   auditJournal,
   joinLineages,
   otherContributors
-} from '../admb/audit.js'
-import { ContributorTable } from '../admb/contributors.js'
+} from '../admb/core/audit.js'
+import type { Ranges } from '../admb/core/ranges.js'
 import { type JournalRecord, type PredictorId, sameId } from '../admb/index.js'
-import type { Ranges } from '../admb/ranges.js'
-import { decodeLineage } from '../admb/saved.js'
+import { ContributorTable } from '../admb/state/contributors.js'
+import { decodeLineage } from '../admb/wire/saved.js'
 import type { Store } from '../storage/index.js'
 import { type Interval, intervalsOf, type Mark, sameRun } from './audit-intervals.js'
 import type { InputPiece } from './input-log.js'

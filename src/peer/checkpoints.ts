@@ -2,9 +2,10 @@
  * Writes checkpoints. Between whole predictors only the steps since the last checkpoint are stored, as long as all of them together
  * are smaller than a whole predictor.
  */
-import { ContributorTable } from '../admb/contributors.js'
+
 import { type AdmbNode, type PredictorId, sameId } from '../admb/index.js'
-import { decodeLineage, type SavedBlocks } from '../admb/saved.js'
+import { ContributorTable } from '../admb/state/contributors.js'
+import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
 import type { Content } from '../learner/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import type { InputLog } from './input-log.js'

@@ -2,10 +2,11 @@
  * Conversion of a state directory between float32 and integer sums. The predictors differ in the estimates of the grid only, which the
  * digest leaves out while they are unknown. So ids, signed headers, coverages and the journal stay valid.
  */
-import { ContributorTable } from '../admb/contributors.js'
+
+import { readStored } from '../admb/core/node-storage.js'
 import { encodeSavedBlocks, shapesOf } from '../admb/index.js'
-import { FRAME_LIMITS, lineageLength } from '../admb/limits.js'
-import { readStored } from '../admb/node-storage.js'
+import { ContributorTable } from '../admb/state/contributors.js'
+import { FRAME_LIMITS, lineageLength } from '../admb/wire/limits.js'
 import { type Blocks, OptionError, withEstimates } from '../learner/index.js'
 import { type Checkpoint, DamagedStateError, type Store } from '../storage/index.js'
 import { type LearningSpec, learningParts, parseSpec, specText } from '../task/learning-spec.js'

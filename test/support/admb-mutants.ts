@@ -2,7 +2,7 @@
 import { type CodeChange, hostile, type Mutant } from './mutants.js'
 
 const REPLAY: CodeChange = {
-  file: 'src/admb/current-predictor.js',
+  file: 'src/admb/core/current-predictor.js',
   from: 'replayed(parent, sum, header, this.#recipe)',
   to: 'replayed(parent, sum, { ...header, count: header.count + 1 }, this.#recipe)'
 }
@@ -11,13 +11,13 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the bound of own sums (a node sends more than neighbours accept)',
     seed: 33,
-    changes: [{ file: 'src/admb/influence.js', from: 'if (norm <= most) return block;', to: 'return block;' }],
+    changes: [{ file: 'src/admb/trust/influence.js', from: 'if (norm <= most) return block;', to: 'return block;' }],
     breaks: ['acceptance']
   },
   {
     without: 'the bound of sums of others',
     changes: [
-      { file: 'src/admb/influence.js', from: 'if (norm <= most * (1 + TOLERANCE)) continue;', to: 'continue;' }
+      { file: 'src/admb/trust/influence.js', from: 'if (norm <= most * (1 + TOLERANCE)) continue;', to: 'continue;' }
     ],
     breaks: ['influence'],
     scenario: { trust: { bounded: true }, adversaries: hostile('unbounded') }
@@ -33,7 +33,11 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the rounding of averages',
     changes: [
-      { file: 'src/admb/advance.js', from: 'roundEach(average, before.average, rounded.average, updates);', to: '' }
+      {
+        file: 'src/admb/state/advance.js',
+        from: 'roundEach(average, before.average, rounded.average, updates);',
+        to: ''
+      }
     ],
     breaks: ['rounded'],
     scenario: { trust: { bounded: true }, sums: 'lattice' }
@@ -43,7 +47,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/admb/edge.js',
+        file: 'src/admb/core/edge.js',
         from: 'this.#sentIds.findLast(sent => sent.sequence <= sequence)?.id',
         to: 'this.#sentIds.at(-1)?.id'
       }
@@ -52,7 +56,7 @@ export const extensions: readonly Mutant[] = [
   },
   {
     without: 'the noise of own sums',
-    changes: [{ file: 'src/admb/ledger.js', from: 'this.#noise?.(this.#openSum);', to: '' }],
+    changes: [{ file: 'src/admb/core/ledger.js', from: 'this.#noise?.(this.#openSum);', to: '' }],
     breaks: ['noise']
   },
   {
@@ -60,7 +64,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/admb/predictor-id.js',
+        file: 'src/admb/state/predictor-id.js',
         from: "if (precedence === 'origin') return compareIds(a, b) > 0;",
         to: ''
       }
@@ -72,7 +76,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/admb/predictor-id.js',
+        file: 'src/admb/state/predictor-id.js',
         from: 'if (a.origin !== b.origin) return a.origin < b.origin ? 1 : -1;',
         to: 'return 0;'
       }
@@ -89,7 +93,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       REPLAY,
-      { file: 'src/admb/current-predictor.js', from: 'if (predictor.id.digest !== id.digest)', to: 'if (false)' }
+      { file: 'src/admb/core/current-predictor.js', from: 'if (predictor.id.digest !== id.digest)', to: 'if (false)' }
     ],
     breaks: ['identity']
   },
@@ -114,7 +118,7 @@ export const extensions: readonly Mutant[] = [
     seed: 28,
     changes: [
       {
-        file: 'src/admb/coverage.js',
+        file: 'src/admb/state/coverage.js',
         from: '!covered(b).some(contributor => coveredByA.has(originOf(contributor)))',
         to: 'true'
       }
@@ -126,7 +130,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/admb/neighbour-sums.js',
+        file: 'src/admb/core/neighbour-sums.js',
         from: '!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)',
         to: 'false'
       }
@@ -136,22 +140,22 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'edge sessions',
     isUnspecified: true,
-    changes: [{ file: 'src/admb/edge.js', from: 'session === this.session &&', to: '' }],
+    changes: [{ file: 'src/admb/core/edge.js', from: 'session === this.session &&', to: '' }],
     breaks: ['acceptance', 'idempotence', 'purity', 'edge monotone', 'no echo', 'quiescence']
   },
   {
     without: 'sequence numbers',
     isUnspecified: true,
-    changes: [{ file: 'src/admb/edge.js', from: '&& sequence > this.received', to: '' }],
+    changes: [{ file: 'src/admb/core/edge.js', from: '&& sequence > this.received', to: '' }],
     breaks: ['idempotence']
   },
   {
     without: 'immediate forwarding (predictors wait for the next tick)',
     seed: 23,
     changes: [
-      { file: 'src/admb/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
+      { file: 'src/admb/core/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
       {
-        file: 'src/admb/node.js',
+        file: 'src/admb/core/node.js',
         from: 'edge.ackDue = edge.ackPending;',
         to: 'edge.ackDue = edge.ackPending || this.parts.outbox.mustPush(edge);'
       }
@@ -161,13 +165,17 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'batches below b at the end (a neighbour refuses them)',
     changes: [
-      { file: 'src/admb/current-predictor.js', from: 'return this.#recipe.quota !== undefined;', to: 'return true;' }
+      {
+        file: 'src/admb/core/current-predictor.js',
+        from: 'return this.#recipe.quota !== undefined;',
+        to: 'return true;'
+      }
     ],
     breaks: ['acceptance']
   },
   {
     without: 'the gradients that are left at the end',
-    changes: [{ file: 'src/admb/node.js', from: 'this.#updateIfFull(1);', to: 'this.#updateIfFull();' }],
+    changes: [{ file: 'src/admb/core/node.js', from: 'this.#updateIfFull(1);', to: 'this.#updateIfFull();' }],
     breaks: ['remainder']
   },
   {
@@ -175,7 +183,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/admb/past-epochs.js',
+        file: 'src/admb/core/past-epochs.js',
         from: 'Math.min(segments.length, segmentsOf(coverage, contributor))',
         to: '0'
       }
@@ -186,7 +194,7 @@ export const extensions: readonly Mutant[] = [
     without: 'the gradients that earlier batches of the lineage have used, in the account',
     changes: [
       {
-        file: 'src/admb/past-epochs.js',
+        file: 'src/admb/core/past-epochs.js',
         from: 'on.find(({ contributor }) => contributor === this.#run)?.used ?? 0',
         to: '0'
       }
@@ -198,13 +206,17 @@ export const extensions: readonly Mutant[] = [
       'epochs that are older than carry-over (a lineage that left the current one earlier counts as having used all)',
     isUnspecified: true,
     changes: [
-      { file: 'src/admb/past-epochs.js', from: 'period - until > factor * history.periods', to: 'period - until > 4' }
+      {
+        file: 'src/admb/core/past-epochs.js',
+        from: 'period - until > factor * history.periods',
+        to: 'period - until > 4'
+      }
     ],
     breaks: ['accounts']
   },
   {
     without: 'inputs that are learned again when no batch of the lineage can use their gradients',
-    changes: [{ file: 'src/admb/ledger.js', from: '!this.#repeats || segment.inputs.length === 0', to: 'true' }],
+    changes: [{ file: 'src/admb/core/ledger.js', from: '!this.#repeats || segment.inputs.length === 0', to: 'true' }],
     breaks: ['completeness'],
     scenario: { journal: true }
   },
@@ -218,7 +230,9 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the link of a segment to the earlier one with the same inputs',
     seed: 14,
-    changes: [{ file: 'src/admb/segments.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }],
+    changes: [
+      { file: 'src/admb/core/segments.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }
+    ],
     breaks: ['purity', 'completeness'],
     scenario: { journal: true, carry: 1_000_000 }
   },
@@ -236,14 +250,14 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'transfer numbers (fragments of different frames are mixed)',
     seed: 3,
-    changes: [{ file: 'src/admb/fragments.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/wire/fragments.js', from: 'if (transfer > this.#transfer)', to: 'if (false)' }],
     breaks: ['acceptance', 'purity']
   },
   {
     without: 'chains of steps (only holders of the parent receive steps)',
     changes: [
       {
-        file: 'src/admb/current-predictor.js',
+        file: 'src/admb/core/current-predictor.js',
         from: 'count > this.#steps.length ||',
         to: 'count > Math.min(1, this.#steps.length) ||'
       }
@@ -254,7 +268,7 @@ export const extensions: readonly Mutant[] = [
     without: 'the replacement of steps by those of another branch',
     changes: [
       {
-        file: 'src/admb/current-predictor.js',
+        file: 'src/admb/core/current-predictor.js',
         from: 'const older = base ? this.#stepsBefore(base, before) : [];',
         to: 'const older = this.#steps;'
       }
@@ -265,7 +279,7 @@ export const extensions: readonly Mutant[] = [
     without: 'the check that the base of a difference is kept (a sum is added to one that it contains)',
     changes: [
       {
-        file: 'src/admb/exchanged-sums.js',
+        file: 'src/admb/wire/exchanged-sums.js',
         from: 'return sent.get(base) === undefined ? 0 : base;',
         to: 'return base;'
       }
@@ -275,7 +289,9 @@ export const extensions: readonly Mutant[] = [
   },
   {
     without: 'the wait for sums on their way (they displace the one to which a step refers)',
-    changes: [{ file: 'src/admb/exchanged-sums.js', from: 'return last !== undefined && ', to: 'return false && ' }],
+    changes: [
+      { file: 'src/admb/wire/exchanged-sums.js', from: 'return last !== undefined && ', to: 'return false && ' }
+    ],
     breaks: ['economy'],
     scenario: { sums: 'lattice', keptBytes: 0 }
   },
@@ -284,7 +300,7 @@ export const extensions: readonly Mutant[] = [
     seed: 23,
     changes: [
       {
-        file: 'src/admb/outgoing-sums.js',
+        file: 'src/admb/core/outgoing-sums.js',
         from: 'if (last === undefined ||',
         to: 'if (edge.exchanged?.isFull || last === undefined ||'
       }
@@ -295,19 +311,19 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the residual (what rounding takes from a gradient is lost)',
     seed: 37,
-    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] = rest;', to: 'residual[i] = 0;' }],
+    changes: [{ file: 'src/admb/state/rounding.js', from: 'residual[i] = rest;', to: 'residual[i] = 0;' }],
     breaks: ['books']
   },
   {
     without: 'the correction for segments that were rounded anew for a rival',
     seed: 37,
-    changes: [{ file: 'src/admb/rounding.js', from: 'residual[i] += lost;', to: 'return;' }],
+    changes: [{ file: 'src/admb/state/rounding.js', from: 'residual[i] += lost;', to: 'return;' }],
     breaks: ['books']
   },
   {
     without: 'the grid of the adopted predictor (gradients are rounded to the old one)',
     changes: [
-      { file: 'src/admb/ledger.js', from: 'this.#grid = grid;\n        const isDropped', to: 'const isDropped' }
+      { file: 'src/admb/core/ledger.js', from: 'this.#grid = grid;\n        const isDropped', to: 'const isDropped' }
     ],
     breaks: ['size', 'purity', 'acceptance', 'lineage', 'books']
   },
@@ -326,7 +342,7 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the wait of a frame for its fragments',
     seed: 15,
-    changes: [{ file: 'src/admb/edge.js', from: 'this.deferred = frame;', to: '' }],
+    changes: [{ file: 'src/admb/core/edge.js', from: 'this.deferred = frame;', to: '' }],
     breaks: ['quiescence', 'idempotence']
   }
 ]

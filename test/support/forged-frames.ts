@@ -1,10 +1,11 @@
 /** Frames that no correct peer sends, for tests of what a node accepts. */
-import { ContributorTable } from '../../src/admb/contributors.js'
-import { runsBetween } from '../../src/admb/coverage.js'
-import { CoverageEncoder } from '../../src/admb/coverage-encoder.js'
-import { encodeFrame } from '../../src/admb/encode.js'
-import type { SentFrame } from '../../src/admb/frame.js'
+
 import type { AdmbNode, Contributor, Effect, Header, Predictor, PredictorId } from '../../src/admb/index.js'
+import { ContributorTable } from '../../src/admb/state/contributors.js'
+import { runsBetween } from '../../src/admb/state/coverage.js'
+import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
+import { encodeFrame } from '../../src/admb/wire/encode.js'
+import type { SentFrame } from '../../src/admb/wire/frame.js'
 import type { Blocks } from '../../src/learner/types.js'
 
 /** Contributors of a forged coverage: names `PREFIX0`, `PREFIX1`, … */

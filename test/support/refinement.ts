@@ -27,7 +27,7 @@ export interface Refinement {
 
 /**
  * @param inputs those of the run
- * @param advance computes the next predictor, as `src/admb/advance.ts` does
+ * @param advance computes the next predictor, as `src/admb/state/advance.ts` does
  */
 export function refinementOf(
   Node: typeof AdmbNode,

@@ -1,8 +1,8 @@
 /** Stores the predictor of a training run in a state directory, from which peers and other commands continue. */
 
-import { ContributorTable } from '../../admb/contributors.js'
 import { encodeSavedBlocks, type PredictorId } from '../../admb/index.js'
-import { isFinite32 } from '../../admb/vectors.js'
+import { ContributorTable } from '../../admb/state/contributors.js'
+import { isFinite32 } from '../../admb/state/vectors.js'
 import type { LayerPlace } from '../../l2l/index.js'
 import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { type AuditedJournal, auditJournal, joinLineages } from '../../../src/admb/audit.js'
-import { ContributorTable } from '../../../src/admb/contributors.js'
+import { type AuditedJournal, auditJournal, joinLineages } from '../../../src/admb/core/audit.js'
+import type { Ranges } from '../../../src/admb/core/ranges.js'
 import { AdmbNode, compareIds, type JournalRecord } from '../../../src/admb/index.js'
-import type { Ranges } from '../../../src/admb/ranges.js'
-import { decodeLineage } from '../../../src/admb/saved.js'
+import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { decodeLineage } from '../../../src/admb/wire/saved.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 200

@@ -1,8 +1,8 @@
 /** Blocks of predictors: coding without loss, and rounding to few bits. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { decodeFloats, encodeFloats } from '../../../src/admb/floats.js'
 import { nextPredictor, type Recipe, startingPredictor } from '../../../src/admb/index.js'
+import { decodeFloats, encodeFloats } from '../../../src/admb/wire/floats.js'
 import { roundChanged } from '../../../src/base/rounded.js'
 import {
   createAveraging,

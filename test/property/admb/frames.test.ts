@@ -2,9 +2,6 @@
 import assert from 'node:assert/strict'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
-import { Reader, Writer } from '../../../src/admb/bytes.js'
-import { checksum } from '../../../src/admb/checksum.js'
-import { ContributorTable } from '../../../src/admb/contributors.js'
 import {
   AdmbNode,
   decodeSaved,
@@ -15,6 +12,9 @@ import {
   replaySteps,
   type SavedSteps
 } from '../../../src/admb/index.js'
+import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { Reader, Writer } from '../../../src/admb/wire/bytes.js'
+import { checksum } from '../../../src/admb/wire/checksum.js'
 import { World } from '../../support/admb-network.js'
 import { share } from '../../support/runs.js'
 import { latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'

@@ -1,9 +1,9 @@
 /** Integer sums: coding, rounding without loss, and the same bits in any order of additions. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { decodeIntegers, encodeIntegers } from '../../../src/admb/integers.js'
-import { Rounding } from '../../../src/admb/rounding.js'
-import { addInto } from '../../../src/admb/vectors.js'
+import { Rounding } from '../../../src/admb/state/rounding.js'
+import { addInto } from '../../../src/admb/state/vectors.js'
+import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'

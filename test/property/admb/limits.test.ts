@@ -1,10 +1,10 @@
 /** Each limit of a frame: values up to it are accepted and can be stored and passed on, and values beyond it change nothing. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Writer } from '../../../src/admb/bytes.js'
-import { FRAME_VERSION } from '../../../src/admb/frame.js'
 import { AdmbNode, decodeSaved } from '../../../src/admb/index.js'
-import type { Predictor } from '../../../src/admb/predictor.js'
+import type { Predictor } from '../../../src/admb/state/predictor.js'
+import { Writer } from '../../../src/admb/wire/bytes.js'
+import { FRAME_VERSION } from '../../../src/admb/wire/frame.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 8

@@ -34,14 +34,14 @@ describeMutants('defects', [
   {
     without: 'the contributors of its neighbours among those that it keeps',
     seed: 21,
-    changes: [{ file: 'src/admb/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
+    changes: [{ file: 'src/admb/core/neighbour-sums.js', from: 'encoder.mark(live); decoder.mark(live);', to: '' }],
     breaks: ['acceptance', 'purity', 'no echo', 'quiescence', 'size', 'idempotence', 'conservation', 'storable']
   },
   {
     without: 'the contributors of its lineage among those that it keeps',
     changes: [
       {
-        file: 'src/admb/current-predictor.js',
+        file: 'src/admb/core/current-predictor.js',
         from: 'this.#headers.mark(live);',
         to: ''
       }
@@ -52,7 +52,7 @@ describeMutants('defects', [
     without: 'the release of vectors that cannot be carried over',
     changes: [
       {
-        file: 'src/admb/ledger.js',
+        file: 'src/admb/core/ledger.js',
         from: 'if (!isExcess && !isExpired(segment, period, this.#carry)) break;',
         to: 'break;'
       }
@@ -63,7 +63,7 @@ describeMutants('defects', [
     without: 'a limit of the steps that it keeps',
     changes: [
       {
-        file: 'src/admb/current-predictor.js',
+        file: 'src/admb/core/current-predictor.js',
         from: 'keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)',
         to: '[...steps, ...older]'
       }
@@ -72,21 +72,21 @@ describeMutants('defects', [
   },
   {
     without: 'a limit of the memory of the sums that it keeps',
-    changes: [{ file: 'src/admb/exchanged-sums.js', from: 'maxSize: this.#keptBytes', to: 'maxSize: 1000' }],
+    changes: [{ file: 'src/admb/wire/exchanged-sums.js', from: 'maxSize: this.#keptBytes', to: 'maxSize: 1000' }],
     breaks: ['memory'],
     scenario: { sums: 'lattice', keptBytes: 0 }
   },
   {
     without: 'repeated announcements',
     seed: 8,
-    changes: [{ file: 'src/admb/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/core/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
     breaks: ['quiescence']
   },
   {
     without: 'the last gradient of a batch',
     changes: [
       {
-        file: 'src/admb/node.js',
+        file: 'src/admb/core/node.js',
         from: 'this.gradients < needed',
         to: 'this.gradients < needed - 1'
       }
@@ -98,7 +98,7 @@ describeMutants('defects', [
     seed: 9,
     changes: [
       {
-        file: 'src/admb/node-view.js',
+        file: 'src/admb/core/node-view.js',
         from: 'batchOf(this.parts.options.batch, this.predictor)',
         to: 'batchOf(this.parts.options.batch, this.parts.options.initial)'
       }
@@ -116,14 +116,14 @@ describeMutants('defects', [
   {
     without: 'a bound on the gradients that wait for an announced predictor',
     seed: 32,
-    changes: [{ file: 'src/admb/node-view.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
+    changes: [{ file: 'src/admb/core/node-view.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
     breaks: ['size']
   },
   {
     without: 'sums after a predictor has arrived',
     changes: [
       {
-        file: 'src/admb/outbox.js',
+        file: 'src/admb/core/outbox.js',
         from: 'return this.isBehind(edge) && push.sequence > acknowledged && ',
         to: 'return '
       }
@@ -135,7 +135,7 @@ describeMutants('defects', [
     seed: 11,
     changes: [
       {
-        file: 'src/admb/pace.js',
+        file: 'src/admb/core/pace.js',
         from: 'return period - last.period >= Math.min(MAX_PACE, most);',
         to: 'return false;'
       }
@@ -144,7 +144,7 @@ describeMutants('defects', [
   },
   {
     without: 'the bound of 64 periods on that time',
-    changes: [{ file: 'src/admb/pace.js', from: 'Math.min(MAX_PACE, most)', to: 'Math.max(2 * MAX_PACE, most)' }],
+    changes: [{ file: 'src/admb/core/pace.js', from: 'Math.min(MAX_PACE, most)', to: 'Math.max(2 * MAX_PACE, most)' }],
     breaks: ['prompt'],
     scenario: {
       ...{ topology: 'tree', nodes: 3, batch: 60, interval: 4, period: 0.5, inputs: 400, speedSpread: 0 },
@@ -155,8 +155,8 @@ describeMutants('defects', [
     without: 'the correction of sums that hold gradients of a lost link, where the period adapts',
     seed: 32,
     changes: [
-      { file: 'src/admb/pace.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
-      { file: 'src/admb/pace.js', from: 'period - last.period >=', to: 'growth > 0 && period - last.period >=' }
+      { file: 'src/admb/core/pace.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
+      { file: 'src/admb/core/pace.js', from: 'period - last.period >=', to: 'growth > 0 && period - last.period >=' }
     ],
     breaks: ['flush', 'size', 'quiescence']
   },
@@ -164,7 +164,7 @@ describeMutants('defects', [
     without: 'the predictor that it announces',
     changes: [
       {
-        file: 'src/admb/announcements.js',
+        file: 'src/admb/core/announcements.js',
         from: 'const best = this.expected ?? this.#current.predictor.id;',
         to: 'const held = this.expected ?? this.#current.predictor.id; const best = { ...held, updates: held.updates + 1 };'
       }
@@ -175,7 +175,7 @@ describeMutants('defects', [
     without: 'the batch that it states',
     changes: [
       {
-        file: 'src/admb/updater.js',
+        file: 'src/admb/core/updater.js',
         from: 'current.next(batch,',
         to: 'current.next({ sum: batch.sum, count: batch.count + 1 },'
       }
@@ -186,7 +186,7 @@ describeMutants('defects', [
     without: 'some of the sums that it must forward',
     changes: [
       {
-        file: 'src/admb/neighbour-sums.js',
+        file: 'src/admb/core/neighbour-sums.js',
         from: 'if (this.#areDisjoint && this.#areSmall) return held;',
         to: 'if (this.#areDisjoint) { this.calls = (this.calls ?? 0) + 1; return except && this.calls % 5 === 0 ? [] : held; }'
       }

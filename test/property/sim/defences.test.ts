@@ -21,25 +21,27 @@ const EQUIVOCATION = { topology: 'overlay', signed: true, adversaries: hostile('
 describeMutants('defences', [
   {
     without: 'a limit of frames that are taken and not acknowledged',
-    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (edge.isWithheld(frame.received))', to: 'if (false)' }],
+    changes: [
+      { file: 'src/admb/core/frame-receiver.js', from: 'if (edge.isWithheld(frame.received))', to: 'if (false)' }
+    ],
     breaks: ['withholding'],
     scenario: { ...ORDERED, nodes: 3, period: 1, inputs: 600, adversaries: hostile('withholding') }
   },
   {
     without: 'a distinction between frames that are taken and frames on their way',
-    changes: [{ file: 'src/admb/node.js', from: 'Math.max(edge.taken, sequence ?? edge.sent)', to: 'edge.sent' }],
+    changes: [{ file: 'src/admb/core/node.js', from: 'Math.max(edge.taken, sequence ?? edge.sent)', to: 'edge.sent' }],
     breaks: ['acceptance'],
     scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 20, period: 1 }
   },
   {
     without: 'a distinction between frames that are taken before and after the last one of the neighbour',
-    changes: [{ file: 'src/admb/edge.js', from: 'received >= this.#takenBefore', to: 'received >= this.taken' }],
+    changes: [{ file: 'src/admb/core/edge.js', from: 'received >= this.#takenBefore', to: 'received >= this.taken' }],
     breaks: ['acceptance'],
     scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 1, period: 1, bandwidth: 20 }
   },
   {
     without: 'a limit of the gradients of a segment',
-    changes: [{ file: 'src/admb/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/wire/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
     breaks: ['size'],
     scenario: { adversaries: hostile('huge-counts') }
   },
@@ -47,7 +49,7 @@ describeMutants('defences', [
     without: 'a limit of the gradients of all neighbours together',
     changes: [
       {
-        file: 'src/admb/neighbour-sums.js',
+        file: 'src/admb/core/neighbour-sums.js',
         from: 'return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors;',
         to: 'return true;'
       }
@@ -58,14 +60,16 @@ describeMutants('defences', [
   {
     without: 'a limit of what contributors claim',
     seed: 22,
-    changes: [{ file: 'src/admb/quotas.js', from: 'return count <= this.#availableOf(origins)', to: 'return true' }],
+    changes: [
+      { file: 'src/admb/trust/quotas.js', from: 'return count <= this.#availableOf(origins)', to: 'return true' }
+    ],
     breaks: ['quota'],
     scenario: QUOTA
   },
   {
     without: 'a charge for the gradients that are used',
     seed: 26,
-    changes: [{ file: 'src/admb/quotas.js', from: '- (charges.get(origin) ?? 0)', to: '' }],
+    changes: [{ file: 'src/admb/trust/quotas.js', from: '- (charges.get(origin) ?? 0)', to: '' }],
     breaks: ['quota'],
     scenario: QUOTA
   },
@@ -74,7 +78,7 @@ describeMutants('defences', [
     seed: 3,
     changes: [
       {
-        file: 'src/admb/admission.js',
+        file: 'src/admb/trust/admission.js',
         from: "report({ kind: 'rejected', predictor, from }); return false;",
         to: "report({ kind: 'rejected', predictor, from }); return true;"
       }
@@ -85,7 +89,7 @@ describeMutants('defences', [
   {
     without: 'a wait before a refused predictor is judged again',
     seed: 49,
-    changes: [{ file: 'src/admb/gate.js', from: 'this.#inputs < refused.until', to: 'false' }],
+    changes: [{ file: 'src/admb/trust/gate.js', from: 'this.#inputs < refused.until', to: 'false' }],
     breaks: ['gate'],
     scenario: { gate: true, adversaries: hostile('forged-predictor') }
   },
@@ -94,7 +98,7 @@ describeMutants('defences', [
     seed: 48,
     changes: [
       {
-        file: 'src/admb/gate.js',
+        file: 'src/admb/trust/gate.js',
         from: '2 * (this.#refused.get(key)?.wait ?? RETRY_INPUTS / 2)',
         to: 'RETRY_INPUTS'
       }
@@ -106,7 +110,7 @@ describeMutants('defences', [
     without: 'verification of signatures',
     changes: [
       {
-        file: 'src/admb/authenticity.js',
+        file: 'src/admb/trust/authenticity.js',
         from: 'if (!signer.verify(id.origin, signedBytes(statement), signature))',
         to: 'if (false)'
       }
@@ -118,7 +122,7 @@ describeMutants('defences', [
     without: 'attribution to the maker (the neighbour that passes on a second header is blamed)',
     changes: [
       {
-        file: 'src/admb/authenticity.js',
+        file: 'src/admb/trust/authenticity.js',
         from: 'else if (!isSame)',
         to: 'else if (!isSame) throw new FrameError("a second header"); else if (false)'
       }
@@ -130,7 +134,7 @@ describeMutants('defences', [
     without: 'verification of proofs',
     changes: [
       {
-        file: 'src/admb/equivocation.js',
+        file: 'src/admb/trust/equivocation.js',
         from: 'if (areEqual(first.rest, second.rest) || !isValid(first) || !isValid(second))',
         to: 'if (false)'
       }
@@ -143,7 +147,7 @@ describeMutants('defences', [
     seed: 14,
     changes: [
       {
-        file: 'src/admb/authenticity.js',
+        file: 'src/admb/trust/authenticity.js',
         from: 'if (!this.#signer.verify(origin, certifiedBytes(run), certificate))',
         to: 'if (false)'
       }
@@ -156,7 +160,7 @@ describeMutants('defences', [
     seed: 60,
     changes: [
       {
-        file: 'src/admb/authenticity.js',
+        file: 'src/admb/trust/authenticity.js',
         from: 'if (certificate === undefined) throw',
         to: 'if (certificate === undefined) continue; if (false) throw'
       }
@@ -166,14 +170,14 @@ describeMutants('defences', [
   },
   {
     without: 'a limit of one run of each peer in a sum of others',
-    changes: [{ file: 'src/admb/authenticity.js', from: 'if (origins.has(origin))', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/trust/authenticity.js', from: 'if (origins.has(origin))', to: 'if (false)' }],
     breaks: ['contributors'],
     scenario: INVENTED
   },
   {
     without: 'a list of contributors that is obeyed',
     seed: 21,
-    changes: [{ file: 'src/admb/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
+    changes: [{ file: 'src/admb/core/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
     breaks: ['contributors'],
     scenario: { ...INVENTED, trust: { bounded: true } }
   },
@@ -181,7 +185,7 @@ describeMutants('defences', [
     without: 'a threshold for jumps',
     changes: [
       {
-        file: 'src/admb/jumps.js',
+        file: 'src/admb/trust/jumps.js',
         from: 'return this.#answers(id, makersOf(headers, attestation)) >= needed',
         to: 'return true'
       }
@@ -191,19 +195,19 @@ describeMutants('defences', [
   },
   {
     without: 'distinct makers (each header of a lineage counts)',
-    changes: [{ file: 'src/admb/jumps.js', from: 'headers.map(header => header.id.origin)', to: 'headers' }],
+    changes: [{ file: 'src/admb/trust/jumps.js', from: 'headers.map(header => header.id.origin)', to: 'headers' }],
     breaks: ['jumps'],
     scenario: { ...JUMPS, adversaries: hostile('forged-lineage') }
   },
   {
     without: 'a chain of headers that begins at a predictor that the node has held',
-    changes: [{ file: 'src/admb/jumps.js', from: 'holds(parent)', to: 'parent.updates > 0' }],
+    changes: [{ file: 'src/admb/trust/jumps.js', from: 'holds(parent)', to: 'parent.updates > 0' }],
     breaks: ['jumps'],
     scenario: { ...JUMPS, adversaries: hostile('forged-lineage') }
   },
   {
     without: 'verification of vouchers',
-    changes: [{ file: 'src/admb/vouchers.js', from: 'if (!signer.verify(', to: 'if (false && !signer.verify(' }],
+    changes: [{ file: 'src/admb/trust/vouchers.js', from: 'if (!signer.verify(', to: 'if (false && !signer.verify(' }],
     breaks: ['jumps'],
     scenario: {
       ...JUMPS,
@@ -213,14 +217,18 @@ describeMutants('defences', [
   },
   {
     without: 'a threshold for newcomers (a chain from the starting predictor suffices)',
-    changes: [{ file: 'src/admb/jumps.js', from: 'current().updates > 0 &&', to: '' }],
+    changes: [{ file: 'src/admb/trust/jumps.js', from: 'current().updates > 0 &&', to: '' }],
     breaks: ['jumps'],
     scenario: { ...JUMPS, adversaries: hostile('forged-update') }
   },
   {
     without: 'an end of learning at the maximum number of updates',
     changes: [
-      { file: 'src/admb/node.js', from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates', to: 'return false' }
+      {
+        file: 'src/admb/core/node.js',
+        from: 'return this.predictor.id.updates >= FRAME_LIMITS.updates',
+        to: 'return false'
+      }
     ],
     breaks: ['storable'],
     scenario: { adversaries: hostile('forged-predictor') }
@@ -274,7 +282,7 @@ describeMutants('defences', [
     without: 'a check of frames that leaves the state as it is (the id of a refused frame counts)',
     changes: [
       {
-        file: 'src/admb/frame-receiver.js',
+        file: 'src/admb/core/frame-receiver.js',
         from: 'if (frame.sum && coverage) checkCount(frame.sum.count, coverage, maxBatch);',
         to: 'if (frame.sum && coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, coverage, maxBatch); }'
       }

@@ -14,7 +14,7 @@ import { share } from '../../support/runs.js'
 /** Removes the check for own gradients in a neighbour's sum. */
 const NO_ECHO_CHECK = [
   {
-    file: 'src/admb/neighbour-sums.js',
+    file: 'src/admb/core/neighbour-sums.js',
     from: '!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)',
     to: 'false'
   }

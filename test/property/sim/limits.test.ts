@@ -19,21 +19,21 @@ const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
   'blocks with a support that are not reused, two bases of coverages, chains of two steps, and headers of one branch': [
     ...supports,
     { file: 'src/base/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 0.7;' },
-    { file: 'src/admb/vectors.js', from: 'const MAX_POOLED_BYTES = 1 << 16;', to: 'const MAX_POOLED_BYTES = 0;' },
-    { file: 'src/admb/coverage-encoder.js', from: 'const MAX_BASES = 64;', to: 'const MAX_BASES = 2;' },
-    { file: 'src/admb/step.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
-    { file: 'src/admb/header-cache.js', from: 'const BRANCHES = 4;', to: 'const BRANCHES = 1;' }
+    { file: 'src/admb/state/vectors.js', from: 'const MAX_POOLED_BYTES = 1 << 16;', to: 'const MAX_POOLED_BYTES = 0;' },
+    { file: 'src/admb/wire/coverage-encoder.js', from: 'const MAX_BASES = 64;', to: 'const MAX_BASES = 2;' },
+    { file: 'src/admb/state/step.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
+    { file: 'src/admb/core/header-cache.js', from: 'const BRANCHES = 4;', to: 'const BRANCHES = 1;' }
   ],
   'dense blocks with a support, sums of one earlier predictor, and short lists of contributors': [
     ...supports,
     { file: 'src/base/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 1;' },
-    { file: 'src/admb/exchanged-sums.js', from: 'const PAST_EXCHANGES = 3;', to: 'const PAST_EXCHANGES = 1;' },
-    { file: 'src/admb/neighbour-sums.js', from: 'const LONG_LIST = 256;', to: 'const LONG_LIST = 3;' },
-    { file: 'src/admb/node.js', from: 'const COMPACTION_PERIODS = 256;', to: 'const COMPACTION_PERIODS = 2;' }
+    { file: 'src/admb/wire/exchanged-sums.js', from: 'const PAST_EXCHANGES = 3;', to: 'const PAST_EXCHANGES = 1;' },
+    { file: 'src/admb/core/neighbour-sums.js', from: 'const LONG_LIST = 256;', to: 'const LONG_LIST = 3;' },
+    { file: 'src/admb/core/node.js', from: 'const COMPACTION_PERIODS = 256;', to: 'const COMPACTION_PERIODS = 2;' }
   ],
   'the encoding of long blocks': [
-    { file: 'src/admb/bytes.js', from: 'const SHORT_BLOCK = 64;', to: 'const SHORT_BLOCK = 0;' },
-    { file: 'src/admb/bytes.js', from: 'const SHORT_FRAME = 256;', to: 'const SHORT_FRAME = 0;' }
+    { file: 'src/admb/wire/bytes.js', from: 'const SHORT_BLOCK = 64;', to: 'const SHORT_BLOCK = 0;' },
+    { file: 'src/admb/wire/bytes.js', from: 'const SHORT_FRAME = 256;', to: 'const SHORT_FRAME = 0;' }
   ]
 }
 

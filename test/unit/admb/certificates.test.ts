@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
 import { AdmbNode, type AdmbOptions, type Contributor, type Saved } from '../../../src/admb/index.js'
-import { certifiedBytes } from '../../../src/admb/signatures.js'
+import { certifiedBytes } from '../../../src/admb/trust/signatures.js'
 import { type Certified, Forger } from '../../support/forged-frames.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 

@@ -1,7 +1,7 @@
 /** The header cache extends lineages with headers of branches that the node has left, up to a limit. */
 import assert from 'node:assert/strict'
-import { HeaderCache } from '../../../src/admb/header-cache.js'
-import type { Header } from '../../../src/admb/predictor.js'
+import { HeaderCache } from '../../../src/admb/core/header-cache.js'
+import type { Header } from '../../../src/admb/state/predictor.js'
 
 const id = (updates: number, origin: string) => ({ updates, origin, incarnation: 1, nonce: 0, digest: '0'.repeat(32) })
 const header = (updates: number, origin: string, parent = origin): Header => ({

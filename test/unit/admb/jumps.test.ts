@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
 import { AdmbNode, type AdmbOptions, formatId, isVoucher, type Saved } from '../../../src/admb/index.js'
-import { encodeVoucher } from '../../../src/admb/vouchers.js'
+import { encodeVoucher } from '../../../src/admb/trust/vouchers.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 64

@@ -1,9 +1,9 @@
 /** Memory of a node's own gradients: a stated number of vectors, however long an epoch lasts and however fast updates are. */
 import assert from 'node:assert/strict'
-import { Ledger, maxRetainedSums } from '../../../src/admb/ledger.js'
-import type { Header } from '../../../src/admb/predictor.js'
-import type { PredictorId } from '../../../src/admb/predictor-id.js'
-import { BufferPool } from '../../../src/admb/vectors.js'
+import { Ledger, maxRetainedSums } from '../../../src/admb/core/ledger.js'
+import type { Header } from '../../../src/admb/state/predictor.js'
+import type { PredictorId } from '../../../src/admb/state/predictor-id.js'
+import { BufferPool } from '../../../src/admb/state/vectors.js'
 
 const CARRY = 16
 const SELF = 0

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { simulate } from '../../../sim/index.js'
 import { parseScenario } from '../../../sim/scenario.js'
 import type { Header } from '../../../src/admb/index.js'
-import { Quotas } from '../../../src/admb/quotas.js'
+import { Quotas } from '../../../src/admb/trust/quotas.js'
 import { toyStart } from '../../support/toy.js'
 import { ToyPath } from '../../support/toy-path.js'
 

@@ -1,8 +1,8 @@
 /** Signed headers: what is refused, who is named for it, and what continues without signatures. */
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
-import { Writer } from '../../../src/admb/bytes.js'
 import { AdmbNode, formatId, type Header, type Saved } from '../../../src/admb/index.js'
+import { Writer } from '../../../src/admb/wire/bytes.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 8

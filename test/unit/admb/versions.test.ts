@@ -1,7 +1,7 @@
 /** Frames, stored predictors and announcements of another version are refused, with both versions in the message. */
 import assert from 'node:assert/strict'
-import { Writer } from '../../../src/admb/bytes.js'
 import { AdmbNode, decodeHead, encodeHead, isFragment } from '../../../src/admb/index.js'
+import { Writer } from '../../../src/admb/wire/bytes.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const options = { ...toy, layout: toyLayout(2), initial: toyStart(2), incarnation: 1, batch: 1, carry: 9 }

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/signer.js'
-import { Authenticity } from '../../../src/admb/authenticity.js'
-import { ContributorTable } from '../../../src/admb/contributors.js'
 import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
+import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { Authenticity } from '../../../src/admb/trust/authenticity.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
 
 const LEARNER = createLearner({ model: 'logistic', dimension: 4 })

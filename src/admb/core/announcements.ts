@@ -1,0 +1,168 @@
+/**
+ * Announcements of predictors ahead of their content. On a slow line a large predictor, or the step to it, is long on its way.
+ * Meanwhile other nodes would fill a batch of their own, and compute a rival that loses. Therefore a node announces a predictor
+ * at once, in a short message that overtakes frames, and passes on the announcements of its neighbours. A node that knows of a better
+ * predictor sends no sums for its current one, and waits with its own update. A node also waits until its neighbours have received the
+ * current predictor, so that updates follow one another no faster than lines carry them.
+ *
+ * An announcement has no other effect, and what it promises may never arrive. It is therefore repeated while it holds, and ignored
+ * after a time without repetition. A node with several times the gradients of a batch waits for nothing. After that it ignores the
+ * announcements of this neighbour until the neighbour has delivered a predictor.
+ */
+
+import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
+import { FrameError, Reader, Writer } from '../wire/bytes.js'
+import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
+import { FRAME_LIMITS } from '../wire/limits.js'
+import type { CurrentPredictor } from './current-predictor.js'
+import type { Announced, Edge } from './edge.js'
+import type { Outbox } from './outbox.js'
+
+/** Periods after which an announcement is repeated. */
+const REPEAT_PERIODS = 32
+/** Periods after which a node no longer waits for an announced predictor, if the announcement is not repeated. */
+export const WAIT_PERIODS = 128
+/** Periods after which a predictor that a neighbour does not acknowledge no longer holds sums back. */
+export const PUSH_PERIODS = 1024
+
+/** A message for a neighbour. */
+export interface OutgoingAnnouncement {
+  readonly edge: number
+  readonly bytes: Uint8Array
+}
+
+export class Announcements {
+  readonly #edges: ReadonlyMap<number, Edge>
+  readonly #current: CurrentPredictor
+  readonly #outbox: Outbox
+  #period = 0
+
+  constructor(edges: ReadonlyMap<number, Edge>, current: CurrentPredictor, outbox: Outbox) {
+    this.#edges = edges
+    this.#current = current
+    this.#outbox = outbox
+  }
+
+  /** Whether a neighbour has announced a better predictor, or has not received the current one. */
+  get isWaiting(): boolean {
+    if (this.expected !== undefined) return true
+    for (const edge of this.#edges.values()) if (this.#outbox.isBehind(edge)) return true
+    return false
+  }
+
+  /**
+   * Whether sums must not be sent: those for the current predictor are of no use if there is a better one, and they slow down the
+   * predictor on its way to a neighbour, because edges share the line.
+   */
+  get holdsSums(): boolean {
+    if (this.expected !== undefined) return true
+    for (const edge of this.#edges.values()) {
+      if (this.#outbox.isOnItsWay(edge, this.#period, PUSH_PERIODS)) return true
+    }
+    return false
+  }
+
+  /** The best predictor that a neighbour has announced, if it is better than the current one. */
+  get expected(): PredictorId | undefined {
+    let best: PredictorId | undefined
+    for (const { announced } of this.#edges.values()) {
+      if (announced === undefined || announced.isOver || this.#current.compare(announced.id) <= 0) continue
+      if (best === undefined || compareIds(announced.id, best) > 0) best = announced.id
+    }
+    return best
+  }
+
+  /** A period has passed. @returns whether the node waits no longer for an announced predictor */
+  tick(period: number): boolean {
+    this.#period = period
+    let isOver = false
+    for (const edge of this.#edges.values()) {
+      const { announced } = edge
+      if (announced === undefined || announced.isOver || period - announced.period <= WAIT_PERIODS) continue
+      this.#ignore(edge, announced)
+      isOver = true
+    }
+    return isOver
+  }
+
+  /** @returns whether it is better than what the neighbour announced before @throws FrameError */
+  receive(edge: Edge, bytes: Uint8Array): boolean {
+    const id = decode(bytes, edge.session)
+    if (id === undefined) return false
+    // An earlier announcement may arrive again.
+    const { announced } = edge
+    const comparison = announced === undefined ? 1 : compareIds(id, announced.id)
+    if (comparison > 0 || (comparison === 0 && !announced?.isOver))
+      edge.announced = { id, period: this.#period, isOver: edge.isUnreliable }
+    return comparison > 0 && !edge.isUnreliable
+  }
+
+  /** The neighbour has delivered a predictor. */
+  delivered(edge: Edge): void {
+    edge.isUnreliable = false
+  }
+
+  /** The neighbour has delivered a predictor that this node does not adopt. */
+  refused(edge: Edge): void {
+    if (edge.announced) edge.announced = { ...edge.announced, isOver: true }
+    edge.isUnreliable = true
+  }
+
+  /** Waits no longer for what has been announced. */
+  giveUp(): void {
+    for (const edge of this.#edges.values()) if (edge.announced?.isOver === false) this.#ignore(edge, edge.announced)
+  }
+
+  #ignore(edge: Edge, announced: Announced): void {
+    edge.announced = { ...announced, isOver: true }
+    // A predictor that is no longer better has been delivered, by this neighbour or another one.
+    if (this.#current.compare(announced.id) > 0) edge.isUnreliable = true
+  }
+
+  /** Announcements of the best known predictor to neighbours that may not know of it, each repeated after a while. */
+  *due(): Generator<OutgoingAnnouncement> {
+    const best = this.expected ?? this.#current.predictor.id
+    for (const [number, edge] of this.#edges) {
+      const { peerPredictor, announced, told } = edge
+      if (peerPredictor === undefined || compareIds(peerPredictor, best) >= 0) continue
+      if (announced && compareIds(announced.id, best) >= 0) continue
+      if (told && sameId(told.id, best) && this.#period - told.period < REPEAT_PERIODS) continue
+      edge.told = { id: best, period: this.#period }
+      yield { edge: number, bytes: encode(edge.session, best) }
+    }
+  }
+}
+
+/** Whether these bytes are an announcement rather than a frame. The result is arbitrary for malformed bytes. */
+export function isAnnouncement(bytes: Uint8Array): boolean {
+  return bytes[1] === FLAGS.announcement
+}
+
+function encode(session: number, { updates, origin, incarnation, nonce, digest }: PredictorId): Uint8Array {
+  const out = new Writer(128)
+  out.byte(FRAME_VERSION)
+  out.byte(FLAGS.announcement)
+  out.uint(session)
+  out.uint(updates)
+  out.string(origin)
+  out.uint(incarnation)
+  out.uint(nonce)
+  out.hex(digest)
+  return out.finish()
+}
+
+/** @returns undefined if it belongs to another session @throws FrameError */
+function decode(bytes: Uint8Array, session: number): PredictorId | undefined {
+  const input = new Reader(bytes)
+  const version = input.byte()
+  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
+  input.byte()
+  const ofSession = input.uint()
+  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
+  const origin = input.string(FRAME_LIMITS.origin)
+  const incarnation = input.uint()
+  const nonce = input.uint()
+  const digest = input.hex(16)
+  input.finish()
+  return ofSession === session ? { updates, origin, incarnation, nonce, digest } : undefined
+}

@@ -1,0 +1,243 @@
+/**
+ * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the last
+ * steps that led to it, and its lineage.
+ */
+
+import { areIntegers } from '../../base/lattice.js'
+import type { BatchRule, InfluenceRule } from '../../learner/types.js'
+import type { Contributor } from '../state/contributors.js'
+import { gridOf } from '../state/lazy-grid.js'
+import {
+  type Batch,
+  batchOf,
+  type Header,
+  isFinitePredictor,
+  nextPredictor,
+  type Predictor,
+  type Recipe,
+  replayed
+} from '../state/predictor.js'
+import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
+import { expand, keepChain, maximumChainBytes, type Step } from '../state/step.js'
+import { recycle, type Shapes } from '../state/vectors.js'
+import { checkInfluence } from '../trust/influence.js'
+import type { Quota } from '../trust/quotas.js'
+import type { Attestation } from '../trust/signatures.js'
+import { FrameError } from '../wire/bytes.js'
+import type { ReceivedFrame, Whole } from '../wire/frame.js'
+import { checkCount } from '../wire/limits.js'
+import { HeaderCache } from './header-cache.js'
+
+/** A validated predictor from a frame. */
+export interface ReceivedPredictor {
+  readonly predictor: Predictor
+  /** Its parent, if it was computed from it. */
+  readonly parent?: Predictor
+  /** The held predictor from which the steps lead to it. */
+  readonly base?: Predictor
+  /** The steps that were replayed, newest first. */
+  readonly steps: readonly Step[]
+  readonly attestation?: Attestation
+}
+
+/** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
+export type PredictorLookup = (id: PredictorId) => Predictor | undefined
+
+interface BoundedRecipe extends Recipe {
+  readonly influence?: InfluenceRule
+  /** With quotas, a batch below b is refused: many small batches would count for more updates than the rate allows. */
+  readonly quota?: Quota
+}
+
+export class CurrentPredictor {
+  readonly #recipe: BoundedRecipe
+  readonly #batch: number | BatchRule
+  readonly #headers: HeaderCache
+  readonly #known: PredictorLookup
+  readonly #initial: PredictorId
+  #predictor: Predictor
+  /** Kept so that steps from it can be replayed. */
+  #parent: Predictor | undefined
+  /** The last steps, those of the first headers of the lineage. */
+  #steps: readonly Step[] = []
+  #lineage: readonly Header[] = []
+  #attestation: Attestation | undefined
+  readonly #shapes: Shapes
+
+  /**
+   * @param batch b
+   * @param headers maximum number of headers of a lineage
+   * @param known predictors already in memory
+   */
+  constructor(
+    initial: Predictor,
+    shapes: Shapes,
+    recipe: BoundedRecipe,
+    batch: number | BatchRule,
+    headers: number,
+    known: PredictorLookup = () => undefined
+  ) {
+    this.#predictor = initial
+    this.#initial = initial.id
+    this.#shapes = shapes
+    this.#recipe = recipe
+    this.#batch = batch
+    this.#headers = new HeaderCache(headers)
+    this.#known = known
+  }
+
+  get predictor(): Predictor {
+    return this.#predictor
+  }
+
+  /** Number of steps kept, and their size in bytes. */
+  get chain(): { readonly steps: number; readonly bytes: number } {
+    return { steps: this.#steps.length, bytes: this.#steps.reduce((sum, { bytes }) => sum + bytes, 0) }
+  }
+
+  /** The steps from an ancestor to the predictor, newest first; undefined if it is no ancestor or they are not kept. */
+  stepsFrom(ancestor: PredictorId): readonly Step[] | undefined {
+    const count = this.#predictor.id.updates - ancestor.updates
+    if (count < 1 || count > this.#steps.length || !sameId(this.#lineage[count - 1].parent, ancestor)) return undefined
+    return count === this.#steps.length ? this.#steps : this.#steps.slice(0, count)
+  }
+
+  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
+  get lineage(): readonly Header[] {
+    return this.#lineage
+  }
+
+  /** That of the node from which the predictor came without a header. */
+  get attestation(): Attestation | undefined {
+    return this.#attestation
+  }
+
+  /** Orders an id against the current predictor: positive if it is better. */
+  compare(id: PredictorId): number {
+    return compareIds(id, this.#predictor.id)
+  }
+
+  /** Whether this is the current predictor, the starting one, or one whose header the node keeps, on any branch that it held. */
+  holds(id: PredictorId): boolean {
+    return this.compare(id) === 0 || sameId(id, this.#initial) || this.#headers.has(id)
+  }
+
+  /** Adds the contributors to which the headers refer. */
+  mark(live: Set<number>): void {
+    this.#headers.mark(live)
+  }
+
+  /** The predictor that an update with this batch yields; undefined if it is not finite, or an integer of the sum is too large. */
+  next(batch: Batch, contributor: Contributor): Predictor | undefined {
+    if (this.#shapes.isLattice && !areIntegers(batch.sum)) return undefined
+    const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
+    return isFinitePredictor(predictor) ? predictor : undefined
+  }
+
+  /**
+   * @param chain headers of the predictor and its ancestors, newest first
+   * @param received the predictor, with the steps that led to it from one that this node holds
+   */
+  switchPredictor(chain: readonly Header[], { predictor, parent, steps, attestation }: ReceivedPredictor): void {
+    const before = this.#lineage
+    const lineage = this.#headers.extend(chain)
+    const parentId = lineage[0]?.parent
+    this.#parent = [parent, this.#predictor, this.#parent].find(held => held && parentId && sameId(held.id, parentId))
+    const base = lineage[steps.length - 1]?.parent
+    const older = base ? this.#stepsBefore(base, before) : []
+    this.#predictor = predictor
+    this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
+    this.#lineage = lineage
+    this.#attestation = attestation
+  }
+
+  /** The steps kept that led to `base`, which is the current predictor or its parent. */
+  #stepsBefore(base: PredictorId, lineage: readonly Header[]): readonly Step[] {
+    if (sameId(base, this.#predictor.id)) return this.#steps
+    return lineage.length > 0 && sameId(base, lineage[0].parent) ? this.#steps.slice(1) : []
+  }
+
+  /**
+   * Validates the predictor of a frame: replays steps, or checks the digest of a whole predictor.
+   * @returns undefined if the frame has no content, or steps from a predictor that is not held
+   * @throws FrameError
+   */
+  receive({ content, id, headers, attestation }: ReceivedFrame): ReceivedPredictor | undefined {
+    if (content === undefined) return undefined
+    this.checkHeaders(headers, content.kind === 'steps' ? content.steps.length : 1)
+    return content.kind === 'steps'
+      ? this.#replay(content.steps, headers)
+      : { ...this.#whole(content, id), attestation }
+  }
+
+  /**
+   * Checks the numbers of gradients in batches.
+   * @param complete number of the first headers that must have at least b, with quotas
+   * @throws FrameError
+   */
+  checkHeaders(headers: readonly Header[], complete = 0): void {
+    const [least, most] =
+      typeof this.#batch === 'number' ? [this.#batch, this.#batch] : [this.#batch.min, this.#batch.max]
+    for (const [i, { count, coverage }] of headers.entries()) {
+      checkCount(count, coverage, most)
+      if (i < complete && this.#requiresFull) checkComplete(count, least)
+    }
+  }
+
+  get #requiresFull(): boolean {
+    return this.#recipe.quota !== undefined
+  }
+
+  #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
+    const known = this.#lookUp(id)
+    if (known !== undefined) return { predictor: known, steps: [] }
+    if (this.#recipe.digest([parameters, average, state]) !== id.digest) {
+      throw new FrameError('content does not match its digest')
+    }
+    return { predictor: { id, parameters, average, state }, steps: [] }
+  }
+
+  /** @param steps those of the first headers, newest first; the oldest may be known already */
+  #replay(steps: readonly Step[], headers: readonly Header[]): ReceivedPredictor | undefined {
+    for (const [i, { parent: baseId }] of headers.slice(0, steps.length).entries()) {
+      const base = [this.#predictor, this.#parent].find(held => held && sameId(held.id, baseId))
+      if (base === undefined) continue
+      let parent = base
+      let predictor = base
+      for (let step = i; step >= 0; step--) {
+        parent = predictor
+        predictor = this.#replayStep(parent, steps[step], headers[step])
+      }
+      return { predictor, parent, base, steps: steps.slice(0, i + 1) }
+    }
+    return undefined
+  }
+
+  #replayStep(parent: Predictor, step: Step, header: Header): Predictor {
+    const { id, count } = header
+    const known = this.#lookUp(id)
+    if (known !== undefined) return known
+    if (this.#requiresFull) checkComplete(count, batchOf(this.#batch, parent))
+    const sum = expand(step, this.#shapes.parameters)
+    if (this.#shapes.isLattice && !areIntegers(sum))
+      throw new FrameError('step with numbers that are not valid integers')
+    const { influence, rule } = this.#recipe
+    if (influence) checkInfluence(influence, parent.parameters, gridOf(parent, rule), { ...header, sum })
+    const predictor = replayed(parent, sum, header, this.#recipe)
+    // Dense blocks are those of the step.
+    recycle(sum.filter((block, b) => block !== step.blocks[b]))
+    if (predictor.id.digest !== id.digest) throw new FrameError('replaying the step yields another digest')
+    if (!isFinitePredictor(predictor)) throw new FrameError('replaying the step yields non-finite numbers')
+    return predictor
+  }
+
+  #lookUp(id: PredictorId): Predictor | undefined {
+    const known = this.#known(id)
+    return known?.id.digest === id.digest ? known : undefined
+  }
+}
+
+/** @throws FrameError */
+function checkComplete(count: number, least: number): void {
+  if (count < least) throw new FrameError(`batch of ${count} gradients; at least ${least} are required`)
+}

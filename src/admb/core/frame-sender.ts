@@ -1,0 +1,118 @@
+/** Composes and encodes the frames of a node, in fragments if they are large. */
+import type { Blocks } from '../../learner/types.js'
+import type { ContributorTable } from '../state/contributors.js'
+import type { Header } from '../state/predictor.js'
+import type { BufferPool, Shapes } from '../state/vectors.js'
+import type { Authenticity } from '../trust/authenticity.js'
+import { encodeFrame } from '../wire/encode.js'
+import type { SentFrame } from '../wire/frame.js'
+import { FRAME_LIMITS } from '../wire/limits.js'
+import type { Traffic } from '../wire/traffic.js'
+import { fragmentsOf, Transfer } from '../wire/transfer.js'
+import type { Announcements } from './announcements.js'
+import type { CurrentPredictor } from './current-predictor.js'
+import type { Edge } from './edge.js'
+import type { AdmbOptions } from './options.js'
+import type { Outbox } from './outbox.js'
+import type { OutgoingSums } from './outgoing-sums.js'
+
+export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 'allocate'> {
+  readonly shapes: Shapes
+  readonly table: ContributorTable
+  readonly buffers: BufferPool
+  readonly current: CurrentPredictor
+  readonly outbox: Outbox
+  readonly outgoingSums: OutgoingSums
+  readonly announcements: Announcements | undefined
+  readonly traffic: Traffic
+  readonly authenticity: Authenticity
+}
+
+export class FrameSender {
+  readonly #options: FrameSenderOptions
+  readonly #outbox: Outbox
+
+  constructor(options: FrameSenderOptions) {
+    this.#options = options
+    this.#outbox = options.outbox
+  }
+
+  hasFrame(edge: Edge): boolean {
+    return (
+      edge.outgoingTransfer !== undefined ||
+      edge.urgent ||
+      edge.requestDue ||
+      edge.replyDue ||
+      edge.sumDue ||
+      edge.ackDue ||
+      this.#outbox.mustPush(edge)
+    )
+  }
+
+  /** The next frame or fragment for a neighbour; undefined if there is nothing to send. */
+  next(edge: Edge, period: number): Uint8Array | undefined {
+    if (edge.outgoingTransfer === undefined) {
+      if (!this.hasFrame(edge)) return undefined
+      const bytes = this.#encode(edge, this.#compose(edge, period))
+      if (bytes !== undefined) return bytes
+    }
+    const { outgoingTransfer: transfer } = edge
+    if (transfer?.isFrameNext) edge.outgoingTransfer = undefined
+    return transfer?.next(this.#options.traffic)
+  }
+
+  /** Composes the next frame from the current state and records it as sent. */
+  #compose(edge: Edge, period: number): SentFrame {
+    const { current, outgoingSums, announcements, authenticity } = this.#options
+    edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
+    const sequence = edge.nextSequence(period, current.predictor.id)
+    const content = this.#outbox.content(edge, sequence, period)
+    const known = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    const headers = authenticity.sendable(known)
+    const isUnproven = content?.kind === 'whole' && headers.length === 0
+    edge.encoder.makeRoom(maximumContributors(headers))
+    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.holdsSums
+    const frame: SentFrame = {
+      session: edge.session,
+      sequence,
+      received: edge.received,
+      heldSum: edge.neighbourSum?.sequence ?? 0,
+      id: current.predictor.id,
+      request: edge.requestDue,
+      headers,
+      content,
+      attestation: isUnproven ? authenticity.attestation(current.predictor.id, current.attestation) : undefined,
+      sum: isSumSent ? outgoingSums.sum(edge, sequence, period) : undefined
+    }
+    edge.urgent = edge.requestDue = edge.replyDue = edge.sumDue = edge.ackPending = edge.ackDue = false
+    return frame
+  }
+
+  /**
+   * Encodes a frame. A large one is queued as fragments.
+   * @returns the encoded frame; undefined if it was queued in `edge.outgoingTransfer`
+   */
+  #encode(edge: Edge, frame: SentFrame): Uint8Array | undefined {
+    const { shapes, table, buffers, traffic, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
+    const known = edge.received > 0 ? edge.peerPredictor : undefined
+    if (frame.content?.kind === 'steps') for (const { float32 } of frame.content.steps) traffic.countFloat32(float32)
+    if (frame.sum) traffic.countFloat32(frame.sum.float32)
+    const fragments = fragmentsOf(frame, shapes, fragmentBytes)
+    if (fragments.length === 0) {
+      const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, known, traffic })
+      if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
+      return bytes
+    }
+    const transfer = edge.nextTransfer()
+    const bytes = encodeFrame(frame, shapes, table, edge.encoder, { transfer, known, traffic })
+    edge.outgoingTransfer = new Transfer(edge.session, transfer, fragments, bytes)
+    return undefined
+  }
+}
+
+/** Upper bound of the number of contributors that a frame with these headers and a sum refers to. */
+function maximumContributors(headers: readonly Header[]): number {
+  let size = 0
+  for (const { coverage } of headers) size += coverage.contributors.length
+  return Math.min(size, FRAME_LIMITS.contributors) + headers.length + 1 + FRAME_LIMITS.contributors
+}

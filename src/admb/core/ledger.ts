@@ -1,0 +1,465 @@
+/**
+ * A node's own gradients. While the node holds one predictor (an epoch), its gradients form an ordered list of segments. A
+ * segment is closed whenever a sum is sent, so every sum in the network covers a prefix of the list. When the node switches
+ * to another predictor, the headers on that predictor's lineage determine which segments have been used; the others are
+ * carried over to the next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry` 0
+ * every epoch starts empty, which is the published algorithm.
+ *
+ * With a journal the same holds across runs: epochs of earlier runs are recovered without vectors. Inputs that the lineage has not
+ * used are learned again, and so are inputs of this run that a jump to another lineage has left unused. Those in sums of an earlier run at the predictor that is held now are in doubt, because neighbours may
+ * still hold these sums: they wait for the next predictor.
+ *
+ * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
+ * most. A segment that cannot be carried over any more remains in the epoch's sum only.
+ */
+import { copyBlock, newBlock } from '../../base/memory.js'
+import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../base/support.js'
+import type { Blocks } from '../../learner/types.js'
+import type { Contributor } from '../state/contributors.js'
+import type { Coverage } from '../state/coverage.js'
+import type { LazyGrid } from '../state/lazy-grid.js'
+import type { Header } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import { Rounding } from '../state/rounding.js'
+import { addInto, type BufferPool, clear, copyOf } from '../state/vectors.js'
+import type { OwnInfluence } from '../trust/influence.js'
+import type { JournalRecord, Recovered } from './journal.js'
+import { type History, isExpired, PastEpochs } from './past-epochs.js'
+import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
+import { isAmong, isUsed, type Segment, waitingIn } from './segments.js'
+
+/** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
+const BURST = 64
+
+const UNLIMITED: History = { updates: Number.POSITIVE_INFINITY, periods: Number.POSITIVE_INFINITY }
+
+/** Bound of `retainedSums`. @param carry S, at least 1 */
+export function maxRetainedSums(carry: number): number {
+  return carry + 1 + BURST
+}
+
+export interface LedgerOptions {
+  readonly buffers: BufferPool
+  /** S: number of periods for which unused segments are kept, 0 for none. */
+  readonly carry: number
+  /** How long epochs are remembered. @default always */
+  readonly history?: History
+  /** Whether inputs whose segments can no longer be carried over are learned again. Requires a journal. */
+  readonly repeats?: boolean
+  /** Index of this node in coverages. */
+  readonly contributor: number
+  /** The initial predictor. */
+  readonly id: PredictorId
+  /** Its grid, if sums are integers. */
+  readonly grid?: LazyGrid
+  /** Whether the learner adds elements of the first block to its support (`AdmbOptions.marksElements`). */
+  readonly marksElements?: boolean
+  /** This run, if there is a journal. */
+  readonly run?: Contributor
+  /** Bounds the sums. */
+  readonly influence?: OwnInfluence
+  /** See `AdmbOptions.noise`. */
+  readonly noise?: (sum: Blocks) => void
+}
+
+/** Numbers of own gradients, which add up to those of all inputs of the run. */
+export interface GradientAccount {
+  /** On the lineage of the predictor. */
+  readonly used: number
+  /** Available for the next update. */
+  readonly available: number
+  /** Unused, but their inputs will be learned again, or the next predictor decides. */
+  readonly waiting: number
+  /**
+   * Neither used nor usable any more. Inputs of earlier runs that cannot be learned again are included. The number falls when a predictor
+   * is adopted whose lineage has used some of them.
+   */
+  readonly discarded: number
+  /** Computed again, so that others took their place. They are not part of the sum. */
+  readonly repeated: number
+}
+
+/** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
+export interface LocalSum {
+  readonly sum: Blocks
+  readonly count: number
+  readonly coverage: Coverage
+}
+
+export class Ledger {
+  readonly #marksElements: boolean
+  readonly #carry: number
+  readonly #history: History
+  readonly #repeats: boolean
+  readonly #contributors: readonly number[]
+  /** This run's number, for the journal; undefined without one. */
+  readonly #run: Contributor | undefined
+  #id: PredictorId
+  #grid: LazyGrid | undefined
+  /** Undefined without a grid. */
+  readonly #rounding: Rounding | undefined
+  #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
+  #list: Segment[] = []
+  /** Number of segments carried over into this epoch. */
+  #carried = 0
+  readonly #sum: Float32Array[]
+  #count = 0
+  /** Segments that the lineage has not used and that are not on the list. */
+  #open: readonly Segment[] = []
+  /** Segments on lists of earlier runs at the current predictor. */
+  #doubtful: ReadonlySet<Segment> = new Set()
+  readonly #openSum: readonly Float32Array[]
+  #openCount = 0
+  #openInputs: Ranges = []
+  #openOf: Segment | undefined
+  #nextSegment = 1
+  #epochNumber = 0
+  #records: JournalRecord[] = []
+  #past: PastEpochs
+  /** Segments with a sum, oldest first. */
+  readonly #retained: Segment[] = []
+  /** Number of gradients of this run, of those whose inputs it had learned before, and of those on the lineage of the predictor. */
+  #gradients = 0
+  #repeated = 0
+  #used = 0
+  /** Number of gradients that were never on a list, and of inputs of earlier runs that cannot be learned again. */
+  #dropped = 0
+  readonly #influence: OwnInfluence | undefined
+  readonly #noise: ((sum: Blocks) => void) | undefined
+  #period = 0
+  /** Period in which a segment was closed last. */
+  #closedAt = 0
+
+  constructor(options: LedgerOptions) {
+    const { buffers, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise } = options
+    const { marksElements = false, repeats = false } = options
+    this.#influence = influence
+    this.#noise = noise
+    this.#marksElements = marksElements
+    this.#carry = carry
+    this.#history = history
+    this.#repeats = repeats && run !== undefined
+    this.#past = new PastEpochs(contributor)
+    this.#contributors = [contributor]
+    this.#run = run
+    this.#id = id
+    this.#grid = grid
+    this.#rounding = grid && new Rounding(buffers.layout)
+    this.#sum = buffers.zeros()
+    this.#openSum = buffers.layout.blocks.map(({ length }, b) =>
+      marksElements && b === 0 ? zeroBlock(length) : newBlock(length)
+    )
+    if (run !== undefined) this.#begin(id, [])
+  }
+
+  /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
+  recover({ epochs, segments, nextSegment }: Recovered): void {
+    this.#past = new PastEpochs(this.#contributors[0], epochs)
+    this.#nextSegment = nextSegment
+    this.#epochNumber = this.#past.newest
+    this.#records = []
+    this.#begin(this.#id, segments)
+  }
+
+  /** Takes the records since the last call. */
+  takeRecords(): readonly JournalRecord[] {
+    if (this.#records.length === 0) return []
+    const records = this.#records
+    this.#records = []
+    return records
+  }
+
+  /** Inputs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
+  get relearnable(): readonly [first: number, end: number] | undefined {
+    const segment = this.#open.find(one => this.#isRelearnable(one))
+    return segment && [segment.remaining[0], segment.remaining[1]]
+  }
+
+  /** Inputs [first, end) cannot be learned again. */
+  forget(first: number, end: number): void {
+    for (const segment of this.#open) {
+      const before = sizeOf(segment.remaining)
+      segment.remaining = without(segment.remaining, [first, end])
+      if (segment.isRecovered) this.#dropped += before - sizeOf(segment.remaining)
+    }
+  }
+
+  /** Number of inputs that wait to be learned again, or whose new gradients are in doubt. */
+  get waiting(): number {
+    return this.#waiting(this.#open)
+  }
+
+  #waiting(segments: readonly Segment[]): number {
+    return segments.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : waitingIn(segment)), 0)
+  }
+
+  /** Blocks to which the learner adds gradients; `added` must follow. */
+  get accumulator(): Blocks {
+    return this.#openSum
+  }
+
+  /** See `Rounding.residualShare`; undefined for float32 sums. */
+  get residualShare(): number | undefined {
+    return this.#rounding?.residualShare
+  }
+
+  /** Sum of the open segment, of those on the list that have a vector, and of what rounding has left of others. */
+  get unused(): Blocks {
+    const sum = copyOf(this.#openSum)
+    for (const segment of this.#list) if (segment.sum) addInto(sum, segment.sum)
+    if (this.#rounding) addInto(sum, this.#rounding.residual)
+    return sum
+  }
+
+  /** Number of own gradients of this epoch, including the open segment. */
+  get count(): number {
+    return this.#count + this.#openCount
+  }
+
+  /** The gradients of this run. An input that was learned again counts once. */
+  get account(): GradientAccount {
+    const [used, available] = [this.#used, this.count]
+    const waiting = this.#waiting(this.#open.filter(({ isRecovered }) => !isRecovered))
+    const lost = this.#gradients - this.#repeated - used - available - waiting
+    return { used, available, waiting, discarded: this.#dropped + lost, repeated: this.#repeated }
+  }
+
+  /** Number of closed segments of this epoch, and of gradients in them. */
+  get closed(): { readonly segments: number; readonly count: number } {
+    return { segments: this.#list.length, count: this.#count }
+  }
+
+  /** Number of segments with a vector of their own. */
+  get retainedSums(): number {
+    return this.#retained.length
+  }
+
+  /** Period in which the oldest of these was closed; undefined if there is none. */
+  get oldestRetained(): number | undefined {
+    return this.#retained[0]?.period
+  }
+
+  /**
+   * @param first number of the first input, if there is a journal
+   * @throws RangeError if the open segment holds inputs of another recovered segment, or of none: call `close` between them
+   */
+  added(count: number, first?: number): void {
+    if (first !== undefined) {
+      const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
+      if (this.#openCount > 0 && of !== this.#openOf) {
+        throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
+      }
+      this.#openOf = of
+      this.#openInputs = withRange(this.#openInputs, first, first + count)
+      if (of !== undefined) of.remaining = without(of.remaining, [first, first + count])
+      if (of?.isRecovered === false) this.#repeated += count
+    }
+    this.#gradients += count
+    this.#openCount += count
+  }
+
+  /** Drops what has been added to the accumulator. */
+  discard(count: number): void {
+    clear(this.#openSum)
+    this.#dropped += count
+  }
+
+  /** Sum of all own gradients of this epoch, without closing the open segment. */
+  total(): LocalSum {
+    const sum = this.#sum.map((_, block) => this.#bounded(this.#unboundedBlock(block), block, this.count))
+    return { sum, count: this.count, coverage: this.#coverage }
+  }
+
+  #unboundedBlock(block: number): Float32Array {
+    const sum = copyBlock(this.#sum[block])
+    const open = this.#openSum[block]
+    if (this.#grid) {
+      this.#rounding?.preview(open, sum, this.#grid, block, this.#isStale)
+      return sum
+    }
+    for (let i = 0; i < sum.length; i++) sum[i] += open[i]
+    return sum
+  }
+
+  /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
+  close(period: number): LocalSum {
+    if (this.#openCount > 0) {
+      // A segment that is carried over or rounded again keeps its noise, so that it never reveals more.
+      this.#noise?.(this.#openSum)
+      for (const block of this.#openSum) findSupport(block)
+      if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
+      else addInto(this.#sum, this.#openSum)
+      this.#closedAt = this.#period
+      const isRetained = this.#carry > 0
+      const segment: Segment = {
+        number: this.#nextSegment++,
+        sum: isRetained ? this.#openSum.map(compactCopy) : undefined,
+        grid: this.#grid,
+        count: this.#openCount,
+        period,
+        updates: this.#id.updates,
+        inputs: this.#openInputs,
+        of: this.#openOf,
+        remaining: [],
+        isRepeated: false,
+        isRecovered: false,
+        used: false
+      }
+      this.#list.push(segment)
+      this.#record(segment)
+      if (isRetained) {
+        this.#retained.push(segment)
+        this.releaseSums(period)
+      }
+      for (const [b, block] of this.#openSum.entries()) {
+        clearBlock(block)
+        if (b > 0 || !this.#marksElements) dropSupport(block)
+      }
+      this.#count += this.#openCount
+      this.#openCount = 0
+      this.#openInputs = []
+      this.#openOf = undefined
+    }
+    const sum = this.#influence ? this.#sum.map((block, b) => this.#bounded(block, b, this.#count)) : this.#sum
+    return { sum, count: this.#count, coverage: this.#coverage }
+  }
+
+  /** A block of the own sum, as it is sent. */
+  #bounded(block: Float32Array, b: number, count: number): Float32Array {
+    return this.#influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
+  }
+
+  /**
+   * Ends the epoch and starts the next one.
+   * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
+   * @param carries whether gradients of the current predictor can be used at `next`; otherwise no earlier segment is carried over any
+   * more, to no later predictor @default true
+   * @param grid grid of `next`, if sums are integers
+   */
+  switchPredictor(
+    next: PredictorId,
+    lineage: readonly Header[],
+    period: number,
+    { carries = true, grid }: { readonly carries?: boolean; readonly grid?: LazyGrid } = {}
+  ): void {
+    this.close(period)
+    this.#influence?.record(this.#sum, this.#count, this.#grid)
+    this.#past.add({
+      number: this.#epochNumber,
+      id: this.#id,
+      contributor: this.#contributors[0],
+      segments: this.#list,
+      carried: this.#carried,
+      open: this.#open,
+      used: this.#used,
+      until: period,
+      grid: this.#grid,
+      settled: this.#settled
+    })
+    const { unused, settled, used } = this.#past.decide(next, lineage)
+    this.#used = used
+    this.#settle(settled)
+    this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
+    this.#grid = grid
+    const isDropped = this.#past.drop(next.updates, period, this.#history)
+    this.#begin(next, unused)
+    if (!isDropped || this.#run === undefined) return
+    this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
+  }
+
+  /**
+   * Starts an epoch.
+   * @param unused segments that its lineage has not used, oldest first
+   */
+  #begin(id: PredictorId, unused: readonly Segment[]): void {
+    this.#id = id
+    this.#epochNumber++
+    this.#doubtful = this.#past.doubtfulAt(id)
+    const list: Segment[] = []
+    const open = new Set<Segment>()
+    for (const segment of unused) {
+      if (!segment.isRepeated && isExpired(segment, this.#period, this.#carry)) {
+        if (!this.#repeats || segment.inputs.length === 0) continue
+        segment.isRepeated = true
+        segment.remaining = segment.inputs
+      }
+      if (segment.isRepeated ? segment.remaining.length > 0 : isAmong(segment, this.#doubtful)) open.add(segment)
+      else if (!segment.isRepeated) list.push(segment)
+    }
+    // While inputs that were learned again are unused, the earlier segments can still be used instead.
+    for (const segment of [...list, ...open]) for (let one = segment.of; one; one = one.of) open.add(one)
+    this.#list = list
+    this.#open = [...open]
+    this.#carried = list.length
+    clear(this.#sum)
+    this.#count = 0
+    for (const segment of list) {
+      this.#count += segment.count
+      if (segment.sum === undefined) continue
+      if (this.#grid) Rounding.carry(this.#sum, segment.sum, this.#grid)
+      else addInto(this.#sum, segment.sum)
+    }
+    if (this.#run !== undefined) {
+      this.#records.push({
+        kind: 'epoch',
+        number: this.#epochNumber,
+        id,
+        incarnation: this.#run.incarnation,
+        nonce: this.#run.nonce,
+        carried: list.map(({ number }) => number),
+        open: this.#open.map(({ number }) => number)
+      })
+    }
+  }
+
+  #record({ number, inputs, of }: Segment): void {
+    if (this.#run === undefined) return
+    const record = { kind: 'segment', number, epoch: this.#epochNumber, inputs } as const
+    this.#records.push(of === undefined ? record : { ...record, of: of.number })
+  }
+
+  #isRelearnable(segment: Segment): boolean {
+    return segment.remaining.length > 0 && !isAmong(segment, this.#doubtful)
+  }
+
+  /** Adds the runs of this node to which the epochs refer. */
+  mark(live: Set<number>): void {
+    live.add(this.#contributors[0])
+    this.#past.mark(live)
+  }
+
+  /** Whether the residual is older than carry-over allows for gradients. */
+  get #isStale(): boolean {
+    return this.#carry > 0 && this.#period - this.#closedAt > this.#carry
+  }
+
+  /** Covers all closed segments. */
+  get #coverage(): Coverage {
+    const { length } = this.#list
+    return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
+  }
+
+  /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */
+  #settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
+    if (this.#rounding === undefined) return
+    const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
+    for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
+      const { sum, grid } = segment
+      if (sum && grid) this.#rounding.settle(sum, grid, this.#settled.get(segment), now.get(segment))
+    }
+    this.#settled = now
+  }
+
+  /** Releases the vectors of segments that cannot be carried over any more. @param max number of vectors that may remain */
+  releaseSums(period: number, max = maxRetainedSums(this.#carry)): void {
+    this.#period = period
+    let released = 0
+    for (const segment of this.#retained) {
+      const isExcess = this.#retained.length - released > max
+      if (!isExcess && !isExpired(segment, period, this.#carry)) break
+      released++
+      segment.sum = undefined
+    }
+    if (released > 0) this.#retained.splice(0, released)
+  }
+}

@@ -1,0 +1,239 @@
+/** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
+import { setBlock } from '../../base/support.js'
+import type { Blocks } from '../../learner/types.js'
+import type { ContributorTable } from '../state/contributors.js'
+import { type Coverage, contributorCount, covered, disjoint } from '../state/coverage.js'
+import { addInto, type BufferPool } from '../state/vectors.js'
+import { FRAME_LIMITS, MAX_SHARE } from '../wire/limits.js'
+import type { Edge, NeighbourSum } from './edge.js'
+
+/** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
+const LONG_LIST = 256
+
+export class NeighbourSums {
+  readonly #self: string
+  readonly #originOf: (contributor: number) => string
+  readonly #edges: ReadonlyMap<number, Edge>
+  readonly #buffers: BufferPool
+  /** The edge whose contributor list contains a peer. */
+  readonly #edgeByOrigin = new Map<string, Edge>()
+  #areDisjoint = true
+  /** Whether all held sums together are within the limits of one. */
+  #areSmall = true
+  #count = 0
+
+  /** @param self peer id of this node */
+  constructor(self: string, table: ContributorTable, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
+    this.#self = self
+    this.#originOf = contributor => table.contributor(contributor).origin
+    this.#edges = edges
+    this.#buffers = buffers
+  }
+
+  /** Total number of gradients in the selected sums. */
+  get count(): number {
+    return this.#count
+  }
+
+  /**
+   * Whether the contributor lists of all edges name different peers, and not this one, as on a static tree. Then all held sums are
+   * selected.
+   */
+  get areDisjoint(): boolean {
+    return this.#areDisjoint
+  }
+
+  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle or are of an earlier run. */
+  store(edge: Edge, neighbourSum: NeighbourSum): void {
+    this.#indexContributors(edge)
+    const before = edge.neighbourSum
+    if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)) {
+      this.#buffers.give(neighbourSum.sum)
+      if (before === undefined) return
+      edge.neighbourSum = undefined
+    } else edge.neighbourSum = neighbourSum
+    if (before) this.#buffers.give(before.sum)
+    edge.sumChanges++
+    this.#recount()
+  }
+
+  /** Drops a neighbour's sum; the edge stays. */
+  drop(edge: Edge): void {
+    if (edge.neighbourSum === undefined) return
+    this.#buffers.give(edge.neighbourSum.sum)
+    edge.neighbourSum = undefined
+    edge.sumChanges++
+    this.#recount()
+  }
+
+  /** An edge was removed. */
+  edgeRemoved(edge: Edge): void {
+    if (edge.neighbourSum) this.#buffers.give(edge.neighbourSum.sum)
+    this.#reindex()
+    this.#recount()
+  }
+
+  /** Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset. */
+  switchPredictor(): void {
+    const inUse = this.#maxListLength()
+    let isStale = !this.#areDisjoint
+    for (const edge of this.#edges.values()) {
+      if (edge.encoder.size > inUse) edge.encoder.reset()
+      if (edge.decoder.contributors.length > inUse) isStale = true
+      if (edge.neighbourSum === undefined) continue
+      this.#buffers.give(edge.neighbourSum.sum)
+      edge.neighbourSum = undefined
+      edge.sumChanges++
+    }
+    this.#count = 0
+    if (!isStale) return
+    for (const edge of this.#edges.values()) edge.decoder.resetContributors()
+    this.#reindex()
+  }
+
+  /** Adds the contributors to which the edges refer. */
+  mark(live: Set<number>): void {
+    for (const { encoder, decoder, neighbourSum } of this.#edges.values()) {
+      encoder.mark(live)
+      decoder.mark(live)
+      for (const contributor of neighbourSum?.coverage.contributors ?? []) live.add(contributor)
+    }
+  }
+
+  /** Contributors were removed from the table, and their indices may be assigned again. */
+  contributorsRemoved(): void {
+    this.#reindex()
+    this.#recount()
+  }
+
+  /** Compacts the contributor list of an edge if it is as long as a dictionary can be. */
+  limitList({ decoder }: Edge): void {
+    if (decoder.contributors.length > FRAME_LIMITS.definitions) this.compact(FRAME_LIMITS.contributors)
+  }
+
+  /**
+   * Resets contributor lists with many former contributors while the predictor stays the same. Held sums stay.
+   * @param inUse length of lists that stay
+   */
+  compact(inUse = this.#maxListLength()): void {
+    for (const edge of this.#edges.values()) {
+      const { encoder, decoder, neighbourSum } = edge
+      if (encoder.size > inUse) encoder.reset()
+      if (decoder.contributors.length <= inUse) continue
+      decoder.resetContributors()
+      if (neighbourSum) edge.neighbourSum = { ...neighbourSum, coverage: decoder.reorder(neighbourSum.coverage) }
+    }
+    this.#reindex()
+    this.#recount()
+  }
+
+  /** Maximum length of a contributor list, from the number of contributors in use. */
+  #maxListLength(): number {
+    const isLong = ({ encoder, decoder }: Edge) => Math.max(encoder.size, decoder.contributors.length) > LONG_LIST
+    let length = LONG_LIST
+    for (const edge of this.#edges.values()) {
+      if (!isLong(edge)) continue
+      for (const { neighbourSum } of this.#edges.values())
+        length += neighbourSum ? 2 * covered(neighbourSum.coverage).length : 0
+      break
+    }
+    return length
+  }
+
+  /**
+   * Held sums with pairwise disjoint coverages; of overlapping ones, the larger counts are preferred.
+   * @param except edge whose own sum is left out, because the total is sent there
+   */
+  selected(except?: Edge): NeighbourSum[] {
+    // Preallocated: a growing array reserves space for sixteen elements.
+    const held: NeighbourSum[] = new Array(this.#edges.size)
+    let count = 0
+    for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
+    held.length = count
+    if (this.#areDisjoint && this.#areSmall) return held
+    held.sort((a, b) => b.count - a.count)
+    const selected: NeighbourSum[] = []
+    let gradients = 0
+    // This node is one of the contributors.
+    let contributors = 1
+    for (const candidate of held) {
+      const size = contributorCount(candidate.coverage)
+      if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
+      if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#originOf))) continue
+      selected.push(candidate)
+      gradients += candidate.count
+      contributors += size
+    }
+    return selected
+  }
+
+  /** Number of gradients in the selected sums of other edges. */
+  countExcept(except: Edge): number {
+    let count = 0
+    for (const sum of this.selected(except)) count += sum.count
+    return count
+  }
+
+  /** Whether no gradients were received over other edges. */
+  isEmptyExcept(except: Edge): boolean {
+    for (const edge of this.#edges.values())
+      if (edge !== except && edge.neighbourSum && edge.neighbourSum.count > 0) return false
+    return true
+  }
+
+  #recount(): void {
+    this.#count = 0
+    this.#areSmall = this.#isTotalSmall()
+    if (this.#areDisjoint && this.#areSmall)
+      for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
+    else for (const { count } of this.selected()) this.#count += count
+  }
+
+  #isTotalSmall(): boolean {
+    let gradients = 0
+    let contributors = 1
+    for (const { neighbourSum } of this.#edges.values()) {
+      if (neighbourSum === undefined) continue
+      gradients += neighbourSum.count
+      contributors += neighbourSum.coverage.segments.length
+    }
+    return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors
+  }
+
+  #reindex(): void {
+    this.#edgeByOrigin.clear()
+    this.#areDisjoint = true
+    for (const edge of this.#edges.values()) {
+      edge.indexedContributors = 0
+      this.#indexContributors(edge)
+    }
+  }
+
+  /** Indexes contributors that were appended to an edge's list. */
+  #indexContributors(edge: Edge): void {
+    for (; edge.indexedContributors < edge.decoder.contributors.length; edge.indexedContributors++) {
+      const origin = this.#originOf(edge.decoder.contributors[edge.indexedContributors])
+      const other = this.#edgeByOrigin.get(origin)
+      if (other === undefined) this.#edgeByOrigin.set(origin, edge)
+      if (origin === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false
+    }
+  }
+}
+
+/** Writes the total of the own sum and the neighbours' sums to `sum`. @returns its count, and the coverages to unite */
+export function addUp(
+  sum: readonly Float32Array[],
+  own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
+  neighbourSums: readonly NeighbourSum[]
+): { readonly count: number; readonly coverages: readonly Coverage[] } {
+  for (let b = 0; b < sum.length; b++) setBlock(sum[b], own.sum[b])
+  let count = own.count
+  const coverages: Coverage[] = new Array(neighbourSums.length + 1)
+  coverages[0] = own.coverage
+  for (let i = 0; i < neighbourSums.length; i++) {
+    addInto(sum, neighbourSums[i].sum)
+    count += neighbourSums[i].count
+    coverages[i + 1] = neighbourSums[i].coverage
+  }
+  return { count, coverages }
+}

@@ -1,0 +1,105 @@
+/** What a node stores and gives to others outside the tree: its predictor with the lineage, whole or as steps. */
+
+import type { ContributorTable } from '../state/contributors.js'
+import type { Recipe } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import type { Shapes } from '../state/vectors.js'
+import type { Authenticity } from '../trust/authenticity.js'
+import {
+  decodeSaved,
+  encodeSaved,
+  encodeSavedBlocks,
+  PredictorAssembler,
+  type Saved,
+  type SavedBlocks
+} from '../wire/saved.js'
+import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from '../wire/saved-steps.js'
+import type { CurrentPredictor } from './current-predictor.js'
+
+/** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */
+export interface StoredBlocks {
+  readonly head: Uint8Array
+  readonly blocks: readonly Uint8Array[]
+  readonly steps?: readonly SavedSteps[]
+}
+
+/** Stores the predictor of a node with its lineage, and reads what a node has stored. */
+export class NodeStorage {
+  readonly #current: CurrentPredictor
+  readonly #shapes: Shapes
+  readonly #table: ContributorTable
+  readonly #recipe: Recipe
+  readonly #authenticity: Authenticity
+
+  constructor(
+    current: CurrentPredictor,
+    shapes: Shapes,
+    table: ContributorTable,
+    recipe: Recipe,
+    authenticity: Authenticity
+  ) {
+    this.#current = current
+    this.#shapes = shapes
+    this.#table = table
+    this.#recipe = recipe
+    this.#authenticity = authenticity
+  }
+
+  /** The predictor and its lineage as self-contained bytes, for `offer` and `restore` of a node. */
+  save(saved: Saved = this.snapshot()): Uint8Array {
+    return encodeSaved(saved, this.#shapes, this.#table)
+  }
+
+  /** Content of `save` at this moment, to be encoded later. */
+  snapshot(): Saved {
+    const { predictor, attestation: received } = this.#current
+    const lineage = this.#authenticity.sendable(this.#current.lineage)
+    const attestation = lineage.length === 0 ? this.#authenticity.attestation(predictor.id, received) : undefined
+    return { predictor, lineage, ...(attestation && { attestation }) }
+  }
+
+  /** The predictor block by block, for `restoreBlocks`. */
+  saveBlocks(): SavedBlocks {
+    const { predictor, lineage, attestation } = this.#current
+    return encodeSavedBlocks({ predictor, lineage, attestation }, this.#table)
+  }
+
+  /** Upper bound of the bytes of the sums in `saveSteps`; undefined if the steps are not kept, or there are none. */
+  stepBytes(since: PredictorId): number | undefined {
+    const steps = this.#current.stepsFrom(since)
+    return steps && bytesOf(steps)
+  }
+
+  /** The steps from an ancestor of the predictor, for `restoreBlocks`. Call it only if `stepBytes` is defined. */
+  saveSteps(since: PredictorId): SavedSteps {
+    const steps = this.#current.stepsFrom(since) ?? []
+    const { predictor, lineage } = this.#current
+    return encodeSavedSteps({ id: predictor.id, headers: lineage.slice(0, steps.length) }, steps, this.#table)
+  }
+
+  /** Reads what `save` of any node has returned. @throws FrameError */
+  read(bytes: Uint8Array): Saved {
+    const saved = decodeSaved(bytes, this.#shapes, this.#table, this.#recipe.digest)
+    this.#current.checkHeaders(saved.lineage)
+    return saved
+  }
+
+  /** Reads what `saveBlocks` and `saveSteps` returned in an earlier run. @throws FrameError */
+  readBlocks(stored: StoredBlocks): Saved {
+    return readStored(stored, this.#shapes, this.#recipe, this.#table)
+  }
+}
+
+/** Reads a stored predictor with its lineage. @param table interns the contributors of the lineage @throws FrameError */
+export function readStored(
+  { head, blocks, steps = [] }: StoredBlocks,
+  shapes: Shapes,
+  recipe: Recipe,
+  table: ContributorTable
+): Saved {
+  const assembler = new PredictorAssembler(head, blocks.length, shapes, table)
+  for (const block of blocks) assembler.add(block)
+  let saved = assembler.finish(recipe.digest)
+  for (const record of steps) saved = replaySteps(saved, record, shapes, recipe, table)
+  return saved
+}

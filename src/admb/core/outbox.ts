@@ -1,0 +1,163 @@
+/**
+ * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as the steps from an ancestor that the
+ * neighbour holds; whole if it is small or was requested; otherwise as an offer (only its id), which the neighbour can request.
+ */
+
+import { copyOfShared, type Header } from '../state/predictor.js'
+import { type Precedence, type PredictorId, sameId, takesPrecedence } from '../state/predictor-id.js'
+import type { Step } from '../state/step.js'
+import type { Chain, Whole } from '../wire/frame.js'
+import type { CurrentPredictor } from './current-predictor.js'
+import type { Edge } from './edge.js'
+
+export interface OutboxOptions {
+  /** Peer id of this node. */
+  readonly self: string
+  readonly precedence: Precedence
+  /** Whole predictors of at most this many bytes are sent without a request. */
+  readonly pushBytes: number
+  /** Size of a whole predictor, in bytes. */
+  readonly wholeBytes: number
+}
+
+export class Outbox {
+  readonly #current: CurrentPredictor
+  readonly #options: OutboxOptions
+
+  constructor(current: CurrentPredictor, options: OutboxOptions) {
+    this.#current = current
+    this.#options = options
+  }
+
+  /** Whether the neighbour is known to hold a worse predictor. */
+  isBehind(edge: Edge): boolean {
+    const { self, precedence } = this.#options
+    return (
+      edge.peerPredictor !== undefined && takesPrecedence(precedence, this.#id, edge.peerPredictor, self, edge.peer)
+    )
+  }
+
+  /** Whether a neighbour's predictor is better than the current one. */
+  isBetter(id: PredictorId, edge: Edge): boolean {
+    const { self, precedence } = this.#options
+    return takesPrecedence(precedence, id, this.#id, edge.peer, self)
+  }
+
+  /** Whether the neighbour is known to hold the current predictor. */
+  isInSync(edge: Edge): boolean {
+    return edge.peerPredictor !== undefined && sameId(edge.peerPredictor, this.#id)
+  }
+
+  /** Whether the neighbour holds the current predictor, or will after the last frame has arrived. */
+  willBeInSync(edge: Edge): boolean {
+    if (this.isInSync(edge)) return true
+    return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wasPushed(edge)
+  }
+
+  /** Whether the predictor must be sent (again) without a request. */
+  mustPush(edge: Edge): boolean {
+    return this.isBehind(edge) && (edge.pushLost || !this.#wasPushed(edge))
+  }
+
+  /** Repeats announcements, requests and predictors that seem lost, each after its backoff. */
+  scheduleRetries(edge: Edge, period: number): void {
+    const peerPredictor = edge.peerPredictor
+    if (peerPredictor === undefined) {
+      // The first frames of both ends may be lost, so repeat until a frame arrives.
+      if (edge.announceBackoff.due(period)) {
+        edge.announceBackoff.advance(period)
+        edge.urgent = true
+      }
+    } else if (this.isBetter(peerPredictor, edge)) {
+      if (edge.requestBackoff.due(period)) {
+        edge.requestBackoff.advance(period)
+        edge.requestDue = true
+      }
+    } else if (this.isBehind(edge) && edge.pushBackoff.due(period)) {
+      edge.pushLost = true
+      edge.pushBackoff.advance(period)
+    }
+  }
+
+  /** Whether the predictor was sent and is neither acknowledged nor considered lost. */
+  isInFlight(edge: Edge, period: number): boolean {
+    const { push } = edge
+    if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
+    return push.sequence > edge.acknowledged && !edge.pushBackoff.due(period)
+  }
+
+  /** Whether the predictor has been sent, at most so many periods ago, and has not arrived. */
+  isOnItsWay(edge: Edge, period: number, periods: number): boolean {
+    const { push, acknowledged } = edge
+    if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
+    return this.isBehind(edge) && push.sequence > acknowledged && period - push.period <= periods
+  }
+
+  /** Content of the frame with this sequence number. Records it as sent. */
+  content(edge: Edge, sequence: number, period: number): Whole | Chain | undefined {
+    if (!this.mustPush(edge) && !(edge.replyDue && this.isBehind(edge))) return undefined
+    const { id } = this.#current.predictor
+    const isSmall = this.#options.wholeBytes <= this.#options.pushBytes
+    const likely = isSmall ? undefined : this.#inFlightChain(edge)
+    const steps = likely ?? this.#chain(edge)
+    const kind = steps ? 'steps' : isSmall || edge.replyDue ? 'whole' : 'offer'
+    if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
+    edge.push = { id, kind, sequence, period, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
+    edge.pushLost = false
+    if (steps) {
+      const { parent } = this.#current.lineage[steps.length - 1]
+      return edge.exchanged?.relative(steps, parent) ?? { kind: 'steps', steps, own: 0, theirs: 0 }
+    }
+    return kind === 'whole' ? { kind, ...copyOfShared(this.#current.predictor) } : undefined
+  }
+
+  /**
+   * Headers that the neighbour may lack: back to its predictor if that is an ancestor, otherwise back to the last predictor
+   * that both ends held, whose ancestors it knows; all known headers if neither is an ancestor.
+   * @param least number of headers that are needed
+   */
+  headers(edge: Edge, least: number): readonly Header[] {
+    const { lineage } = this.#current
+    for (const known of [edge.peerPredictor, edge.lastCommon]) {
+      const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
+      if (oldest >= 0) return lineage.slice(0, Math.max(oldest + 1, least))
+    }
+    return lineage
+  }
+
+  /**
+   * The steps from the predictor that is in flight to the neighbour. If the neighbour does not adopt it, it requests the predictor,
+   * which costs a round trip. For small models the saved bytes do not justify that.
+   */
+  #inFlightChain({ push, acknowledged, pushLost, replyDue }: Edge): readonly Step[] | undefined {
+    if (push === undefined || push.kind === 'offer' || push.sequence <= acknowledged || pushLost || replyDue)
+      return undefined
+    return this.#current.stepsFrom(push.id)
+  }
+
+  /** The steps from a predictor that the neighbour holds, or from its parent, which it mostly holds as well. */
+  #chain(edge: Edge): readonly Step[] | undefined {
+    const { peerPredictor, lastCommon, commonParent, push, replyDue, acknowledged } = edge
+    if (peerPredictor === undefined) return undefined
+    let most = Number.POSITIVE_INFINITY
+    // A request after such steps have arrived means that the neighbour could not use them.
+    if (replyDue && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
+      if (push.sequence <= acknowledged) most = push.steps - 1
+    }
+    let steps = this.#current.stepsFrom(peerPredictor)
+    if (steps === undefined && lastCommon !== undefined) {
+      // Its last update is on another branch.
+      const parent = sameId(lastCommon, peerPredictor) ? commonParent : lastCommon
+      if (parent?.updates === peerPredictor.updates - 1) steps = this.#current.stepsFrom(parent)
+    }
+    return steps && steps.length <= most ? steps : undefined
+  }
+
+  get #id(): PredictorId {
+    return this.#current.predictor.id
+  }
+
+  #wasPushed({ push }: Edge): boolean {
+    return push !== undefined && sameId(push.id, this.#id)
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
+ * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
+ */
+
+import { copyBlock, newBlock } from '../../base/memory.js'
+import { roundChanged } from '../../base/rounded.js'
+import type { BatchRule, Blocks, Content } from '../../learner/types.js'
+import { advance, type Batch, type Recipe } from './advance.js'
+import type { Contributor } from './contributors.js'
+import { type Coverage, contributorCount } from './coverage.js'
+import type { PredictorId } from './predictor-id.js'
+import { SharedContent } from './shared-content.js'
+import { copyOf, isFinite32 } from './vectors.js'
+
+export type { Batch, Recipe } from './advance.js'
+
+/**
+ * A content with its id. Immutable: share it, never write to it. Predictors of large sparse models share arrays: read blocks from a
+ * predictor when they are needed, and copy those that must outlive the next event.
+ */
+export interface Predictor extends Content {
+  readonly id: PredictorId
+  /**
+   * Set if arrays are shared.
+   * @internal
+   */
+  readonly shared?: SharedContent
+}
+
+class SharedPredictor implements Predictor {
+  constructor(
+    readonly id: PredictorId,
+    readonly shared: SharedContent
+  ) {}
+
+  get parameters(): Blocks {
+    return this.shared.parameters
+  }
+
+  get average(): Blocks {
+    return this.shared.average
+  }
+
+  get state(): Blocks {
+    return this.shared.state
+  }
+}
+
+/** How a predictor was computed. Contributor indices in the coverage refer to the table of the node that holds the header. */
+export interface Header {
+  readonly id: PredictorId
+  readonly parent: PredictorId
+  /** Number of gradients in the batch. */
+  readonly count: number
+  readonly coverage: Coverage
+  /** Of the maker, over all of the above; undefined if the header was made without a key. */
+  readonly signature?: Uint8Array
+}
+
+/** b of a predictor. */
+export function batchOf(batch: number | BatchRule, { parameters }: Predictor): number {
+  return typeof batch === 'number' ? batch : batch.of(parameters)
+}
+
+/** The common starting predictor: no updates, no origin. */
+export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
+  const { rounded } = recipe
+  const parameters = rounded ? initial.map((block, k) => (rounded.parameters[k] ? roundedCopy(block) : block)) : initial
+  const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
+  const state = recipe.rule.stateLayout(layout).blocks.map(block => newBlock(block.length))
+  const average = recipe.averaging.contain?.(parameters, parameters) ?? parameters
+  const digest = recipe.digest([parameters, average, state])
+  return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
+}
+
+/** As if an update before the first one had made it of zeros. */
+function roundedCopy(block: Float32Array): Float32Array {
+  const copy = copyBlock(block)
+  roundChanged(copy, new Float32Array(copy.length), -1)
+  return copy
+}
+
+/**
+ * Dekel et al., Algorithm 6: w ← rule(sum / count), w̄ ← average, v ← v + 1. Deterministic: replaying the batch on the parent
+ * yields the same bits as at the origin.
+ */
+export function nextPredictor(
+  parent: Predictor,
+  batch: Batch,
+  { origin, incarnation, nonce }: Contributor,
+  recipe: Recipe
+): Predictor {
+  const { updates } = parent.id
+  const content = advance(parent.shared ?? parent, batch, updates, recipe)
+  const isShared = content instanceof SharedContent
+  const digest = isShared
+    ? content.digest(recipe.digest)
+    : recipe.digest([content.parameters, content.average, content.state])
+  const id = { updates: updates + 1, origin, incarnation, nonce, digest }
+  return isShared ? new SharedPredictor(id, content) : { id, ...content }
+}
+
+/** The content of a predictor in arrays that no update changes. */
+export function copyOfShared({ shared, parameters, average, state }: Predictor): Content {
+  if (shared === undefined) return { parameters, average, state }
+  return { parameters: copyOf(parameters), average: copyOf(average), state: copyOf(state) }
+}
+
+/** Whether all numbers are finite. Those of shared arrays always are. */
+export function isFinitePredictor({ shared, parameters, average, state }: Predictor): boolean {
+  return shared !== undefined || (isFinite32(parameters) && isFinite32(average) && isFinite32(state))
+}
+
+/** The predictor that a header describes, from its parent and the sum of its batch. The caller compares the digests. */
+export function replayed(parent: Predictor, sum: Blocks, { id, count, coverage }: Header, recipe: Recipe): Predictor {
+  return nextPredictor(parent, { sum, count, contributorCount: contributorCount(coverage) }, id, recipe)
+}

@@ -1,0 +1,169 @@
+/**
+ * Rounding of a node's own gradients to the grid of the predictor that it holds. What is lost by rounding remains in the residual and
+ * is added to the next segment, so errors do not accumulate: over any number of batches a node is off by less than a step.
+ *
+ * A segment is rounded when it is closed. If it is carried over, the list of the next predictor contains it rounded to that
+ * predictor's grid. The segment itself is unchanged, so the value that a batch contains follows from the grid of that batch, and the
+ * difference joins the residual as long as the lineage contains this batch.
+ */
+import { rounded, stepOf } from '../../base/lattice.js'
+import { newBlock } from '../../base/memory.js'
+import {
+  canBeSparse,
+  forEachElement,
+  nonZeroIndices,
+  type SparseBlock,
+  Support,
+  supportOf
+} from '../../base/support.js'
+import type { Blocks, Layout } from '../../learner/types.js'
+import { type Exponents, exponentsAt, type LazyGrid } from './lazy-grid.js'
+
+/** Maximum magnitude of a list's sum: what is beyond waits in the residual. */
+const MAX_OWN = 2 ** 17
+/** Steps to which residuals are limited if a node had no gradients for longer than carry-over lasts. */
+const MAX_STALE = 2
+
+type CompactBlocks = readonly (Float32Array | SparseBlock)[]
+
+export class Rounding {
+  readonly #residual: Float32Array[]
+  #share: number | undefined
+  /** Of long blocks: elements whose residual may exceed half a step. */
+  readonly #pending: (Support | undefined)[]
+
+  constructor(layout: Layout) {
+    this.#residual = layout.blocks.map(({ length }) => newBlock(length))
+    this.#pending = layout.blocks.map(({ length }) => (canBeSparse(length) ? new Support(length) : undefined))
+  }
+
+  /** Gradients that were lost by rounding and are not in any segment. */
+  get residual(): Blocks {
+    return this.#residual
+  }
+
+  /** Share of the squared norm of the last segment that is left in the residual, 0 to 1; undefined before the first. */
+  get residualShare(): number | undefined {
+    return this.#share
+  }
+
+  /**
+   * Rounds the open segment, in place, and adds its integers to the list's sum.
+   * @param isStale whether residuals are limited first
+   */
+  close(open: readonly Float32Array[], sum: readonly Float32Array[], grid: LazyGrid, isStale: boolean): void {
+    let energy = 0
+    let left = 0
+    for (let b = 0; b < open.length; b++) {
+      const [values, total, residual] = [open[b], sum[b], this.#residual[b]]
+      const support = supportOf(total)
+      const indices = this.#elements(b, values)
+      const exponents = exponentsAt(grid[b], indices)
+      const pending = this.#pending[b]
+      pending?.clear()
+      const length = indices?.length ?? values.length
+      for (let n = 0; n < length; n++) {
+        const i = indices === undefined ? n : indices[n]
+        if (values[i] === 0 && residual[i] === 0) continue
+        const step = stepOf(exponents, n)
+        const value = values[i] + leftOf(residual[i], step, isStale)
+        const integer = integerOf(value, step, total[i])
+        values[i] = integer * step
+        const rest = value - values[i]
+        residual[i] = rest
+        energy += value * value
+        left += rest * rest
+        if (Math.abs(rest) > step / 2) pending?.add(i)
+        if (integer === 0) continue
+        total[i] += integer
+        support?.add(i)
+      }
+    }
+    if (energy > 0) this.#share = Math.min(1, left / energy)
+  }
+
+  /**
+   * Elements to round: those of the open segment, and those whose residual may exceed half a step. Residuals of other elements of a
+   * sparse block wait for the next gradient there. Undefined for all elements.
+   */
+  #elements(block: number, open: Float32Array): Int32Array | undefined {
+    const indices = nonZeroIndices(open)
+    if (indices === undefined) return undefined
+    const pending = this.#pending[block]?.indices ?? []
+    return pending.length === 0 ? indices : Int32Array.from(new Set([...indices, ...pending])).sort()
+  }
+
+  /** Adds the integers of the open segment to a copy of one block of the list's sum, as `close` would. */
+  preview(open: Float32Array, sum: Float32Array, grid: LazyGrid, block: number, isStale: boolean): void {
+    const residual = this.#residual[block]
+    const indices = this.#elements(block, open)
+    const exponents = exponentsAt(grid[block], indices)
+    const length = indices?.length ?? open.length
+    for (let n = 0; n < length; n++) {
+      const i = indices === undefined ? n : indices[n]
+      if (open[i] === 0 && residual[i] === 0) continue
+      const step = stepOf(exponents, n)
+      sum[i] += integerOf(open[i] + leftOf(residual[i], step, isStale), step, sum[i])
+    }
+  }
+
+  /** Adds a segment's integers on a grid to a list's sum. */
+  static carry(sum: readonly Float32Array[], segment: CompactBlocks, grid: LazyGrid): void {
+    for (let b = 0; b < sum.length; b++) {
+      const total = sum[b]
+      const exponents = exponentsAt(grid[b], indicesOf(segment[b]))
+      const support = supportOf(total)
+      forEachElement(segment[b], (i, value, n) => {
+        total[i] += rounded(value, stepOf(exponents, n))
+        support?.add(i)
+      })
+    }
+  }
+
+  /**
+   * The lineage uses a segment rounded to grid `now` instead of `before`.
+   * @param original grid to which the segment was rounded when it was closed
+   * @param before, now undefined if the lineage has not used it
+   */
+  settle(segment: CompactBlocks, original: LazyGrid, before: LazyGrid | undefined, now: LazyGrid | undefined): void {
+    if (before === now) return
+    for (let b = 0; b < segment.length; b++) {
+      const residual = this.#residual[b]
+      const indices = indicesOf(segment[b])
+      const [exponentsNow, exponentsBefore] = [now, before].map(grid => otherExponents(grid?.[b], original[b], indices))
+      forEachElement(segment[b], (i, value, n) => {
+        if (value === 0) return
+        const lost = lossOf(value, n, exponentsNow) - lossOf(value, n, exponentsBefore)
+        if (lost === 0) return
+        residual[i] += lost
+        this.#pending[b]?.add(i)
+      })
+    }
+  }
+}
+
+function leftOf(residual: number, step: number, isStale: boolean): number {
+  return isStale ? Math.max(-MAX_STALE * step, Math.min(MAX_STALE * step, residual)) : residual
+}
+
+function indicesOf(block: Float32Array | SparseBlock): Int32Array | undefined {
+  return block instanceof Float32Array ? undefined : block.indices
+}
+
+/** The exponents at the indices; undefined if they are the original ones, so that rounding takes nothing. */
+function otherExponents(exponents: Exponents | undefined, original: Exponents, indices: Int32Array | undefined) {
+  return exponents === undefined || exponents === original ? undefined : exponentsAt(exponents, indices)
+}
+
+/** What rounding to a grid takes from a value. */
+function lossOf(value: number, n: number, exponents: Int8Array | undefined): number {
+  if (exponents === undefined) return 0
+  const step = stepOf(exponents, n)
+  return value - rounded(value, step) * step
+}
+
+/** The rounded value, or 0 if the list's sum would become too large. */
+function integerOf(value: number, step: number, total: number): number {
+  const integer = rounded(value, step)
+  return Math.abs(total + integer) > MAX_OWN ? 0 : integer
+}

@@ -1,0 +1,229 @@
+/**
+ * Checks who has made the predictors that a node adopts and who has contributed to them and to sums, signs its own, and keeps the proofs
+ * against makers that have signed different headers with one name. Signatures are verified when a predictor is to be adopted or a sum
+ * used, and each one once.
+ */
+
+import type { ContributorTable } from '../state/contributors.js'
+import { type Coverage, covered } from '../state/coverage.js'
+import type { Header } from '../state/predictor.js'
+import { formatId, type PredictorId } from '../state/predictor-id.js'
+import { FrameError } from '../wire/bytes.js'
+import type { ReceivedFrame } from '../wire/frame.js'
+import type { Saved } from '../wire/saved.js'
+import { decodeProof, type Equivocation, type Signed } from './equivocation.js'
+import {
+  type Attestation,
+  areEqual,
+  attestedBytes,
+  type Claims,
+  certifiedBytes,
+  type Signer,
+  signedBytes,
+  statementOf
+} from './signatures.js'
+
+/** Number of headers that are remembered. */
+const MEMORY = 2048
+/** Number of proofs that are kept. Further makers are not excluded. */
+const MAX_PROOFS = 256
+
+type Checked = Pick<ReceivedFrame, 'id' | 'headers' | 'attestation'>
+const NO_CLAIMS: Claims = new Map()
+
+export class Authenticity {
+  readonly #signer: Signer | undefined
+  readonly #self: string
+  readonly #table: ContributorTable
+  readonly #isContributor: ((peer: string) => boolean) | undefined
+  /** Verified headers by the name of their predictor, oldest first. */
+  readonly #verified = new Map<string, Signed>()
+  /** By maker. */
+  readonly #proofs = new Map<string, Equivocation>()
+  #new: Equivocation[] = []
+
+  /**
+   * @param signer undefined if headers are not signed
+   * @param isContributor whether gradients of a peer may be used @default those of all peers
+   */
+  constructor(
+    signer: Signer | undefined,
+    self: string,
+    table: ContributorTable,
+    isContributor?: (peer: string) => boolean
+  ) {
+    this.#signer = signer
+    this.#self = self
+    this.#table = table
+    this.#isContributor = isContributor
+  }
+
+  /** Signs a run of this node. */
+  certify(run: number): void {
+    const bytes = certifiedBytes(this.#table.contributor(run))
+    if (this.#signer) this.#table.certify(run, this.#signer.sign(bytes))
+  }
+
+  /** Changes whenever a further certificate is known. */
+  get certified(): number {
+    return this.#table.certified
+  }
+
+  /** Whether the certificate of a contributor is known. */
+  isCertified(contributor: number): boolean {
+    return this.#table.certificate(contributor) !== undefined
+  }
+
+  /** A covered peer whose gradients may not be used; undefined if there is none. */
+  unlisted(coverage: Coverage): string | undefined {
+    const isContributor = this.#isContributor
+    if (isContributor === undefined) return undefined
+    for (const contributor of covered(coverage)) {
+      const { origin } = this.#table.contributor(contributor)
+      if (origin !== this.#self && !isContributor(origin)) return origin
+    }
+    return undefined
+  }
+
+  /**
+   * Checks that each contributor is a run that its peer has signed, and that no peer has two. Verified certificates are kept.
+   * @throws FrameError
+   */
+  checkCoverage(coverage: Coverage, claims: Claims): void {
+    if (this.#signer === undefined) return
+    const origins = new Set<string>()
+    for (const contributor of covered(coverage)) {
+      const run = this.#table.contributor(contributor)
+      const { origin } = run
+      if (origins.has(origin)) throw new FrameError(`gradients of two runs of ${origin} in one sum`)
+      origins.add(origin)
+      if (this.#table.certificate(contributor) !== undefined) continue
+      const certificate = claims.get(contributor)
+      if (certificate === undefined) throw new FrameError(`gradients of ${origin} without a certificate of its run`)
+      if (!this.#signer.verify(origin, certifiedBytes(run), certificate))
+        throw new FrameError(`${origin} has not signed the run whose gradients a sum contains`)
+      this.#table.certify(contributor, certificate)
+    }
+  }
+
+  /** The header of an own update with its signature, which is computed when it is first read: many headers are never sent. */
+  signed(header: Header): Header {
+    const signer = this.#signer
+    if (signer === undefined) return header
+    const statement = statementOf(header, this.#table, signer)
+    let signature: Uint8Array | undefined
+    const signed = {
+      rest: statement.rest,
+      get signature() {
+        signature ??= signer.sign(signedBytes(statement))
+        return signature
+      }
+    }
+    this.#remember(formatId(header.id), signed)
+    return {
+      ...header,
+      get signature() {
+        return signed.signature
+      }
+    }
+  }
+
+  /** Headers that can be sent: those before the first one without a signature, newest first. */
+  sendable(headers: readonly Header[]): readonly Header[] {
+    const end = this.#signer ? headers.findIndex(header => !('signature' in header)) : -1
+    return end < 0 ? headers : headers.slice(0, end)
+  }
+
+  /** For a predictor that is sent without a header; undefined if none is needed. @param received that of the node it came from */
+  attestation(id: PredictorId, received: Attestation | undefined): Attestation | undefined {
+    if (this.#signer === undefined || id.updates === 0) return undefined
+    return received ?? { signer: this.#self, signature: this.#signer.sign(attestedBytes(id)) }
+  }
+
+  /**
+   * Checks the signatures of a predictor that is to be adopted.
+   * @param claims of the contributors to it
+   * @throws FrameError if one is missing or wrong
+   */
+  check({ id, headers, attestation }: Checked, claims: Claims): void {
+    if (this.#signer === undefined || id.updates === 0) return
+    if (headers.length > 0) for (const header of headers) this.#check(header, claims, this.#signer)
+    else if (attestation === undefined) throw new FrameError(`predictor ${formatId(id)} without a signature`)
+    else if (!this.#signer.verify(attestation.signer, attestedBytes(id), attestation.signature))
+      throw new FrameError(`${attestation.signer} has not signed predictor ${formatId(id)}`)
+  }
+
+  /** A predictor from this node's storage, without signatures that are not valid, such as those of a network with another id. */
+  restored({ predictor, lineage, attestation, claims = NO_CLAIMS }: Saved): Saved {
+    const headers = lineage.map(header => {
+      const { signature, ...unsigned } = header
+      return signature === undefined || this.#passes({ id: header.id, headers: [header] }, claims) ? header : unsigned
+    })
+    const isAttested = attestation && this.#passes({ id: predictor.id, headers: [], attestation }, claims)
+    return { predictor, lineage: headers, ...(isAttested && { attestation }) }
+  }
+
+  #passes(predictor: Checked, claims: Claims): boolean {
+    try {
+      this.check(predictor, claims)
+      return true
+    } catch (error) {
+      if (error instanceof FrameError) return false
+      throw error
+    }
+  }
+
+  /** Compares the header of a predictor that is not adopted with the known one of this name. @throws FrameError */
+  compare(header: Header | undefined, claims: Claims): void {
+    if (header && this.#signer && this.#verified.has(formatId(header.id))) this.#check(header, claims, this.#signer)
+  }
+
+  /** Whether there is a proof against the maker. */
+  isExcluded(maker: string): boolean {
+    return this.#proofs.size > 0 && this.#proofs.has(maker)
+  }
+
+  get proofs(): Iterable<Equivocation> {
+    return this.#proofs.values()
+  }
+
+  /** Reads a proof that a neighbour has sent. @throws FrameError */
+  receiveProof(bytes: Uint8Array, session: number): void {
+    const proof = this.#signer && decodeProof(bytes, session, this.#signer, maker => this.isExcluded(maker))
+    if (proof) this.#add(proof)
+  }
+
+  /** The proofs against makers since the last call. */
+  takeNew(): readonly Equivocation[] {
+    const proofs = this.#new
+    if (proofs.length > 0) this.#new = []
+    return proofs
+  }
+
+  #check(header: Header, claims: Claims, signer: Signer): void {
+    const { id, signature } = header
+    const key = formatId(id)
+    if (signature === undefined) throw new FrameError(`header of ${key} without a signature`)
+    this.checkCoverage(header.coverage, claims)
+    const statement = statementOf(header, this.#table, signer)
+    const known = this.#verified.get(key)
+    const isSame = known !== undefined && areEqual(known.rest, statement.rest)
+    if (isSame && areEqual(known.signature, signature)) return
+    if (!signer.verify(id.origin, signedBytes(statement), signature))
+      throw new FrameError(`${id.origin} has not signed the header of ${key}`)
+    const signed = { rest: statement.rest, signature }
+    if (known === undefined) this.#remember(key, signed)
+    else if (!isSame) this.#add({ maker: id.origin, name: statement.name, statements: [known, signed] })
+  }
+
+  #remember(key: string, signed: Signed): void {
+    this.#verified.set(key, signed)
+    if (this.#verified.size > MEMORY) this.#verified.delete(this.#verified.keys().next().value as string)
+  }
+
+  #add(proof: Equivocation): void {
+    if (this.#proofs.has(proof.maker) || this.#proofs.size >= MAX_PROOFS) return
+    this.#proofs.set(proof.maker, proof)
+    this.#new.push(proof)
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The bound of what a contributor adds (`InfluenceRule`), at a node: its own sums are scaled down to the bound before they leave, so that
+ * all neighbours receive the same numbers, and sums and steps of others that exceed it are refused.
+ */
+
+import { stepOf } from '../../base/lattice.js'
+import { newBlock } from '../../base/memory.js'
+import { setBlock, supportOf } from '../../base/support.js'
+import type { Blocks, InfluenceRule } from '../../learner/types.js'
+import { type Coverage, contributorCount, covered } from '../state/coverage.js'
+import { type Exponents, exponentsAt, type LazyGrid } from '../state/lazy-grid.js'
+import { FrameError } from '../wire/bytes.js'
+
+/** Rounding errors of sums are far below this share. */
+const TOLERANCE = 1e-3
+/** Number of own sums, one of each predictor, by which a node judges the bound. */
+const WINDOW = 256
+
+/** Norm of a block of a sum. @param exponents of its steps, if it consists of integers */
+function normOf(block: Float32Array, exponents?: Exponents): number {
+  const indices = supportOf(block)?.indices
+  const steps = exponents && exponentsAt(exponents, indices)
+  const length = indices?.length ?? block.length
+  let squares = 0
+  for (let n = 0; n < length; n++) {
+    const value = block[indices === undefined ? n : indices[n]] * (steps === undefined ? 1 : stepOf(steps, n))
+    squares += value * value
+  }
+  return Math.sqrt(squares)
+}
+
+/** A sum, or a batch. */
+interface CoveredSum {
+  readonly sum: Blocks
+  readonly count: number
+  readonly coverage: Coverage
+}
+
+/**
+ * Checks the sum of one or several contributors.
+ * @param parameters of the predictor at which it was computed
+ * @param grid of that predictor, if sums are integers
+ * @param originOf names a contributor @default none is named
+ * @throws FrameError if it exceeds the bound, or contains more votes than inputs
+ */
+export function checkInfluence(
+  rule: InfluenceRule,
+  parameters: Blocks,
+  grid: LazyGrid | undefined,
+  { sum, count, coverage }: CoveredSum,
+  originOf?: (contributor: number) => string
+): void {
+  const scales = rule.of(parameters)
+  const votes = sum[rule.index]
+  const contributors = contributorCount(coverage)
+  for (let b = 0; b < rule.bounded; b++) {
+    const slack = TOLERANCE * count
+    if (!(votes[b] >= -slack && votes[b] <= count + slack))
+      throw new FrameError(`${count} gradients with ${votes[b]} votes for a larger bound`)
+    if (!(scales[b] > 0)) continue
+    const most = scales[b] * Math.sqrt(contributors * count)
+    const norm = normOf(sum[b], grid?.[b])
+    if (norm <= most * (1 + TOLERANCE)) continue
+    const times = count === 0 ? '' : `, ${(norm / most).toPrecision(3)} times the bound`
+    const [only, ...others] = covered(coverage)
+    const of = others.length === 0 ? (originOf?.(only) ?? 'a contributor') : `${contributors} contributors`
+    throw new FrameError(`${count} gradients of ${of} have a sum of norm ${norm.toPrecision(3)}${times}`)
+  }
+}
+
+/** Scales a node's own sums down to the bound, and votes. */
+export class OwnInfluence {
+  readonly #rule: InfluenceRule
+  #scales: Float32Array
+  /** Of the last own sums, one at each predictor: the numbers of gradients, and for each bounded block the squared norms. */
+  readonly #counts = new Float64Array(WINDOW)
+  readonly #squares: readonly Float64Array[]
+  #recorded = 0
+  /** For each bounded block, the share of their squared norms that the current bound would take. */
+  readonly #lost: Float64Array
+  /** Copies of blocks that are scaled down. */
+  readonly #scaled: Float32Array[] = []
+
+  /** @param parameters of the initial predictor */
+  constructor(rule: InfluenceRule, parameters: Blocks) {
+    this.#rule = rule
+    this.#scales = rule.of(parameters)
+    this.#lost = new Float64Array(rule.bounded)
+    this.#squares = Array.from({ length: rule.bounded }, () => new Float64Array(WINDOW))
+  }
+
+  /** The node holds another predictor, with these parameters. */
+  switchPredictor(parameters: Blocks): void {
+    this.#scales = this.#rule.of(parameters)
+    for (let b = 0; b < this.#lost.length; b++) this.#lost[b] = this.#lostShare(b)
+  }
+
+  /** Share of the squared norms of recent own sums that the bound takes, the largest of all blocks. */
+  get lostShare(): number {
+    return this.#lost.reduce((a, b) => Math.max(a, b), 0)
+  }
+
+  #lostShare(block: number): number {
+    if (!this.#isBounded(block)) return 0
+    let total = 0
+    let lost = 0
+    const squares = this.#squares[block]
+    const most = this.#scales[block] * this.#scales[block]
+    // Entries that are not recorded yet are 0.
+    for (let i = 0; i < WINDOW; i++) {
+      total += squares[i]
+      lost += Math.max(0, squares[i] - most * this.#counts[i])
+    }
+    return total > 0 ? lost / total : 0
+  }
+
+  #isBounded(block: number): boolean {
+    return block < this.#rule.bounded && this.#scales[block] > 0
+  }
+
+  /** Bound of the norm of a block of the own sum. */
+  #most(block: number, count: number): number {
+    return this.#scales[block] * Math.sqrt(count)
+  }
+
+  /** A block of the own sum as neighbours receive it: the same array, or one that is valid until the next call for this block. */
+  bounded(block: Float32Array, b: number, count: number, exponents: Exponents | undefined): Float32Array {
+    if (b === this.#rule.index) return this.#votes(count, exponents !== undefined)
+    if (!this.#isBounded(b)) return block
+    const norm = normOf(block, exponents)
+    const most = this.#most(b, count)
+    if (norm <= most) return block
+    this.#scaled[b] ??= newBlock(block.length)
+    const scaled = this.#scaled[b]
+    setBlock(scaled, block)
+    const factor = most / norm
+    const indices = supportOf(scaled)?.indices
+    const length = indices?.length ?? scaled.length
+    for (let n = 0; n < length; n++) {
+      const i = indices === undefined ? n : indices[n]
+      const value = scaled[i] * factor
+      // Adding 0 turns −0 into 0.
+      scaled[i] = exponents === undefined ? value : Math.trunc(value) + 0
+    }
+    return scaled
+  }
+
+  #votes(count: number, isInteger: boolean): Float32Array {
+    const votes = new Float32Array(this.#lost.length)
+    for (let b = 0; b < votes.length; b++) {
+      const exact = this.#rule.vote(this.#lost[b]) * count
+      votes[b] = isInteger ? Math.round(exact) : exact
+    }
+    return votes
+  }
+
+  /** This is the sum of all own gradients at the current predictor. */
+  record(sum: Blocks, count: number, grid: LazyGrid | undefined): void {
+    if (count === 0) return
+    const at = this.#recorded++ % WINDOW
+    this.#counts[at] = count
+    for (const [b, squares] of this.#squares.entries()) squares[at] = normOf(sum[b], grid?.[b]) ** 2
+  }
+}

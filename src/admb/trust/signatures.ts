@@ -1,0 +1,147 @@
+/**
+ * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim an update in its name, and two
+ * different headers with one name prove that the maker has signed both. A peer also signs each of its runs, so that no other peer can
+ * claim gradients in its name. The bytes are specified in docs/protocol.md.
+ */
+
+import type { Contributor, ContributorTable } from '../state/contributors.js'
+import type { Coverage } from '../state/coverage.js'
+import type { Header } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import { type Reader, Writer } from '../wire/bytes.js'
+import { FRAME_LIMITS } from '../wire/limits.js'
+
+/** Size of a signature, in bytes. */
+export const SIGNATURE_BYTES = 64
+/** Size of a hash of a coverage, in bytes. */
+const HASH_BYTES = 16
+
+/** Signs with the key of this node and verifies signatures of others. All of a network use the same kind. */
+export interface Signer {
+  /** Signature of this node, 64 bytes. The same bytes have the same signature. */
+  sign(bytes: Uint8Array): Uint8Array
+  /** Whether `signature` is one of the node `origin`, whose id contains its public key. */
+  verify(origin: string, bytes: Uint8Array, signature: Uint8Array): boolean
+  /** A collision-resistant hash, at least 16 bytes. */
+  hash(bytes: Uint8Array): Uint8Array
+}
+
+/** A signature of a predictor whose header is unknown, by the node that has brought it into the network. */
+export interface Attestation {
+  readonly signer: string
+  readonly signature: Uint8Array
+}
+
+/** Certificates of contributors that are not verified yet, by index. */
+export type Claims = ReadonlyMap<number, Uint8Array>
+
+/** What a signature of a header covers: the name of the predictor, and the rest. */
+export interface Statement {
+  readonly name: Uint8Array
+  readonly rest: Uint8Array
+}
+
+/** First byte of what is signed. */
+const HEADER = 1
+const ATTESTATION = 2
+const CERTIFICATE = 3
+
+export function statementOf(header: Header, table: ContributorTable, signer: Pick<Signer, 'hash'>): Statement {
+  const { id, parent, count, coverage } = header
+  const out = new Writer()
+  out.hex(id.digest)
+  writeContributor(out, parent)
+  out.hex(parent.digest)
+  out.uint(count)
+  const rest = out.unchecked()
+  const hash = signer.hash(coverageBytes(coverage, table)).subarray(0, HASH_BYTES)
+  return { name: nameOf(id), rest: joined(rest, hash) }
+}
+
+/** The bytes that the maker signs. */
+export function signedBytes({ name, rest }: Statement): Uint8Array {
+  return joined(Uint8Array.of(HEADER), name, rest)
+}
+
+/** The bytes that the signer of an attestation signs. */
+export function attestedBytes(id: PredictorId): Uint8Array {
+  const name = nameOf(id)
+  const out = new Writer()
+  out.byte(ATTESTATION)
+  out.raw(name)
+  out.hex(id.digest)
+  return out.unchecked()
+}
+
+/** The bytes that a peer signs to confirm that it has started a run. */
+export function certifiedBytes(contributor: Contributor): Uint8Array {
+  const out = new Writer()
+  out.byte(CERTIFICATE)
+  writeContributor(out, contributor)
+  return out.unchecked()
+}
+
+/** Reads the rest of a statement. @throws FrameError */
+export function readRest(input: Reader): Uint8Array {
+  const out = new Writer()
+  out.hex(input.hex(HASH_BYTES))
+  writeContributor(out, readContributor(input))
+  out.hex(input.hex(HASH_BYTES))
+  out.uint(input.uint(FRAME_LIMITS.count, 'number of gradients'))
+  out.hex(input.hex(HASH_BYTES))
+  return out.unchecked()
+}
+
+/** Number of updates and maker of a predictor. */
+export function nameOf(id: Contributor & Pick<PredictorId, 'updates'>): Uint8Array {
+  const out = new Writer()
+  out.uint(id.updates)
+  writeContributor(out, id)
+  return out.unchecked()
+}
+
+/** @throws FrameError */
+export function readName(input: Reader): Contributor & Pick<PredictorId, 'updates'> {
+  return { updates: input.uint(FRAME_LIMITS.updates, 'number of updates'), ...readContributor(input) }
+}
+
+function writeContributor(out: Writer, { origin, incarnation, nonce }: Contributor): void {
+  out.string(origin)
+  out.uint(incarnation)
+  out.uint(nonce)
+}
+
+function readContributor(input: Reader): Contributor {
+  return { origin: input.string(FRAME_LIMITS.origin), incarnation: input.uint(), nonce: input.uint() }
+}
+
+/** The covered contributors in the order of their names, which is the same at all nodes. */
+function coverageBytes({ contributors, segments }: Coverage, table: ContributorTable): Uint8Array {
+  const covered: [Contributor, number][] = []
+  for (let i = 0; i < segments.length; i++)
+    if (segments[i] > 0) covered.push([table.contributor(contributors[i]), segments[i]])
+  covered.sort(([a], [b]) =>
+    a.origin === b.origin ? a.incarnation - b.incarnation || a.nonce - b.nonce : a.origin < b.origin ? -1 : 1
+  )
+  const out = new Writer(64 * covered.length + 16)
+  out.uint(covered.length)
+  for (const [contributor, count] of covered) {
+    writeContributor(out, contributor)
+    out.uint(count)
+  }
+  return out.unchecked()
+}
+
+export function joined(...parts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
+}
+
+export function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i])
+}

@@ -1,0 +1,161 @@
+/** Reads bits and Rice codes. */
+import { supportOf } from '../../base/support.js'
+import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
+import { type BitSource, RiceDecoder } from './rice-decoder.js'
+
+/** Elements of a short chunk at most. */
+const SHORT = 256
+const BEYOND = 'element beyond the end of its chunk'
+
+/** Created at first use, because most processes never need it. */
+let decoder: RiceDecoder | undefined
+
+/** Reads what `BitWriter` and `RiceWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
+export class BitReader implements BitSource {
+  readonly key = {}
+  readonly bytes: Uint8Array
+  readonly end: number
+  readonly #view: DataView
+  #at: number
+  /** Bits of the byte at `#at` that have been read, 0 to 7. */
+  #offset = 0
+
+  constructor(bytes: Uint8Array, at: number, end: number) {
+    this.bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#at = at
+    this.end = end
+  }
+
+  get at(): number {
+    return this.#at
+  }
+
+  get offset(): number {
+    return this.#offset
+  }
+
+  /** The next 25 bits or more, the first of them the most significant one, followed by zeros. */
+  #next(): number {
+    const at = this.#at
+    if (at + 4 <= this.end) return this.#view.getInt32(at) << this.#offset
+    let word = 0
+    for (let i = 0; i < 4; i++) word = (word << 8) | (at + i < this.end ? this.bytes[at + i] : 0)
+    return word << this.#offset
+  }
+
+  #skip(count: number): void {
+    const bits = this.#offset + count
+    this.#at += bits >> 3
+    this.#offset = bits & 7
+  }
+
+  /** @param count 1 to 24 */
+  get(count: number): number {
+    const value = this.#next() >>> (32 - count)
+    this.#skip(count)
+    return value
+  }
+
+  /** @throws RangeError if the number has more than 30 bits */
+  rice(k: number): number {
+    const quotient = Math.clz32(~this.#next())
+    if (quotient >= ESCAPE) {
+      this.#skip(ESCAPE)
+      const value = this.get(16) * 65536 + this.get(16)
+      if (value > 2 * MAX_MAGNITUDE) throw new RangeError('integer out of range')
+      return value
+    }
+    this.#skip(quotient + 1)
+    const value = (quotient << k) | (k > 0 ? this.get(k) : 0)
+    if (value > 2 * MAX_MAGNITUDE) throw new RangeError('integer out of range')
+    return value
+  }
+
+  /** Elements with zigzag codes, the inverse of `RiceWriter.dense`. @throws RangeError as `rice`, and if bytes are missing */
+  dense(into: Float32Array, from: number, to: number, k: number): void {
+    decoder ??= new RiceDecoder()
+    for (let i = from; i < to; ) {
+      if (this.#at > this.end) throw new RangeError('truncated block')
+      const count = decoder.dense(this, to - i, k)
+      this.#skip(decoder.bits)
+      if (count > 0) {
+        into.set(decoder.elements.subarray(0, count), i)
+        i += count
+      } else {
+        const code = this.rice(k)
+        into[i++] = (code >>> 1) ^ -(code & 1)
+      }
+    }
+  }
+
+  /**
+   * Elements as `RiceWriter.sparse` writes them.
+   * @param into its elements from `from` to `to` are 0
+   * @throws RangeError as `dense`, and if there are elements from `to` on
+   */
+  sparse(into: Float32Array, from: number, to: number, count: number, gap: number, magnitude: number): void {
+    const support = supportOf(into)
+    const isMixed = gap === 0 && magnitude <= MAX_TABLE_MAGNITUDE_K && to - from <= SHORT && support === undefined
+    if (isMixed) {
+      this.#mixed(into, from, to, count, magnitude)
+      return
+    }
+    const elements =
+      gap <= MAX_TABLE_GAP_K && magnitude <= MAX_TABLE_MAGNITUDE_K ? elementsOf(gap, magnitude) : undefined
+    const view = this.#view
+    const lastByte = elements === undefined ? -1 : this.end - 4
+    let i = from
+    for (let left = count; left > 0; left--) {
+      const element =
+        elements === undefined || this.#at > lastByte
+          ? 0
+          : elements[(view.getInt32(this.#at) << this.#offset) >>> (32 - WINDOW)]
+      let value = element >> 16
+      if (element === 0) {
+        i += this.rice(gap)
+        value = this.#signed(magnitude)
+      } else {
+        i += (element >> 4) & 0xfff
+        this.#skip(element & 15)
+      }
+      if (i >= to) throw new RangeError(BEYOND)
+      support?.add(i)
+      into[i++] = value
+    }
+  }
+
+  /** As `sparse`, for a short chunk with the parameter 0 of gaps: most of its elements are not 0. */
+  #mixed(into: Float32Array, from: number, to: number, count: number, magnitude: number): void {
+    decoder ??= new RiceDecoder()
+    let i = from
+    for (let left = count; left > 0; left--) {
+      if (this.#at > this.end) throw new RangeError('truncated block')
+      const decoded = decoder.sparse(this, to - i, left, magnitude)
+      this.#skip(decoder.bits)
+      into.set(decoder.elements.subarray(0, decoded), i)
+      i += decoded
+      left = decoder.left
+      if (left === 0) return
+      i += this.rice(0)
+      const value = this.#signed(magnitude)
+      if (i >= to) throw new RangeError(BEYOND)
+      into[i++] = value
+    }
+  }
+
+  /** A sign, and a magnitude − 1. */
+  #signed(k: number): number {
+    const isNegative = this.get(1) === 1
+    const magnitude = this.rice(k) + 1
+    return isNegative ? -magnitude : magnitude
+  }
+
+  /** @returns offset after the last byte of which a bit was read */
+  finish(): number {
+    const at = this.#offset === 0 ? this.#at : this.#at + 1
+    if (at > this.end) throw new RangeError('truncated block')
+    if (this.#offset > 0 && (this.bytes[this.#at] << this.#offset) & 0xff) throw new RangeError('padding is not zero')
+    return at
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
+ * coverages of the sums sent, which are the bases of later differences.
+ */
+import type { Coverage } from '../state/coverage.js'
+import { FRAME_LIMITS } from './limits.js'
+
+/** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
+export const MAX_BASES = 64
+export const MAX_BASE_LENGTH = 1 << 20
+const LEAST_BASES = 2
+
+export interface Base {
+  /** Sequence number of the sum, 0 for none. */
+  readonly sequence: number
+  /** By dictionary index. */
+  readonly segments: readonly number[]
+}
+
+const NO_BASE: Base = { sequence: 0, segments: [] }
+const NO_CONTRIBUTORS: readonly number[] = []
+
+export class CoverageEncoder {
+  /** Contributors by dictionary index. */
+  #dictionary: number[] = []
+  /** Dictionary indices by contributor. */
+  #indices: number[] = []
+  /** Number of entries that the neighbour has acknowledged. */
+  #acknowledged = 0
+  /** Frames that are not acknowledged, and the number of entries defined up to each of them. */
+  #unacknowledged: { readonly sequence: number; readonly size: number }[] = []
+  #acknowledgedSum = 0
+  #sent = this.#createWindow()
+  /** Contributors that were defined without a certificate. */
+  readonly bare = new Set<number>()
+  #certified = 0
+  /** Arrays that are no longer needed as bases, for reuse. */
+  #spare: number[][] = []
+
+  /** Number of dictionary entries. */
+  get size(): number {
+    return this.#dictionary.length
+  }
+
+  /** Sequence number of the sum that the neighbour holds for the current predictor, 0 for none. */
+  get acknowledgedSum(): number {
+    return this.#acknowledgedSum
+  }
+
+  /** Dictionary index of a contributor, which is added if it is new. */
+  index(contributor: number): number {
+    const known = this.#indices[contributor]
+    if (known !== undefined) return known
+    const index = this.#dictionary.push(contributor) - 1
+    this.#indices[contributor] = index
+    return index
+  }
+
+  /** Union of pairwise disjoint coverages, as segments by dictionary index. */
+  segments(coverages: readonly Coverage[]): number[] {
+    const result = this.#spare.pop() ?? []
+    for (let i = 0; i < result.length; i++) result[i] = 0
+    while (result.length < this.#dictionary.length) result.push(0)
+    for (const { contributors, segments } of coverages) {
+      for (let i = 0; i < segments.length; i++) {
+        if (segments[i] === 0) continue
+        const index = this.index(contributors[i])
+        while (result.length <= index) result.push(0)
+        result[index] = segments[i]
+      }
+    }
+    return result
+  }
+
+  /** The entries that the frame with this sequence number must define. Records that they were sent with it. */
+  definitions(sequence: number): { readonly from: number; readonly contributors: readonly number[] } {
+    const { length } = this.#dictionary
+    const from = this.#acknowledged
+    if (from < length) this.#unacknowledged.push({ sequence, size: length })
+    return { from, contributors: from < length ? this.#dictionary.slice(from) : NO_CONTRIBUTORS }
+  }
+
+  /** The frame with this sequence number has arrived; earlier ones may have been lost. */
+  acknowledge(sequence: number): void {
+    while (this.#unacknowledged.length > 0 && this.#unacknowledged[0].sequence <= sequence) {
+      const { sequence: sent, size } = this.#unacknowledged[0]
+      if (sent === sequence) this.#acknowledged = size
+      this.#unacknowledged.shift()
+    }
+  }
+
+  /** Adds the contributors to which this end refers. */
+  mark(live: Set<number>): void {
+    for (const contributor of this.#dictionary) live.add(contributor)
+  }
+
+  /** Starts a new dictionary if this one may not have room for this many more entries. */
+  makeRoom(entries: number): void {
+    if (this.size + entries > FRAME_LIMITS.definitions) this.reset()
+  }
+
+  /**
+   * Starts a new dictionary if a contributor that was defined without a certificate has one now.
+   * @param certified changes whenever a certificate is added
+   */
+  renew(certified: number, isCertified: (contributor: number) => boolean): void {
+    if (certified === this.#certified) return
+    this.#certified = certified
+    for (const contributor of this.bare) {
+      if (!isCertified(contributor)) continue
+      this.reset()
+      return
+    }
+  }
+
+  /** Starts a new dictionary. */
+  reset(): void {
+    this.bare.clear()
+    this.#dictionary = []
+    this.#indices = []
+    this.#acknowledged = 0
+    this.#unacknowledged = []
+    this.#sent = this.#createWindow()
+    this.#spare = []
+  }
+
+  /**
+   * A sum of this epoch as the base of a difference, if it is kept.
+   * @default the newest sum that the neighbour has acknowledged
+   */
+  base(sequence = this.#acknowledgedSum): Base {
+    const segments = this.#sent.get(sequence)
+    return segments === undefined ? NO_BASE : { sequence, segments }
+  }
+
+  /** @param segments segments of the sum sent; ownership passes to the encoder */
+  recordSent(sequence: number, segments: number[]): void {
+    this.#sent.add(sequence, segments)
+  }
+
+  acknowledgeSum(sequence: number): void {
+    if (sequence === this.#acknowledgedSum) return
+    this.#acknowledgedSum = sequence
+    this.#sent.evictBefore(sequence)
+  }
+
+  #createWindow(): SequenceWindow<number[]> {
+    return new SequenceWindow(MAX_BASES, {
+      onEvict: segments => this.#spare.push(segments),
+      sizeOf: segments => segments.length,
+      maxSize: MAX_BASE_LENGTH
+    })
+  }
+}
+
+interface WindowOptions<T> {
+  /** Called with each evicted value. */
+  readonly onEvict?: (item: T) => void
+  /** Size of a value, which must not change. */
+  readonly sizeOf?: (item: T) => number
+  /** Maximum total size of more than two values. */
+  readonly maxSize?: number
+}
+
+/** Values of the last few sequence numbers, in ascending order. It mostly holds two or three, so lookup is a linear search. */
+export class SequenceWindow<T> {
+  readonly #capacity: number
+  readonly #options: WindowOptions<T>
+  readonly #sequences: number[] = []
+  readonly #items: T[] = []
+  #size = 0
+
+  /** @param capacity maximum number of values; the oldest are evicted */
+  constructor(capacity: number, options: WindowOptions<T> = {}) {
+    this.#capacity = capacity
+    this.#options = options
+  }
+
+  add(sequence: number, item: T): void {
+    const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
+    this.#sequences.push(sequence)
+    this.#items.push(item)
+    this.#size += sizeOf?.(item) ?? 0
+    const isTooLarge = () => this.#size > maxSize && this.#items.length > LEAST_BASES
+    while (this.#items.length > this.#capacity || isTooLarge()) this.#evictFirst()
+  }
+
+  get(sequence: number): T | undefined {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
+    return undefined
+  }
+
+  /** The highest sequence number up to this one, 0 for none. */
+  newest(atMost: number): number {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] <= atMost) return this.#sequences[i]
+    return 0
+  }
+
+  /** Whether a value of this size can be added without the loss of one from this sequence number on. */
+  hasRoom(size: number, from: number): boolean {
+    const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
+    const items = this.#items.filter((_, i) => this.#sequences[i] >= from)
+    if (items.length < LEAST_BASES) return true
+    const total = items.reduce((sum, item) => sum + (sizeOf?.(item) ?? 0), size)
+    return items.length < this.#capacity && total <= maxSize
+  }
+
+  /** Total size of the values. */
+  get size(): number {
+    return this.#size
+  }
+
+  values(): readonly T[] {
+    return this.#items
+  }
+
+  evictBefore(sequence: number): void {
+    while (this.#sequences.length > 0 && this.#sequences[0] < sequence) this.#evictFirst()
+  }
+
+  #evictFirst(): void {
+    this.#sequences.shift()
+    const item = this.#items.shift() as T
+    this.#size -= this.#options.sizeOf?.(item) ?? 0
+    this.#options.onEvict?.(item)
+  }
+}

@@ -1,0 +1,323 @@
+/** Strict decoding of frames. */
+import type { Layout } from '../../learner/types.js'
+import type { Contributor, ContributorTable } from '../state/contributors.js'
+import type { Coverage } from '../state/coverage.js'
+import type { Header } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from '../state/step.js'
+import type { Shapes } from '../state/vectors.js'
+import { type Attestation, SIGNATURE_BYTES } from '../trust/signatures.js'
+import { bytesOfHex, FrameError, hexOf, Reader } from './bytes.js'
+import type { CoverageDecoder } from './coverage-decoder.js'
+import { VECTORS, type Vector } from './fragments.js'
+import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type ReceivedFrame, type ReceivedSum, type Whole } from './frame.js'
+import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
+
+const MAX_SEGMENTS = 0x7fffffff
+const NO_ORIGIN = { origin: '', incarnation: 0, nonce: 0 }
+
+/** The receiving end of an edge. */
+export interface ReceivingEdge {
+  readonly decoder: CoverageDecoder
+  /** Whether a frame with this session and sequence number must be processed. */
+  isCurrent(session: number, sequence: number): boolean
+  /** Fragments of the frame are missing: decode it again after the next one arrives. */
+  defer(sequence: number, frame: Uint8Array): undefined
+  /** Id of the predictor in the frame with this sequence number that was sent on this edge; undefined if it is not kept. */
+  sentId(sequence: number): PredictorId | undefined
+}
+
+/**
+ * Decodes a frame. Throws FrameError for anything that a correct sender never writes.
+ * @param allocateSum returns blocks for the sum; the caller owns them if the frame has a sum
+ * @returns undefined for a frame that is out of date (definitions of an earlier session are gone) or must wait
+ */
+export function decodeFrame(
+  bytes: Uint8Array,
+  shapes: Shapes,
+  table: ContributorTable,
+  edge: ReceivingEdge,
+  allocateSum: () => Float32Array[]
+): ReceivedFrame | undefined {
+  const { decoder } = edge
+  const input = new Reader(bytes)
+  const version = input.byte()
+  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
+  const flags = input.byte()
+  if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
+    throw new FrameError(`unknown flags ${flags}`)
+  const session = input.uint()
+  const sequence = input.uint()
+  if (sequence < 1) throw new FrameError('sequence number is 0')
+  if (!edge.isCurrent(session, sequence)) return undefined
+  const received = input.uint()
+  const heldSum = input.uint()
+  const transfer = flags & FLAGS.fragmented ? input.uint() : 0
+  if (flags & FLAGS.fragmented && (transfer < 1 || !(flags & (FLAGS.whole | FLAGS.step | FLAGS.sum)))) {
+    throw new FrameError('fragmented frame without vectors')
+  }
+  if (flags & FLAGS.definitions) {
+    const from = input.uint(FRAME_LIMITS.definitions)
+    const count = input.uint(FRAME_LIMITS.definitions - from)
+    decoder.startDefinitions(from)
+    for (let index = from; index < from + count; index++) {
+      const origin = input.string(FRAME_LIMITS.origin)
+      if (origin === '') throw new FrameError('contributor without an origin')
+      const contributor = table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() })
+      decoder.define(index, contributor)
+      const certificate = readSignature(input)
+      if (certificate && table.certificate(contributor) === undefined) decoder.claims.set(contributor, certificate)
+    }
+  }
+  const known = received > 0 ? edge.sentId(received) : undefined
+  const id = readFrameId(input, table, decoder, known)
+  decoder.lastId = id
+  const headers: Header[] = []
+  let content: Whole | Chain | undefined
+  let attestation: Attestation | undefined
+  if (flags & (FLAGS.whole | FLAGS.step)) {
+    const count = input.uint(FRAME_LIMITS.headers)
+    let child = id
+    let size = 0
+    for (let i = 0; i < count; i++) {
+      const gradients = input.uint(FRAME_LIMITS.count, 'number of gradients')
+      const coverage = readCoverage(input, decoder)
+      size += coverage.contributors.length
+      if (isLineageTooLarge(count, size))
+        throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
+      const parent = readId(input, table, decoder, known)
+      if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
+      const signature = readSignature(input)
+      headers.push({ id: child, parent, count: gradients, coverage, ...(signature && { signature }) })
+      child = parent
+    }
+    // A whole predictor may come without its lineage; a step needs its parent.
+    if (count === 0 && flags & FLAGS.step) throw new FrameError('step without a header')
+    if (count > 0 && id.updates === 0) throw new FrameError('header of the starting predictor')
+    if (flags & FLAGS.whole && count === 0 && id.updates > 0) attestation = readAttestation(input)
+    content =
+      flags & FLAGS.whole
+        ? readWhole(input, shapes, decoder, transfer)
+        : readChain(input, shapes, decoder, transfer, headers.length)
+    if (content === undefined) return edge.defer(sequence, bytes)
+  }
+  const sum = flags & FLAGS.sum ? readSum(input, shapes, decoder, transfer, allocateSum) : undefined
+  if (flags & FLAGS.sum && sum === undefined) return edge.defer(sequence, bytes)
+  input.finish()
+  if (transfer > 0) decoder.fragments.release(transfer)
+  const request = (flags & FLAGS.request) !== 0
+  return {
+    session,
+    sequence,
+    received,
+    heldSum,
+    id,
+    request,
+    headers,
+    content,
+    sum,
+    ...(attestation && { attestation })
+  }
+}
+
+function readSignature(input: Reader): Uint8Array | undefined {
+  const length = input.byte()
+  if (length === 0) return undefined
+  if (length !== SIGNATURE_BYTES) throw new FrameError(`signature of ${length} bytes; expected ${SIGNATURE_BYTES}`)
+  return input.raw(length)
+}
+
+function readAttestation(input: Reader): Attestation | undefined {
+  const signer = input.string(FRAME_LIMITS.origin)
+  const signature = readSignature(input)
+  return signature && { signer, signature }
+}
+
+/** Predictor id of the frame, which is usually that of the previous frame. */
+function readFrameId(
+  input: Reader,
+  table: ContributorTable,
+  decoder: CoverageDecoder,
+  known: PredictorId | undefined
+): PredictorId {
+  const updates = readUpdates(input)
+  if (updates === undefined) {
+    const id = existing(known)
+    if (id !== decoder.lastId) decoder.lastDigest.set(bytesOfHex(id.digest))
+    return id
+  }
+  const contributor = readOrigin(input, updates, table, decoder)
+  const last = decoder.lastId
+  const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
+  const digest = last !== undefined && isDigestRepeated ? last.digest : hexOf(decoder.lastDigest)
+  if (last?.updates === updates && isDigestRepeated && isBy(last, contributor)) return last
+  return idOf(updates, contributor, digest)
+}
+
+function readId(
+  input: Reader,
+  table: ContributorTable,
+  decoder: CoverageDecoder,
+  known: PredictorId | undefined
+): PredictorId {
+  const updates = readUpdates(input)
+  if (updates === undefined) return existing(known)
+  const contributor = readOrigin(input, updates, table, decoder)
+  return idOf(updates, contributor, input.hex(16))
+}
+
+function existing(known: PredictorId | undefined): PredictorId {
+  if (known === undefined) throw new FrameError('the frame refers to the predictor of a frame that was not sent')
+  return known
+}
+
+/** @returns undefined for the known id */
+function readUpdates(input: Reader): number | undefined {
+  const number = input.uint(FRAME_LIMITS.updates + 1, 'number of updates')
+  return number === KNOWN ? undefined : number - 1
+}
+
+function idOf(updates: number, { origin, incarnation, nonce }: Contributor, digest: string): PredictorId {
+  return { updates, origin, incarnation, nonce, digest }
+}
+
+function isBy(id: PredictorId, { origin, incarnation, nonce }: Contributor): boolean {
+  return id.origin === origin && id.incarnation === incarnation && id.nonce === nonce
+}
+
+function readOrigin(input: Reader, updates: number, table: ContributorTable, decoder: CoverageDecoder): Contributor {
+  return updates > 0 ? table.contributor(decoder.contributor(input.uint())) : NO_ORIGIN
+}
+
+function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
+  const contributors: number[] = []
+  const segments: number[] = []
+  let index = 0
+  for (let runs = readRunCount(input); runs > 0; runs--) {
+    index += input.uint(FRAME_LIMITS.definitions)
+    const end = index + input.uint(FRAME_LIMITS.definitions)
+    const covered = readChange(input, index, end, decoder)
+    if (covered < 0) throw new FrameError(`coverage of ${covered} segments`)
+    checkSize(contributors.length + end - index)
+    for (; index < end; index++) {
+      contributors.push(decoder.contributor(index))
+      segments.push(covered)
+    }
+  }
+  return { contributors, segments }
+}
+
+/**
+ * Blocks of a vector, from the frame or from its fragments.
+ * @param transfer number of the transfer that carried the fragments; 0 if the blocks are in the frame
+ * @param into destination of blocks in the frame; new blocks if omitted
+ * @returns undefined if fragments are missing
+ */
+function readVector(
+  input: Reader,
+  layout: Layout,
+  vector: Vector,
+  { fragments }: CoverageDecoder,
+  transfer: number,
+  into?: () => Float32Array[]
+): Float32Array[] | undefined {
+  return transfer > 0 ? fragments.vector(transfer, vector, layout.blocks.length) : input.blocks(layout, into?.())
+}
+
+function readWhole(input: Reader, shapes: Shapes, decoder: CoverageDecoder, transfer: number): Whole | undefined {
+  const parameters = readVector(input, shapes.parameters, VECTORS.parameters, decoder, transfer)
+  const average = readVector(input, shapes.average, VECTORS.average, decoder, transfer)
+  const state = readVector(input, shapes.state, VECTORS.state, decoder, transfer)
+  return parameters && average && state && { kind: 'whole', parameters, average, state }
+}
+
+/** @returns undefined if fragments are missing */
+function readChain(
+  input: Reader,
+  shapes: Shapes,
+  { fragments }: CoverageDecoder,
+  transfer: number,
+  headers: number
+): Chain | undefined {
+  const count = input.uint(Math.min(headers, MAX_STEPS))
+  if (count < 1) throw new FrameError('chain without a step')
+  const [own, theirs] = [input.uint(), input.uint()]
+  if (!shapes.isLattice && own + theirs > 0) throw new FrameError('step as a difference, but sums are float32 numbers')
+  const { blocks } = shapes.parameters
+  if (transfer > 0) {
+    const received = fragments.steps(transfer, count * blocks.length)
+    return received && { kind: 'steps', steps: chainOf(received.slice(0, count * blocks.length), shapes), own, theirs }
+  }
+  const steps: Step[] = []
+  // One dense step at a time: a chain of sparse ones can be many times as large as it is on the wire.
+  for (let i = 0; i < count; i++) {
+    steps.push(createStep(input.blocks(shapes.parameters), shapes))
+    checkChain(steps, shapes)
+  }
+  return { kind: 'steps', steps, own, theirs }
+}
+
+/** @returns undefined if fragments are missing */
+function readSum(
+  input: Reader,
+  shapes: Shapes,
+  decoder: CoverageDecoder,
+  transfer: number,
+  allocateSum: () => Float32Array[]
+): ReceivedSum | undefined {
+  const base = input.uint()
+  const known = decoder.segments(base)
+  const segments = known ?? []
+  let index = 0
+  for (let runs = readRunCount(input); runs > 0; runs--) {
+    index += input.uint(FRAME_LIMITS.definitions)
+    const end = index + input.uint(FRAME_LIMITS.definitions)
+    const change = readChange(input, index, end, decoder)
+    for (; index < end; index++) {
+      const local = decoder.localIndex(index)
+      while (segments.length <= local) segments.push(0)
+      const covered = segments[local] + change
+      // The result cannot be checked if the base is unknown.
+      if (known !== undefined && (covered < 0 || covered > MAX_SEGMENTS)) {
+        throw new FrameError(`coverage of ${covered} segments`)
+      }
+      segments[local] = covered
+    }
+  }
+  const count = input.uint(FRAME_LIMITS.count, 'number of gradients')
+  const sum = readVector(input, shapes.parameters, VECTORS.sum, decoder, transfer, allocateSum)
+  if (sum === undefined) return undefined
+  if (known === undefined) return { base, count, sum, coverage: undefined }
+  const size = coveredCount(segments)
+  checkSize(size)
+  if (size > 0 !== count > 0) {
+    throw new FrameError(`sum of ${count} gradients with ${count > 0 ? 'an empty' : 'a non-empty'} coverage`)
+  }
+  return { base, count, sum, coverage: { contributors: decoder.contributors, segments } }
+}
+
+/** Number of runs that follow, each of at least three bytes. */
+function readRunCount(input: Reader): number {
+  return input.uint(Math.min(FRAME_LIMITS.contributors, Math.floor(input.left / 3)))
+}
+
+/** Change of the dictionary entries from `start` to `end`. */
+function readChange(input: Reader, start: number, end: number, decoder: CoverageDecoder): number {
+  const change = input.signed()
+  if (end === start || change === 0) throw new FrameError('empty run')
+  if (change > MAX_SEGMENTS) throw new FrameError(`run changes by ${change} segments`)
+  if (end > decoder.size) throw new FrameError(`contributor ${end - 1} is undefined`)
+  return change
+}
+
+function coveredCount(segments: readonly number[]): number {
+  let count = 0
+  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) count++
+  return count
+}
+
+/** @param size number of contributors in a coverage */
+function checkSize(size: number): void {
+  if (size > FRAME_LIMITS.contributors)
+    throw new FrameError(`coverage of more than ${FRAME_LIMITS.contributors} contributors`)
+}

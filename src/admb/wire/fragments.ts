@@ -1,0 +1,155 @@
+/**
+ * Fragments carry the vectors of a large frame ahead of it, some blocks each. Neither end has to hold a large model as one
+ * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
+ * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
+ */
+import type { Layout } from '../../learner/types.js'
+import { createStep, MAX_STEPS, maximumChainBytes, type Step } from '../state/step.js'
+import type { Shapes } from '../state/vectors.js'
+import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
+import { FLAGS, FRAME_VERSION } from './frame.js'
+import type { Traffic } from './traffic.js'
+
+/** Vectors of a frame, by their number in a fragment. The blocks of a chain of steps follow one another, the newest step first. */
+export const VECTORS = { parameters: 0, average: 1, state: 2, step: 3, sum: 4 } as const
+export type Vector = (typeof VECTORS)[keyof typeof VECTORS]
+
+/** Consecutive blocks of one vector. */
+export interface Fragment {
+  readonly vector: Vector
+  /** Index of the first block. */
+  readonly first: number
+  readonly blocks: readonly BlockSource[]
+}
+
+/** Whether these bytes are a fragment rather than a frame. The result is arbitrary for malformed bytes. */
+export function isFragment(bytes: Uint8Array): boolean {
+  return bytes[1] === FLAGS.fragment
+}
+
+/** @param transfer number of the transfer: 1, 2, 3, … per session and direction */
+export function encodeFragment(
+  session: number,
+  transfer: number,
+  { vector, first, blocks }: Fragment,
+  traffic: Traffic
+): Uint8Array {
+  let capacity = 64
+  for (const block of blocks) capacity += blockSize(block)
+  const out = new Writer(capacity)
+  out.byte(FRAME_VERSION)
+  out.byte(FLAGS.fragment)
+  out.uint(session)
+  out.uint(transfer)
+  out.byte(vector)
+  out.uint(first)
+  out.uint(blocks.length)
+  out.blocks(blocks, vector < VECTORS.step)
+  const bytes = out.finish()
+  traffic.countFragment(
+    bytes.length,
+    vector === VECTORS.step ? 'steps' : vector === VECTORS.sum ? 'sums' : 'predictors'
+  )
+  return bytes
+}
+
+function layoutOf(vector: number, { parameters, average, state }: Shapes): Layout {
+  if (vector === VECTORS.average) return average
+  return vector === VECTORS.state ? state : parameters
+}
+
+/** Fragments of the newest transfer of a neighbour: at most one copy of each block. */
+export class FragmentBuffer {
+  #transfer = 0
+  #vectors: Float32Array[][] = []
+  /** Of one block each. */
+  #steps: Step[] = []
+
+  /**
+   * Stores a fragment unless it belongs to another session or an earlier transfer.
+   * @returns whether it was stored
+   * @throws FrameError if it is malformed
+   */
+  receive(bytes: Uint8Array, session: number, shapes: Shapes): boolean {
+    const input = new Reader(bytes)
+    const version = input.byte()
+    if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
+    input.byte()
+    const ofSession = input.uint()
+    const transfer = input.uint()
+    if (transfer < 1) throw new FrameError('transfer number is 0')
+    if (ofSession !== session || transfer < this.#transfer) return false
+    const vector = input.byte()
+    if (vector > VECTORS.sum) throw new FrameError(`unknown vector ${vector}`)
+    const { blocks: layouts } = layoutOf(vector, shapes)
+    const end = layouts.length * (vector === VECTORS.step ? MAX_STEPS : 1)
+    const first = input.uint(end)
+    const count = input.uint(end - first)
+    if (vector === VECTORS.step) this.#receiveSteps(input, transfer, first, count, shapes)
+    else {
+      const blocks = input.blocks({ blocks: layouts.slice(first, first + count) })
+      input.finish()
+      this.#start(transfer)
+      this.#vectors[vector] ??= []
+      for (const [i, block] of blocks.entries()) this.#vectors[vector][first + i] = block
+    }
+    return true
+  }
+
+  #receiveSteps(input: Reader, transfer: number, first: number, count: number, shapes: Shapes): void {
+    const { blocks: layouts } = shapes.parameters
+    const received: Step[] = []
+    for (let i = first; i < first + count; i++)
+      received.push(createStep(input.blocks({ blocks: [layouts[i % layouts.length]] }), shapes))
+    input.finish()
+    const steps = transfer > this.#transfer ? [] : this.#steps.slice()
+    for (const [i, part] of received.entries()) steps[first + i] = part
+    let bytes = 0
+    // Those that have not arrived are skipped.
+    steps.forEach(part => {
+      bytes += part.bytes
+    })
+    if (bytes > maximumFragmentBytes(shapes)) throw new FrameError('fragments of steps are larger than the predictor')
+    this.#start(transfer)
+    this.#steps = steps
+  }
+
+  /** Fragments of another transfer replace those of the previous one. */
+  #start(transfer: number): void {
+    if (transfer > this.#transfer) this.#clear()
+    this.#transfer = transfer
+  }
+
+  #clear(): void {
+    this.#vectors = []
+    this.#steps = []
+  }
+
+  /** The blocks of a vector, `length` in number; undefined unless all of them have arrived. */
+  vector(transfer: number, vector: Vector, length: number): Float32Array[] | undefined {
+    return complete(transfer === this.#transfer ? (this.#vectors[vector] ?? []) : [], length)
+  }
+
+  /** The same for the blocks of a chain of steps. */
+  steps(transfer: number, length: number): Step[] | undefined {
+    return complete(transfer === this.#transfer ? this.#steps : [], length)
+  }
+
+  /** Drops the fragments of a transfer whose frame has arrived. */
+  release(transfer: number): void {
+    if (transfer === this.#transfer) this.#clear()
+  }
+}
+
+/** A chain that is as large as the predictor, or one step that is larger. */
+function maximumFragmentBytes(shapes: Shapes): number {
+  let bytes = maximumChainBytes(shapes)
+  for (const { length } of shapes.parameters.blocks) bytes += blockBytes(length)
+  return bytes
+}
+
+/** The blocks, if all `length` are there. */
+function complete<T>(blocks: T[], length: number): T[] | undefined {
+  for (let i = 0; i < length; i++) if (blocks[i] === undefined) return undefined
+  return blocks
+}
