@@ -3,6 +3,7 @@
  * machine, learners, rules, streams.
  * @module admb
  */
+
 export * from './admb/index.js'
 export type { OnNotice } from './base/notices.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
@@ -86,9 +87,8 @@ export type { Features, Label } from './library/inputs.js'
 export { type ScenarioValues, simulate } from './library/simulate.js'
 export { EndedEarlyError, type TrainedModel, type TrainOptions, type TrainReport, train } from './library/train.js'
 export type { IdentityKey, LogLevel } from './network/types.js'
-export type { CustomLayerSpec } from './nn/layers/custom.js'
-export type { NetworkSpec, Target, TextSpec } from './nn/spec/network-spec.js'
-export type { TuningSpec } from './nn/spec/tuning.js'
+export type { CustomLayerSpec } from './nn/layers/custom-kinds.js'
+export type { NetworkSpec, Target, TextSpec, TuningSpec } from './nn/spec/network-spec.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
 export {
   type AcceptUpgrade,

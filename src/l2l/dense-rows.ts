@@ -5,8 +5,7 @@
  */
 import * as tf from '#tfjs'
 import { checkLabel, ExampleError, type Examples, gradientWeight, weightOf } from '../learner/index.js'
-import { sizeOf } from '../nn/shape.js'
-import type { Model } from '../nn/types.js'
+import { type Model, sizeOf } from '../nn/types.js'
 import type { Batch } from './executor/types.js'
 
 /** A copy of rows, for another thread. */

@@ -1,8 +1,7 @@
 /** Creates the models, devices and learners that execute a network on this machine. */
 import { type Device, openDevice } from '../device/index.js'
 import { type Blocks, OptionError } from '../learner/index.js'
-import { mergedBlocks } from '../nn/adapters.js'
-import { eachInitialBlock, layersWithBlocks, lazyBlocks } from '../nn/blocks.js'
+import { eachInitialBlock, layersWithBlocks, lazyBlocks, mergedBlocks } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'
 import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'

@@ -5,10 +5,9 @@ export type {
   CustomLayerContext,
   CustomLayerFactory
 } from '../nn/layers/custom-kinds.js'
-export { loadModel } from '../nn/spec/model-file.js'
-export { parseModel } from '../nn/spec/model-spec.js'
+export { loadModel, parseModel } from '../nn/spec/model-spec.js'
 export type { NetworkSpec } from '../nn/spec/network-spec.js'
-export { readsText, sampleFor } from '../nn/spec/sample.js'
+export { readsText, sampleFor } from '../nn/spec/presets.js'
 export {
   alphabetOf,
   createTokenizer,

@@ -1,15 +1,13 @@
 /** Creates a model's layers and head from its description and the shape of its data. */
 import { checkLayerOrders } from './layer-order.js'
 import { dense } from './layers/dense.js'
-import { frozenLayer } from './layers/frozen.js'
 import { createLayer } from './layers/registry.js'
+import { frozenLayer } from './layers/wrappers.js'
 import { softmaxHead, squaredHead } from './losses.js'
-import { formatShape, sameShape } from './shape.js'
 import type { ModelSpec } from './spec/model-spec.js'
-import type { Target } from './spec/network-spec.js'
+import { layerTunings, type Target, type TuningSpec } from './spec/network-spec.js'
 import { layersOf } from './spec/presets.js'
-import { layerTunings, type TuningSpec } from './spec/tuning.js'
-import { type Head, type Layer, type Model, ModelError, type Sample } from './types.js'
+import { formatShape, type Head, type Layer, type Model, ModelError, type Sample, sameShape } from './types.js'
 
 /**
  * The model ends in a dense layer `output` with one number per class (or token), or one number for regression. It is

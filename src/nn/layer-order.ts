@@ -4,8 +4,7 @@
  * This module decides the order; the executor follows it.
  */
 import { forkSeed, randomBits } from './random.js'
-import { formatShape, sameShape } from './shape.js'
-import { type Layer, type Model, ModelError } from './types.js'
+import { formatShape, type Layer, type Model, ModelError, sameShape } from './types.js'
 
 /** Indices of the layers that take part after `updates` updates, as declared: the order for scoring and prediction. */
 export function servingOrder({ layers }: Pick<Model, 'layers'>, updates: number): number[] {

@@ -1,10 +1,8 @@
 /** The heads of a network: softmax cross-entropy for classes and tokens, squared error for numbers. */
 import * as tf from '#tfjs'
 import type { TargetScale } from '../learner/index.js'
-import { asRows } from './matmul.js'
-import { consume, oneHot } from './ops.js'
-import { sizeOf } from './shape.js'
-import type { Head, HeadScore, RowWeights } from './types.js'
+import { asRows, consume, oneHot } from './ops.js'
+import { type Head, type HeadScore, type RowWeights, sizeOf } from './types.js'
 
 /**
  * Softmax cross-entropy: the negative log probability of a sample's class; for a sequence, the mean over positions.

@@ -1,9 +1,20 @@
 /** Events and the state of the network as sentences. */
-import type { NetworkEvent } from '../view/event-log.js'
-import type { PeerRow } from '../view/types.js'
-import { windowName } from '../view/window-name.js'
-import { formatCount, formatLoss, formatR2, formatShare, listOf, markLetter, peerName } from './format.js'
-import { formatError, isSquaredError, type Measure, measureOf } from './measure.js'
+
+import { windowName } from '../view/names.js'
+import type { NetworkEvent, PeerRow } from '../view/types.js'
+import {
+  formatCount,
+  formatError,
+  formatLoss,
+  formatR2,
+  formatShare,
+  isSquaredError,
+  listOf,
+  type Measure,
+  markLetter,
+  measureOf,
+  peerName
+} from './format.js'
 import type { NetworkState } from './network-state.js'
 
 type Peers = ReadonlyMap<string, PeerRow>

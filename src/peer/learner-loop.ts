@@ -6,7 +6,7 @@
 import { type AdmbNode, type Effect, FrameError, type PredictorId } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
-import { RecentDigests } from '../view/recent-digests.js'
+import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'
 import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'

@@ -4,18 +4,16 @@
  */
 import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
-import { HeaderError } from './errors.js'
+import { HeaderError, type Reporter } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, listed, noLabel, REFUSED } from './labels.js'
 import type { ParserOptions } from './options.js'
 import { RecordLocator, RecordSplitter } from './records.js'
-import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 import { inferColumns, plainColumn } from './table/columns.js'
-import { isDerived } from './table/derived.js'
 import { delimiters } from './table/dialect.js'
 import { RowEncoder } from './table/encoder.js'
-import { type Column, columnRoles, isFeature, Layout } from './table/schema.js'
+import { type Column, columnRoles, isDerived, isFeature, Layout } from './table/schema.js'
 import type { ColumnRole, ColumnSchema } from './table/types.js'
 
 export const csv: TextDefinition = {

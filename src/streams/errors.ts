@@ -1,5 +1,10 @@
-/** Errors of inputs and their options. All are `InputError`s, with a message of one line that says what to do. */
+/**
+ * Errors of inputs and their options, and the counter of malformed inputs. All errors are `InputError`s, with a message of one
+ * line that says what to do.
+ */
 import { CodedError } from '../base/errors.js'
+import type { OnNotice } from '../base/notices.js'
+import type { Shard } from './stages.js'
 import type { Malformed } from './types.js'
 
 /** Base class of the errors of inputs and their options. */
@@ -64,4 +69,64 @@ export class MalformedInputError extends InputError {
   constructor(readonly malformed: Malformed) {
     super(`${malformed.source}:${malformed.line}:${malformed.column}: ${malformed.reason}`)
   }
+}
+
+/** Counts malformed inputs and reports them to the caller, or throws under `strict`. */
+export interface ReporterOptions {
+  /** Throw a `MalformedInputError` at the first malformed input, instead of skipping and counting it. @default false */
+  readonly strict?: boolean
+  /** The share of the input: each malformed input is counted in one of its shards, although all report it. @default all are counted */
+  readonly shard?: Shard
+  /** Called for each malformed input that is skipped, of any shard. @default none */
+  readonly onMalformed?: (malformed: Malformed) => void
+  /** Called with one line about the input as a whole, such as the columns that the model does not know. @default none */
+  readonly onNotice?: OnNotice
+}
+
+export class Reporter {
+  /** Inputs of the shard skipped so far. */
+  skipped = 0
+  /** Number of well-formed inputs so far in this pass. */
+  index: () => number = () => 0
+  /** Whether rows are read again that have been reported before. */
+  isMuted = false
+  readonly #strict: boolean
+  readonly #shard: Shard | undefined
+  readonly #onMalformed: ((malformed: Malformed) => void) | undefined
+
+  /** @param source name of the input in messages: a path, or `<stdin>` */
+  constructor(
+    public source: string,
+    options: ReporterOptions
+  ) {
+    this.#strict = options.strict ?? false
+    this.#shard = options.shard
+    this.#onMalformed = options.onMalformed
+  }
+
+  /** @throws MalformedInputError for an input behind which none can be read */
+  fail(line: number, column: number, reason: string): never {
+    throw new MalformedInputError({ source: this.source, line, column, reason, index: this.index() })
+  }
+
+  /**
+   * @param line 1-based line (IDX: number of the image)
+   * @param column 1-based column in bytes, 0 for the whole line
+   * @throws MalformedInputError under `strict`
+   */
+  report(line: number, column: number, reason: string): void {
+    if (this.isMuted) return
+    const malformed = { source: this.source, line, column, reason, index: this.index() }
+    if (this.#strict) throw new MalformedInputError(malformed)
+    if (this.#shard === undefined || shardOf(line, this.#shard.count) === this.#shard.index) this.skipped++
+    this.#onMalformed?.(malformed)
+  }
+}
+
+/**
+ * The shard that counts a malformed line. Its number alone decides, because peers that resume do not know how many rows precede it.
+ * Multiplicative hashing (Knuth, TAOCP 3, section 6.4) divides a regular pattern among the shards.
+ */
+function shardOf(line: number, count: number): number {
+  return Math.floor(((Math.imul(line, 0x9e3779b1) >>> 0) / 2 ** 32) * count)
 }

@@ -1,10 +1,10 @@
 /** What an entry of the registry of inputs consists of: file formats, text or binary, and built-in streams. */
+
+import type { Reporter } from './errors.js'
 import type { LabelReader } from './labels.js'
 import type { RowFormat } from './lines.js'
 import type { ParserOptions } from './options.js'
-import type { Verified } from './position.js'
-import type { Reporter } from './reporter.js'
-import type { Rows } from './rows.js'
+import type { Rows, Verified } from './rows.js'
 import type { SourceOptions } from './source.js'
 import type { SniffedDialect } from './table/dialect.js'
 import type { ColumnSchema, LabelSchema } from './table/types.js'

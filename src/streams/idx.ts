@@ -4,13 +4,10 @@
  * big-endian 32-bit number.
  */
 import { checkSource, readSource, sourceName } from '#source'
-import { IdxError, MissingInputError } from './errors.js'
+import { IdxError, MissingInputError, Reporter } from './errors.js'
 import type { BinaryDefinition, InputOptions, Reader } from './format.js'
-import { addImage } from './image.js'
-
 import { withConstant } from './options.js'
-import { Reporter } from './reporter.js'
-import { RowBuffer, type Rows } from './rows.js'
+import { addImage, RowBuffer, type Rows } from './rows.js'
 import type { SourceOptions } from './source.js'
 
 const MAX_BATCH_ROWS = 256

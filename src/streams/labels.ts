@@ -2,8 +2,7 @@
 import { nearest } from '../base/nearest.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
-import { canonicalCategory } from './table/category.js'
-import { MissingValues } from './table/missing.js'
+import { canonicalCategory, MissingValues } from './table/categories.js'
 import { type DecimalMark, NumberReader } from './table/numbers.js'
 
 /** Returned for an invalid label, with the reason in `LabelReader.reason`. No label is infinite. */

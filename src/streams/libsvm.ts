@@ -4,11 +4,11 @@
  */
 import { importance } from '../base/notices.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import type { Reporter } from './errors.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
 import { MAX_DIMENSION, type ParserOptions } from './options.js'
-import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 
 export const libsvm: TextDefinition = {

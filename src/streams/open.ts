@@ -4,6 +4,7 @@
  */
 import { basename } from 'node:path'
 import { importance } from '../base/notices.js'
+import { openTokens, type TokenRows } from './builtins.js'
 import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
 import type { InputOptions, Reader } from './format.js'
@@ -20,10 +21,9 @@ import {
 } from './formats.js'
 import { listed } from './labels.js'
 import { checkInteger } from './options.js'
-import type { From, PassPosition, StreamPosition } from './position.js'
 import { Preparation, type Scaling } from './prepare.js'
 import { Random } from './random.js'
-import type { Rows } from './rows.js'
+import type { From, PassPosition, Rows, StreamPosition } from './rows.js'
 import { resolveScale } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { logsOf, skippedIn } from './sources/files.js'
@@ -31,7 +31,6 @@ import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
 import { leaveOut, located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
 import { openText } from './text.js'
-import { openTokens, type TokenRows } from './tokens.js'
 import type { ExampleStream } from './types.js'
 
 /** Options of a stream: where its rows come from, and in which order and scale. */

@@ -1,8 +1,7 @@
 /** Options of a parser, with defaults and limits, which are checked once before anything is read. */
-import { StreamOptionsError } from './errors.js'
-import type { ReporterOptions } from './reporter.js'
-import type { DerivedHints } from './table/derived.js'
+import { type ReporterOptions, StreamOptionsError } from './errors.js'
 import type { DecimalMark } from './table/numbers.js'
+import type { DerivedHints } from './table/schema.js'
 import type { ColumnSchema, Delimiter } from './table/types.js'
 
 /** Limit of a line's length, so that a file without newlines does not fill the memory. */

@@ -1,8 +1,9 @@
 /** The push parser of text formats, from chunks of bytes to batches of rows, which `openStream` and the HTTP server use. */
+
+import { Reporter } from './errors.js'
 import { formats, refuseOtherOptions, type TextFormat } from './formats.js'
 import { LineFramer } from './lines.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from './options.js'
-import { Reporter } from './reporter.js'
 import { RowBuffer, type Rows } from './rows.js'
 import type { ColumnSchema } from './table/types.js'
 

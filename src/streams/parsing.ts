@@ -1,4 +1,5 @@
 /** The part of the module that reads rows from bytes in memory, without files and threads: what a peer in a browser needs of it. */
+
 export { isCustomFormat } from './custom.js'
 export { InputError, MalformedInputError } from './errors.js'
 export { type InputKind, inputKind, inputOptionsOf, isText, type TextFormat } from './formats.js'
@@ -7,8 +8,8 @@ export { LagHistory, type SavedHistory } from './lags.js'
 export type { StreamOptions } from './open.js'
 export type { ParserOptions } from './options.js'
 export { createParser, type Parser } from './parser.js'
-export type { StreamPosition } from './position.js'
 export { Preparation, type Scaling } from './prepare.js'
+export type { StreamPosition } from './rows.js'
 export { RowBuffer, type Rows } from './rows.js'
 export { RunningMoments, type SavedMoments } from './scale.js'
 export { schemaText } from './table/schema.js'

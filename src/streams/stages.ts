@@ -2,9 +2,9 @@
  * The stages between a reader and the consumer of its batches: position, shard, shuffle and limit. Stages that change the order or
  * number of rows yield them in their own arrays, which they reuse for the next batch.
  */
-import type { PassPosition, StreamPosition } from './position.js'
+
 import type { Random } from './random.js'
-import { RowBuffer, type Rows } from './rows.js'
+import { type PassPosition, RowBuffer, type Rows, type StreamPosition } from './rows.js'
 
 /** Rows per batch when the shuffle's window is emptied at the end. */
 const BATCH_ROWS = 512

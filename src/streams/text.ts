@@ -1,11 +1,9 @@
 /** Text from files, standard input or a URL as readers of rows, with the position of each row. */
-
 import { importance } from '../base/notices.js'
 import type { InputOptions, Reader, TextDefinition } from './format.js'
-import { formats, type TextFormat } from './formats.js'
+import { formats, refuseUnsupported, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
-import type { Verified } from './position.js'
-import type { Rows } from './rows.js'
+import type { Rows, Verified } from './rows.js'
 import { isDense } from './scale.js'
 import { sourceName } from './source.js'
 import { openByteSource } from './sources/byte-source.js'
@@ -14,7 +12,6 @@ import type { ByteSource, Piece } from './sources/segments.js'
 import { checkUtf8, Utf8Checker } from './sources/utf8.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
 import type { LabelSchema } from './table/types.js'
-import { refuseUnsupported } from './unsupported.js'
 
 export interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */

@@ -4,12 +4,12 @@
  * hash of the namespace.
  */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import type { Reporter } from './errors.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
 import type { OnHashed, ParserOptions } from './options.js'
-import type { Reporter } from './reporter.js'
 import type { RowBuffer } from './rows.js'
 
 const NEWLINE = 0x0a

@@ -1,7 +1,6 @@
 /** Tasks that start from a checkpoint: its model, its text, and its place in the learning spec. */
 import { OptionError } from '../learner/index.js'
-import type { NetworkSpec, TextSpec } from '../nn/spec/network-spec.js'
-import { loraOf, type TuningSpec } from '../nn/spec/tuning.js'
+import { loraOf, type NetworkSpec, type TextSpec, type TuningSpec } from '../nn/spec/network-spec.js'
 import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import type { TaskModel } from './model.js'

@@ -33,8 +33,7 @@ import {
   type TargetScale,
   treeDigest
 } from '../learner/index.js'
-import { type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
-import { describeTuning } from '../nn/spec/tuning.js'
+import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/parsing.js'
 import { batchRange } from './batch.js'
 import { weightsByClass } from './class-weights.js'

@@ -8,8 +8,7 @@ import {
   modelNames,
   OptionError
 } from '../learner/index.js'
-import { loadModel } from '../nn/spec/model-file.js'
-import { type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
+import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { TaskOptions } from './options.js'
 
 /** A model option, resolved. */

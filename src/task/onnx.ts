@@ -3,8 +3,7 @@
  * class names, or a number. The metadata is that of safetensors files.
  */
 import type { Blocks, TargetScale } from '../learner/index.js'
-import { GraphBuilder } from '../nn/onnx/graph-builder.js'
-import { DOUBLE, FLOAT, INT64, STRING } from '../nn/onnx/messages.js'
+import { DOUBLE, FLOAT, GraphBuilder, INT64, STRING } from '../nn/onnx/graph.js'
 import { ModelError } from '../nn/types.js'
 import type { SavedMoments } from '../streams/index.js'
 import { classNamesOf, type LearningSpec, targetScaleOf } from './learning-spec.js'

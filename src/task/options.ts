@@ -1,6 +1,6 @@
 /** The options of a learning task: one set for the command line and the library. */
 import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale, Trust } from '../learner/index.js'
-import type { LoraOptions } from '../nn/spec/tuning.js'
+import type { LoraOptions } from '../nn/spec/network-spec.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 import type { BatchOption } from './batch.js'
 import type { ClassWeights } from './class-weights.js'

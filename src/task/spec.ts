@@ -14,7 +14,7 @@ import {
 } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
-import { sampleFor } from '../nn/spec/sample.js'
+import { sampleFor } from '../nn/spec/presets.js'
 import {
   type ColumnSchema,
   type ExampleStream,

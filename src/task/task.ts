@@ -1,7 +1,7 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
 import type { OnNotice } from '../base/notices.js'
 import { OptionError } from '../learner/index.js'
-import { readsText } from '../nn/spec/sample.js'
+import { readsText } from '../nn/spec/presets.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import { inferLabel, openStream, type SavedMoments, type Schema, type StreamOptions } from '../streams/index.js'
 import { batchRange } from './batch.js'

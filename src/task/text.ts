@@ -5,7 +5,7 @@
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
-import { masksPadding, readsPairs } from '../nn/spec/sample.js'
+import { masksPadding, readsPairs } from '../nn/spec/presets.js'
 import type { TokenSample } from '../nn/types.js'
 import { isQuantity, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { KnownText } from './checkpoint.js'

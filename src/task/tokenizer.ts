@@ -1,7 +1,7 @@
 /** Tokenizers of text tasks: from a file, or trained from the task's texts. */
 import { OptionError } from '../learner/index.js'
 import type { TextSpec } from '../nn/spec/network-spec.js'
-import type { TokenizerKind } from '../nn/tokenizers/train.js'
+import type { TokenizerKind } from '../nn/tokenizers/subwords.js'
 import type { StreamOptions } from '../streams/index.js'
 import { noData } from './stream.js'
 import { readText, readTexts, type TextHints, textFormatOf, textsOf } from './texts.js'

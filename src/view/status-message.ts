@@ -1,5 +1,9 @@
-/** The messages about statuses between tree neighbours (docs/protocol-network.md). Everything that arrives is validated here. */
+/**
+ * The messages about statuses between tree neighbours (docs/protocol-network.md), and their bytes. Everything that arrives is
+ * validated here.
+ */
 import * as z from 'zod'
+import { deflateRaw, inflateRaw } from '#platform'
 import { aggregateSchema } from './aggregate.js'
 import { decodeStatus, MAX_INTERVAL_MS, type NetworkStatus, StatusError } from './status.js'
 
@@ -81,4 +85,43 @@ export function decodeRows({ rows }: Report, verify: Verify, known: readonly Sta
     if (!verify(row.id, row.text, row.signature)) throw new StatusError(`the status of ${row.id} is not signed by it`)
     return { ...row, status }
   })
+}
+
+/** Maximum size of a message, in bytes: compressed, and of its JSON. */
+export const MAX_STATUS_BYTES = 64 * 1024
+const MAX_JSON_BYTES = 128 * 1024
+/** Smaller messages are no dictionary for later ones. */
+const LEAST_DICTIONARY = 400
+/** Window of deflate. */
+const WINDOW = 32 * 1024
+
+/**
+ * Bytes of the messages on one edge: JSON, compressed with the last large message in the same direction as dictionary, because
+ * successive reports differ little. Messages must arrive complete and in order, which sessions guarantee.
+ */
+export class StatusCodec {
+  #sent: Uint8Array | undefined
+  #received: Uint8Array | undefined
+
+  encode(message: StatusMessage): Uint8Array {
+    const json = new TextEncoder().encode(JSON.stringify(message))
+    const bytes = deflateRaw(json, { dictionary: this.#sent })
+    this.#sent = dictionaryOf(json) ?? this.#sent
+    return bytes
+  }
+
+  /** @throws StatusError if the bytes are not compressed JSON of at most 128 KiB */
+  decode(bytes: Uint8Array): unknown {
+    try {
+      const json = inflateRaw(bytes, { dictionary: this.#received, limit: MAX_JSON_BYTES })
+      this.#received = dictionaryOf(json) ?? this.#received
+      return JSON.parse(new TextDecoder().decode(json))
+    } catch (error) {
+      throw new StatusError(`the report is not compressed JSON: ${(error as Error).message}`)
+    }
+  }
+}
+
+function dictionaryOf(json: Uint8Array): Uint8Array | undefined {
+  return json.length < LEAST_DICTIONARY ? undefined : json.subarray(0, WINDOW)
 }

@@ -2,10 +2,9 @@
  * Status that a peer reports about itself. It contains no subject: it describes the peer that signed it, so it cannot be forged for
  * another peer. Remote statuses are validated here.
  */
-
 import * as z from 'zod'
 import { CodedError } from '../base/errors.js'
-import { NAME_PATTERN } from './name.js'
+import { NAME_PATTERN } from './names.js'
 
 /** Maximum number of neighbours; a peer with more reports the first ones. */
 export const MAX_NEIGHBOURS = 64

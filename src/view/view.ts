@@ -2,16 +2,19 @@
  * View of the network: totals of all peers, and a table of those whose statuses are received, with an event log and loss curves.
  * Its size is bounded whatever the peers send. It has no clock: callers pass the time (ms since the epoch, monotonic).
  */
-import { type Aggregate, aggregateOf, merge } from './aggregate.js'
-import { DriftMonitor } from './drift-monitor.js'
-import { EventLog } from './event-log.js'
-import { FailureDetector } from './failure-detector.js'
+import { type Aggregate, aggregateOf, figuresOf, merge } from './aggregate.js'
+import { DriftMonitor, FailureDetector, PeerRecord } from './detectors.js'
 import { Groups } from './groups.js'
-import { PeerRecord } from './peer-record.js'
 import type { NetworkStatus } from './status.js'
-import { describeTotals } from './totals.js'
 import { type Run, runOf, TwinDetector } from './twins.js'
-import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow, Reference } from './types.js'
+import {
+  EventLog,
+  type NetworkSnapshot,
+  type NetworkTotals,
+  type NetworkUpdate,
+  type PeerRow,
+  type Reference
+} from './types.js'
 
 /** Maximum number of peers; further ones are ignored until others are removed. */
 export const MAX_PEERS = 1000
@@ -337,4 +340,17 @@ export class NetworkView {
 /** Whether a run is later than another one of the same peer. */
 function isLater({ incarnation, started }: Run, before: Run): boolean {
   return incarnation > before.incarnation || (incarnation === before.incarnation && started > before.started)
+}
+
+/** @param numbers numbers of groups by the digests of the predictors that their rows held; other groups get further numbers */
+export function describeTotals(totals: Aggregate, numbers: ReadonlyMap<string, number>): NetworkTotals {
+  const { peers, ended, problems, drifting, adopted, discarded, skipped, received, losses, rates } = totals
+  let last = Math.max(-1, ...numbers.values())
+  const groups = totals.groups.map(({ peers, updates, held }) => {
+    const digest = held.map(([, one]) => one).find(one => numbers.has(one))
+    return { group: numbers.get(digest ?? '') ?? ++last, peers, updates }
+  })
+  const versions = totals.versions.map(([version, count]) => ({ version, peers: count }))
+  const counts = { peers, ended, problems, drifting, adopted, discarded, skipped, received }
+  return { ...figuresOf(totals), ...counts, losses, rates, groups, versions }
 }

@@ -1,7 +1,7 @@
 /** Peers that report their statuses over the edges of a tree, in virtual time. */
 import { aggregateOf } from '../../src/view/aggregate.js'
 import type { NetworkStatus } from '../../src/view/index.js'
-import { StatusCodec } from '../../src/view/status-codec.js'
+import { StatusCodec } from '../../src/view/status-message.js'
 import { type OwnStatus, StatusTree } from '../../src/view/status-tree.js'
 import { status } from './statuses.js'
 

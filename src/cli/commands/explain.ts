@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { Notices } from '../../base/notices.js'
 import { type Examples, rowsOf } from '../../learner/index.js'
-import { readsText } from '../../nn/spec/sample.js'
+import { readsText } from '../../nn/spec/presets.js'
 import { openStream, RowBuffer } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'

@@ -1,9 +1,8 @@
 /** `admb tokenizer train`: word pieces or byte pairs from texts, for networks that read text. */
-
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { fileProblem } from '../../base/file-problems.js'
-import type { TokenizerKind } from '../../nn/tokenizers/train.js'
+import type { TokenizerKind } from '../../nn/tokenizers/subwords.js'
 import type { Delimiter, Format } from '../../streams/index.js'
 import { tokenizerFrom, tokenizerKinds } from '../../task/tokenizer.js'
 import { UsageError } from '../errors.js'

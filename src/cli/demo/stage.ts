@@ -1,6 +1,6 @@
 /** The demo's events: a crash and a restart, a partition and its healing, convergence. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { treeComponents } from '../../view/components.js'
+import { treeComponents } from '../../view/groups.js'
 import { print } from '../output/output.js'
 import type { Cluster } from './cluster.js'
 import { inputsPerUpdate } from './pacer.js'

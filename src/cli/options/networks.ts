@@ -11,9 +11,8 @@ import {
 } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import { modelNames } from '../../learner/index.js'
-import { PRESETS } from '../../nn/spec/model-spec.js'
-import { presetHelp } from '../../nn/spec/preset-help.js'
-import type { LoraOptions } from '../../nn/spec/tuning.js'
+import { PRESETS, presetHelp } from '../../nn/spec/model-spec.js'
+import type { LoraOptions } from '../../nn/spec/network-spec.js'
 import { bytes, choice, list, modelWord, pairsOf, whole } from './values.js'
 
 export interface NetworkFlags {

@@ -13,7 +13,7 @@ import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from 
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
 import { type BatchOption, batchRange } from '../../task/batch.js'
 import type { ClassWeights } from '../../task/class-weights.js'
-import { NAME_PATTERN } from '../../view/name.js'
+import { NAME_PATTERN } from '../../view/names.js'
 
 /** A whole number in a range. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (word: string) => number {

@@ -4,7 +4,7 @@
  */
 import { openScratchFile, type ScratchFile } from '#platform'
 import * as tf from '#tfjs'
-import { sizeOf } from '../../nn/shape.js'
+import { sizeOf } from '../../nn/types.js'
 import { fromBf16, toBf16 } from '../bfloat16.js'
 import type { Precision, Stash, StashLocation } from './types.js'
 

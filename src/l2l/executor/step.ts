@@ -3,10 +3,8 @@ import { openedDevice } from '#device'
 import * as tf from '#tfjs'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
-import { addAdapter } from '../../nn/matmul.js'
-import { addTo } from '../../nn/ops.js'
+import { addAdapter, addTo } from '../../nn/ops.js'
 import { forkSeed } from '../../nn/random.js'
-import { sizeOf, totalSize } from '../../nn/shape.js'
 import {
   type Head,
   type HeadScore,
@@ -14,6 +12,8 @@ import {
   type Model,
   ModelError,
   type Pass,
+  sizeOf,
+  totalSize,
   type WeightSpec
 } from '../../nn/types.js'
 import { roundToBf16 } from '../bfloat16.js'

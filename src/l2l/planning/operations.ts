@@ -1,6 +1,6 @@
 /** Counts the floating-point operations and the memory traffic of work on the opened device, by the kernels that it runs. */
 import * as tf from '#tfjs'
-import { FLOAT_BYTES, sizeOf } from '../../nn/shape.js'
+import { FLOAT_BYTES, sizeOf } from '../../nn/types.js'
 
 export interface Operations {
   /** Floating-point operations; a multiplication with an addition counts as two. */

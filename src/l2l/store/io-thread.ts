@@ -3,7 +3,7 @@ import { closeSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, renameSyn
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { crc32 } from 'node:zlib'
 import { isFiniteBlock } from '../../base/floats.js'
-import { FLOAT_BYTES } from '../../nn/shape.js'
+import { FLOAT_BYTES } from '../../nn/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import { COMMIT, type IoCommand, IoQueue, READ } from './io-queue.js'
 import {

@@ -4,7 +4,7 @@
  * threads read and write, and calls block only until the array they need has been read.
  */
 import { DivergenceError, OptionError } from '../../learner/index.js'
-import { FLOAT_BYTES } from '../../nn/shape.js'
+import { FLOAT_BYTES } from '../../nn/types.js'
 import type { BlockMemory, BlockStorage } from '../training/block-memory.js'
 import { AccessOrder, AVERAGE, PARAMETERS, UPDATE, type Use } from './access-order.js'
 import { Arena, type Range } from './arena.js'

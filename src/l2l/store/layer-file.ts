@@ -3,14 +3,13 @@
  * names the slot of each block. A step writes to the slots that the record does not name, so that a process that ends at
  * any instant leaves the last commit as it was.
  */
-
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { makeFolder } from '../../base/folders.js'
 import type { Blocks } from '../../learner/index.js'
 import { lazyBlocks } from '../../nn/blocks.js'
-import { FLOAT_BYTES } from '../../nn/shape.js'
+import { FLOAT_BYTES } from '../../nn/types.js'
 import { DamagedLayersError } from './errors.js'
 
 /** Alignment of arrays in memory and in the file, which direct I/O requires. */

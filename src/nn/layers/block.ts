@@ -4,18 +4,16 @@
  * drop(f(norm(x))), as in GPT-2; with the norm after: y = norm(x + drop(f(x))), as in BERT.
  */
 import * as tf from '#tfjs'
-import { addTo, tidyPullback, tidySavedForward } from '../ops.js'
-import { formatShape, sameShape } from '../shape.js'
+import { addTo, consume, kernelGradients, project, projectTransposed, tidyPullback, tidySavedForward } from '../ops.js'
+import { glorotUniform } from '../random.js'
 import type { Activation } from '../spec/layer-kinds.js'
-import { type Layer, ModelError, type Pass } from '../types.js'
+import { formatShape, type Layer, ModelError, type Pass, sameShape } from '../types.js'
 import { type AttentionOptions, attention } from './attention.js'
 import { dense } from './dense.js'
-import { dropout } from './dropout.js'
-import { type GatedPerceptronOptions, gatedPerceptron } from './gated-perceptron.js'
-import { layerNorm } from './layer-norm.js'
-import { rmsNorm } from './rms-norm.js'
+import { layerNorm, rmsNorm } from './norms.js'
 import { type RotaryAttentionOptions, rotaryAttention } from './rotary-attention.js'
-import { sequence } from './sequence.js'
+import { dropout } from './weightless.js'
+import { sequence } from './wrappers.js'
 
 export interface ResidualBlockOptions {
   readonly norm: 'before' | 'after' | 'none'
@@ -124,6 +122,81 @@ export function residual(inner: Layer, skipRate = 0): Layer {
       tidyPullback(() => {
         const { dx, dWeights } = inner.vjp(x, weights, scaled(dy, pass), pass, saved)
         return { dx: addTo(dx as tf.Tensor, dy), dWeights }
+      })
+  }
+}
+
+/**
+ * A gated perceptron at each position, SwiGLU (Shazeer, "GLU Variants Improve Transformer", 2020), as in Llama:
+ * y = (silu(x·G) ∘ x·U)·D with silu(a) = a·σ(a), without biases, norm and residual connection.
+ */
+export interface GatedPerceptronOptions {
+  readonly name: string
+  readonly length: number
+  readonly width: number
+  /** Width between the projections. */
+  readonly inner: number
+  /** Factor of the initial output kernel. @default 1 */
+  readonly gain?: number
+}
+
+export function gatedPerceptron({ name, length, width, inner, gain }: GatedPerceptronOptions): Layer {
+  const silu = (a: tf.Tensor) => tf.tidy(() => tf.mul(a, tf.sigmoid(a)))
+  /** silu(a)·u */
+  const gated = (a: tf.Tensor, u: tf.Tensor) => tf.tidy(() => tf.mul(silu(a), u))
+  const forwardSaving: Layer['forwardSaving'] = (x, [gate, up, down]) =>
+    tidySavedForward(() => {
+      const [a, u] = [project(x, gate), project(x, up)]
+      const h = gated(a, u)
+      return { y: consume([h], () => project(h, down)), saved: [a, u] }
+    })
+  return {
+    kind: 'gated-perceptron',
+    name,
+    weights: [
+      { name: 'gate.kernel', shape: [width, inner] },
+      { name: 'up.kernel', shape: [width, inner] },
+      { name: 'down.kernel', shape: [inner, width] }
+    ],
+    input: [length, width],
+    output: [length, width],
+    activations: [
+      [length, inner],
+      [length, inner]
+    ],
+    macs: 3 * length * width * inner,
+    initialWeights(random) {
+      const size = width * inner
+      const block = new Float32Array(3 * size)
+      for (const k of [0, 1]) glorotUniform(block.subarray(k * size, (k + 1) * size), width, inner, random)
+      glorotUniform(block.subarray(2 * size), inner, width, random, gain)
+      return block
+    },
+    forward(x, weights, pass) {
+      const { y, saved } = forwardSaving(x, weights, pass)
+      tf.dispose([...saved])
+      return y
+    },
+    forwardSaving,
+    vjp: (x, [gate, up, down], dy, { wanted = [] }, saved) =>
+      tidyPullback(() => {
+        const [a, u] = saved ?? [project(x, gate), project(x, up)]
+        const h = gated(a, u)
+        const dDown = kernelGradients(h, dy, wanted[2])
+        h.dispose()
+        const dh = projectTransposed(dy, down)
+        const du = tf.tidy(() => tf.mul(dh, silu(a)))
+        const da = consume([dh], () => {
+          const s = tf.sigmoid(a)
+          // The derivative of silu: σ·(1 + a·(1 − σ)).
+          return tf.mul(tf.mul(dh, u), tf.mul(s, tf.add(tf.mul(a, tf.sub(1, s)), 1)))
+        })
+        const dWeights = [...kernelGradients(x, da, wanted[0]), ...kernelGradients(x, du, wanted[1]), ...dDown]
+        const fromGate = consume([da], () => projectTransposed(da, gate))
+        const fromUp = consume([du], () => projectTransposed(du, up))
+        const dx = addTo(fromGate, fromUp)
+        fromUp.dispose()
+        return { dx, dWeights }
       })
   }
 }

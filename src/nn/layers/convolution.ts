@@ -4,13 +4,11 @@
  * for it.
  */
 import * as tf from '#tfjs'
-import { asRows } from '../matmul.js'
-import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
+import { addTo, asRows, consume, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
-import { formatShape, sizeOf } from '../shape.js'
 import type { Activation } from '../spec/layer-kinds.js'
-import { type Layer, ModelError } from '../types.js'
-import { activate, activateWithSlope } from './activation.js'
+import { formatShape, type Layer, ModelError, sizeOf } from '../types.js'
+import { activate, activateWithSlope } from './dense.js'
 
 export interface ConvolutionOptions {
   readonly name: string

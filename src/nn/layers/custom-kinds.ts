@@ -8,6 +8,15 @@ import { ModelError } from '../types.js'
 
 export type CustomKind = `custom:${string}`
 
+/** A layer of a plug-in, with its options. */
+export interface CustomLayerSpec {
+  readonly kind: CustomKind
+  readonly name?: string
+  readonly from?: number
+  readonly shuffle?: string
+  readonly [option: string]: unknown
+}
+
 /** Arguments of a custom layer's factory. */
 export interface CustomLayerContext {
   /** Shape of a sample's input, without the leading microbatch axis. */

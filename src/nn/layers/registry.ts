@@ -1,5 +1,10 @@
-/** Factories of the built-in layer kinds, one for each entry of `spec/layer-kinds.ts`. */
-import { formatShape } from '../shape.js'
+/**
+ * Factories of the layer kinds: one for each built-in kind of `spec/layer-kinds.ts`, and an adapter of custom layers of
+ * plug-ins.
+ */
+
+import * as tf from '#tfjs'
+import { tidyPullback } from '../ops.js'
 import {
   inputOf,
   isCustomLayer,
@@ -8,18 +13,14 @@ import {
   type LayerOptions,
   type LayerSpec
 } from '../spec/layer-kinds.js'
-import { type Layer, ModelError, type Sample } from '../types.js'
+import { formatShape, type Layer, ModelError, type Sample, sameShape, sizeOf } from '../types.js'
 import { attentionLayer, gatedPerceptronLayer, perceptronLayer, rotaryAttentionLayer } from './block.js'
 import { convolution } from './convolution.js'
-import { customLayer } from './custom.js'
+import { type CustomLayer, type CustomLayerSpec, customFactory } from './custom-kinds.js'
 import { dense } from './dense.js'
-import { dropout } from './dropout.js'
-import { embedding } from './embedding.js'
-import { layerNorm } from './layer-norm.js'
-import { maxPool } from './max-pool.js'
-import { firstPool, flatten, meanPool } from './reshaping.js'
-import { rmsNorm } from './rms-norm.js'
-import { tokenOutput } from './token-output.js'
+import { embedding, tokenOutput } from './embedding.js'
+import { layerNorm, rmsNorm } from './norms.js'
+import { dropout, firstPool, flatten, maxPool, meanPool } from './weightless.js'
 
 /** Position of a layer in a model. */
 export interface LayerContext {
@@ -101,4 +102,68 @@ function checkInput(accepted: LayerInput, { name, input, isTokens }: LayerContex
   const axes = AXES[accepted]
   if (axes === undefined || axes.split('×').length === input.length) return
   throw new ModelError(`layer ${name} takes samples of shape ${axes}, got ${formatShape(input)}`)
+}
+
+/** @throws ModelError if no plug-in defines the kind, or the layer's shapes are invalid */
+export function customLayer(
+  { kind, name: _name, from: _from, shuffle: _shuffle, ...options }: CustomLayerSpec,
+  name: string,
+  input: readonly number[]
+): Layer {
+  const custom = customFactory(kind)(options, { input, tf })
+  const { weights = [], output = input, macs = 0 } = custom
+  for (const shape of [output, ...weights.map(({ shape }) => shape)]) checkShape(name, shape)
+  const size = weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
+  const forward = (x: tf.Tensor, w: readonly tf.Tensor[]) => {
+    const y = tf.tidy(() => custom.forward(x, w))
+    expectShape(`the output of layer ${name}`, y, output)
+    return y
+  }
+  return {
+    kind,
+    name,
+    weights,
+    input,
+    output,
+    activations: [],
+    macs,
+    initialWeights(random) {
+      const block = custom.initial?.(random) ?? new Float32Array(size)
+      if (block.length === size) return block
+      throw new ModelError(`layer ${name}: initial returned ${block.length} numbers, expected ${size}`)
+    },
+    forward,
+    forwardSaving: (x, w) => ({ y: forward(x, w), saved: [] }),
+    vjp: (x, w, dy) => tidyPullback(() => checked(name, custom.vjp(x, w, dy), { input, weights }))
+  }
+}
+
+function checked(
+  name: string,
+  { dx, dWeights = [] }: ReturnType<CustomLayer['vjp']>,
+  { input, weights }: Pick<Layer, 'input' | 'weights'>
+) {
+  expectShape(`dx of the vjp of layer ${name}`, dx, input)
+  if (dWeights.length !== weights.length) {
+    throw new ModelError(`layer ${name}: vjp returned ${dWeights.length} gradients, expected ${weights.length}`)
+  }
+  dWeights.forEach((gradient, i) => {
+    const { name: weight, shape } = weights[i]
+    if (sameShape(gradient.shape, shape)) return
+    throw new ModelError(
+      `layer ${name}: the gradient of ${weight} has shape ${formatShape(gradient.shape)}, expected ${formatShape(shape)}`
+    )
+  })
+  return { dx, dWeights }
+}
+
+function checkShape(name: string, shape: readonly number[]): void {
+  if (shape.every(axis => Number.isInteger(axis) && axis >= 1)) return
+  throw new ModelError(`layer ${name}: invalid shape ${formatShape(shape)}; axes must be positive integers`)
+}
+
+function expectShape(what: string, tensor: tf.Tensor, sample: readonly number[]): void {
+  const shape = tensor.shape.slice(1)
+  if (!sameShape(shape, sample))
+    throw new ModelError(`${what} has shape ${formatShape(shape)} per sample, expected ${formatShape(sample)}`)
 }

@@ -3,13 +3,19 @@
  * without biases, norm and residual connection. Shapes: q [batch·heads, length, d], k and v [batch·keyHeads, length, d].
  */
 import * as tf from '#tfjs'
-import { kernelGradients, multiplyBatch, project, projectTransposed } from '../matmul.js'
-import { addTo, consume, tidyPullback, tidySavedForward } from '../ops.js'
+import {
+  addTo,
+  consume,
+  kernelGradients,
+  multiplyBatch,
+  project,
+  projectTransposed,
+  tidyPullback,
+  tidySavedForward
+} from '../ops.js'
 import { glorotUniform } from '../random.js'
-import { totalSize } from '../shape.js'
-import type { Layer, Pass } from '../types.js'
-import { causalMask, probabilities, softmaxGradient } from './attention.js'
-import { mergeHeads, splitHeads } from './attention-heads.js'
+import { type Layer, type Pass, totalSize } from '../types.js'
+import { causalMask, mergeHeads, probabilities, softmaxGradient, splitHeads } from './attention.js'
 
 export interface RotaryAttentionOptions {
   readonly name: string

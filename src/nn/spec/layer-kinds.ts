@@ -3,7 +3,7 @@
  * factory in `layers/registry.ts`, whose type requires one factory per entry. This side does not load TensorFlow.js.
  */
 import * as z from 'zod'
-import type { CustomLayerSpec } from '../layers/custom.js'
+import type { CustomLayerSpec } from '../layers/custom-kinds.js'
 import { isCustomKind } from '../layers/custom-kinds.js'
 
 /**

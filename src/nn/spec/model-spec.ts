@@ -1,5 +1,8 @@
 /** Models as data: a preset with its options, or a list of layers, from files or from command options. */
+
+import { readFileSync } from 'node:fs'
 import * as z from 'zod'
+import { parseYaml } from '../../base/yaml.js'
 import { ModelError } from '../types.js'
 import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
 
@@ -124,4 +127,69 @@ function messageOf({ code, message, path }: z.core.$ZodIssue): string {
 function excerpt(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+/**
+ * @param nameOrFile a preset, or a YAML or JSON file
+ * @throws ModelError
+ */
+export function loadModel(nameOrFile: string): ModelSpec {
+  if ((PRESETS as readonly string[]).includes(nameOrFile)) return parseModel({ model: nameOrFile }, nameOrFile)
+  let text: string
+  try {
+    text = readFileSync(nameOrFile, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ModelError(
+      `cannot read ${nameOrFile} (${code}); expected a YAML or JSON file or one of ${PRESETS.join(', ')}`
+    )
+  }
+  let value: unknown
+  try {
+    value = parseYaml(text)
+  } catch (error) {
+    throw new ModelError(`${nameOrFile} is not valid YAML: ${(error as Error).message.split('\n')[0]}`)
+  }
+  return parseModel(value, nameOrFile)
+}
+
+/** The presets with their options, for `--model help`. Ranges and defaults come from the schema. */
+interface Property {
+  readonly type?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
+  readonly items?: Property
+}
+
+/** One entry per preset: its name, then one line per option. */
+export function presetHelp(): string {
+  const entries = presetSchemas().map(([name, schema]) => {
+    const { properties = {} } = z.toJSONSchema(schema, { io: 'input' })
+    const lines = Object.entries(properties as Readonly<Record<string, Property>>)
+      .filter(([key]) => key !== 'model')
+      .map(
+        ([key, property]) =>
+          `    ${key.padEnd(12)} ${property.description} (${rangeOf(property)}${defaultOf(property)})\n`
+      )
+    return `${name}\n${lines.join('')}`
+  })
+  return entries.join('\n')
+}
+
+function rangeOf(property: Property): string {
+  const { type, minimum, exclusiveMinimum, exclusiveMaximum, items } = property
+  if (property.enum !== undefined) return property.enum.join(' or ')
+  if (type === 'boolean') return 'true or false'
+  if (items !== undefined) return `a list of whole numbers, each ${rangeOf(items)}`
+  if (exclusiveMaximum !== undefined) return `from ${minimum} to below ${exclusiveMaximum}`
+  return minimum === undefined ? `above ${exclusiveMinimum ?? 0}` : `at least ${minimum}`
+}
+
+/** Options without a default say in their description what happens without them. */
+function defaultOf({ default: value }: Property): string {
+  return value === undefined ? '' : `; default: ${JSON.stringify(value)?.replaceAll('"', '')}`
 }

@@ -1,9 +1,107 @@
-/** A complete network as plain data: stored with a predictor, and compared between peers. */
+/**
+ * A complete network as plain data, stored with a predictor and compared between peers, with the choice of layers that are
+ * trained: all, all but frozen ones, or low-rank adapters of frozen ones (LoRA).
+ */
+import * as z from 'zod'
 import { createSha256 } from '#platform'
 import type { TargetScale } from '../../learner/index.js'
-import type { Sample } from '../types.js'
+import { ModelError, type Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
-import type { TuningSpec } from './tuning.js'
+
+/** The kinds of layers that get adapters. */
+export const LORA_LAYERS = {
+  attention: ['attention', 'rotary-attention'],
+  mlp: ['mlp', 'gated-mlp'],
+  all: ['attention', 'rotary-attention', 'mlp', 'gated-mlp', 'dense']
+} as const
+
+export const loraSchema = z.strictObject({
+  rank: z.int().min(1).default(8).describe('columns of A and rows of B'),
+  alpha: z.number().positive().optional().describe('A·B is multiplied by alpha / rank; by default 2 × rank'),
+  layers: z
+    .enum(Object.keys(LORA_LAYERS) as (keyof typeof LORA_LAYERS)[])
+    .default('attention')
+    .describe('kernels that get adapters; all: those of attention, mlp and dense layers')
+})
+
+/** Low-rank adapters, as options. */
+export type LoraOptions = z.input<typeof loraSchema>
+
+/** Which layers are trained, as peers agree on it. Everything that is not trained starts from the network's weights and stays. */
+export interface TuningSpec {
+  /** Layers whose weights do not change, as in `--freeze`. @default none */
+  readonly freeze?: readonly string[]
+  /** All layers are frozen, except for `heads`; layers of these kinds that `freeze` does not name have adapters. */
+  readonly lora?: { readonly rank: number; readonly alpha: number; readonly layers: keyof typeof LORA_LAYERS }
+  /** With `lora`: names of layers that are trained whole. */
+  readonly heads?: readonly string[]
+}
+
+/** How a layer is trained. */
+export type LayerTuning = 'whole' | 'frozen' | 'adapters'
+
+/** @throws ModelError for options out of range */
+export function loraOf(options: LoraOptions): NonNullable<TuningSpec['lora']> {
+  const parsed = loraSchema.safeParse(options)
+  if (parsed.success) {
+    const { rank, alpha = 2 * rank, layers } = parsed.data
+    return { rank, alpha, layers }
+  }
+  const [{ path, message, code }] = parsed.error.issues
+  const known = Object.keys(loraSchema.shape).join(', ')
+  throw new ModelError(`lora: ${code === 'unrecognized_keys' ? `expected ${known}` : `${path.join('.')}: ${message}`}`)
+}
+
+/**
+ * @param layers of the whole network, in order; those without weights cannot be frozen
+ * @throws ModelError for a name that no layer has, or if nothing would be trained
+ */
+export function layerTunings(
+  layers: readonly { readonly name: string; readonly kind: string; readonly isEmpty: boolean }[],
+  { freeze = [], lora, heads = [] }: TuningSpec
+): LayerTuning[] {
+  const frozen = new Set(freeze.flatMap(word => named(word, layers)))
+  const kinds: readonly string[] = lora === undefined ? [] : LORA_LAYERS[lora.layers]
+  const tunings = layers.map(({ name, kind, isEmpty }, l): LayerTuning => {
+    if (isEmpty) return 'frozen'
+    if (lora === undefined || heads.includes(name)) return frozen.has(l) ? 'frozen' : 'whole'
+    return !frozen.has(l) && kinds.includes(kind) ? 'adapters' : 'frozen'
+  })
+  if (tunings.every(tuning => tuning === 'frozen')) throw new ModelError('no layer is trained: freeze fewer layers')
+  return tunings
+}
+
+/** Indices of the layers that a word of `--freeze` names. */
+function named(word: string, layers: Parameters<typeof layerTunings>[0]): number[] {
+  const [, first, last = first] = /^layers:(\d+)(?:-(\d+))?$/.exec(word) ?? []
+  const found = [...layers.keys()].filter(l => {
+    const { name, kind } = layers[l]
+    if (word === 'embeddings')
+      return kind === 'embedding' || (/-norm$/.test(kind) && layers[l - 1]?.kind === 'embedding')
+    if (first === undefined) return name === word
+    const [, block] = /^block(\d+)\./.exec(name) ?? []
+    return block !== undefined && Number(block) >= Number(first) && Number(block) <= Number(last)
+  })
+  if (found.some(l => !layers[l].isEmpty)) return found
+  const names = layers.filter(({ isEmpty }) => !isEmpty).map(({ name }) => name)
+  throw new ModelError(
+    `freeze: no layer with weights is called ${word}; give embeddings, layers:FIRST-LAST, or names of ${listOf(names)}`
+  )
+}
+
+function listOf(names: readonly string[]): string {
+  return names.length > 8 ? `${names.slice(0, 6).join(', ')}, …, ${names.at(-1)}` : names.join(', ')
+}
+
+/** For people, and to compare: as in the options. */
+export function describeTuning({ freeze, lora, heads = [] }: TuningSpec): {
+  readonly freeze: string
+  readonly lora: string
+} {
+  const adapters = lora && `rank=${lora.rank},alpha=${lora.alpha},layers=${lora.layers}`
+  const whole = heads.length > 0 ? ` and ${heads.join(', ')}` : ''
+  return { freeze: freeze?.join(',') ?? 'none', lora: adapters === undefined ? 'none' : `${adapters}${whole}` }
+}
 
 /**
  * What the network predicts: one of `classes` classes, a number (standardised by `scale` if there is one), or the next token at

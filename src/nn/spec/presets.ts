@@ -1,5 +1,10 @@
-/** Expands presets to lists of layers, without the output layer, which depends on the target. */
-import type { LayerSpec } from './layer-kinds.js'
+/**
+ * Expands presets to lists of layers, without the output layer, which depends on the target.
+ * Finds the input that a network needs. This loads the schemas of all layers, which a peer with a linear model does not need.
+ */
+
+import { ModelError, type Sample } from '../types.js'
+import { inputOf, isCustomLayer, type LayerSpec } from './layer-kinds.js'
 import type { ModelSpec } from './model-spec.js'
 
 type Preset<Name> = Extract<ModelSpec, { model: Name }>
@@ -152,4 +157,37 @@ function blocksOf(
 
 function dropoutOf(rate: number, name: string): LayerSpec[] {
   return rate > 0 ? [{ kind: 'dropout', name, rate }] : []
+}
+
+/**
+ * The sample shape for rows of features: a square grey image if the first layer takes images, otherwise the row itself.
+ * @param features numbers per row
+ * @throws ModelError if the model takes tokens, or takes images and `features` is not a square number
+ */
+export function sampleFor(spec: ModelSpec, features: number): Sample {
+  const input = inputOf(layersOf(spec)[0])
+  if (input === 'tokens') throw new ModelError(`model ${spec.model} takes text, not rows of features`)
+  if (input !== 'image') return { kind: 'features', shape: [features] }
+  const side = Math.round(Math.sqrt(features))
+  if (side * side !== features) {
+    throw new ModelError(`model ${spec.model} needs square grey images, but ${features} is not a square number`)
+  }
+  return { kind: 'features', shape: [side, side, 1] }
+}
+
+/** Whether the model's embedding tells the texts of a pair apart. */
+export function readsPairs(spec: ModelSpec): boolean {
+  return layersOf(spec).some(
+    layer => !isCustomLayer(layer) && layer.kind === 'embedding' && layer.segments !== undefined
+  )
+}
+
+/** Whether a layer of the model ignores padding. */
+export function masksPadding(spec: ModelSpec): boolean {
+  return layersOf(spec).some(layer => !isCustomLayer(layer) && layer.kind === 'attention' && layer.mask === 'padding')
+}
+
+/** Whether the model's input is tokens. */
+export function readsText(spec: ModelSpec): boolean {
+  return inputOf(layersOf(spec)[0]) === 'tokens'
 }

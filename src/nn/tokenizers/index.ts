@@ -3,9 +3,8 @@ import type { TextSpec } from '../spec/network-spec.js'
 import { parseTokenizer } from './subwords.js'
 import { characterTokenizer, type Tokenizer } from './tokenizer.js'
 
-export { parseTokenizer } from './subwords.js'
+export { parseTokenizer, type TokenizerKind, trainTokenizer } from './subwords.js'
 export { alphabetOf, nextTokenRows, type Tokenizer, textRow } from './tokenizer.js'
-export { type TokenizerKind, trainTokenizer } from './train.js'
 
 /**
  * The tokenizer of a network's text.

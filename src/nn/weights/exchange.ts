@@ -1,9 +1,17 @@
 /** Converts a model's blocks to named tensors and back, one block at a time. */
 import { layersWithBlocks } from '../blocks.js'
 import { forkSeed, uniforms } from '../random.js'
-import { formatShape, sameShape, sizeOf, totalSize } from '../shape.js'
-import type { Layer, Model, WeightSpec } from '../types.js'
-import { ModelError, WeightsError } from '../types.js'
+import {
+  formatShape,
+  type Layer,
+  type Model,
+  ModelError,
+  sameShape,
+  sizeOf,
+  totalSize,
+  type WeightSpec,
+  WeightsError
+} from '../types.js'
 import { type LayoutName, locateWeight, PREFIXES, type TensorLocation } from './layouts.js'
 import type { NamedTensor, StoredTensor, TensorFile } from './safetensors.js'
 

@@ -2,13 +2,11 @@
  * The safetensors format: an eight-byte length, a JSON header of names, types, shapes and offsets, then the numbers.
  * Tensors are read one at a time, so that a model larger than the free memory can be imported layer by layer.
  */
-
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
 import * as z from 'zod'
 import { fileProblem } from '../../base/file-problems.js'
-import { FLOAT_BYTES, sizeOf } from '../shape.js'
-import { ModelError } from '../types.js'
+import { FLOAT_BYTES, ModelError, sizeOf } from '../types.js'
 
 /** A tensor whose numbers are read when they are needed. */
 export interface LazyTensor {

@@ -1,12 +1,10 @@
 /** Writes checkpoints as folders that Hugging Face's libraries read: weights in parts of a limited size, and JSON files. */
-
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../base/folders.js'
-import { FLOAT_BYTES, sizeOf } from '../shape.js'
 import type { NetworkSpec } from '../spec/network-spec.js'
 import { createTokenizer } from '../tokenizers/index.js'
-import { type Model, ModelError } from '../types.js'
+import { FLOAT_BYTES, type Model, ModelError, sizeOf } from '../types.js'
 import { exportBlocks } from './exchange.js'
 import { writeConfig } from './hugging-face.js'
 import { type LayoutName, layoutFor } from './layouts.js'

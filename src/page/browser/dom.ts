@@ -1,4 +1,5 @@
 /** Helpers that create and update elements. Strings become text nodes, because names are untrusted. */
+import { formatCount, markColour, markLetter } from '../format.js'
 
 const SVG = 'http://www.w3.org/2000/svg'
 
@@ -63,4 +64,43 @@ export function keyed<T, E extends Element>(
     update(element, item)
   }
   for (const element of old.values()) element.remove()
+}
+
+/** Value of a colour of the style sheet. @param name such as `--ink` */
+export function colourOf(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}
+
+/** Value of a `var(--name)`. */
+export const resolved = (variable: string) => colourOf(variable.slice(4, -1))
+
+/** Colours and axes of the plots, which canvas elements cannot take from the style sheet. */
+export const axisStyle = () => ({
+  stroke: colourOf('--muted'),
+  font: '12px system-ui, sans-serif',
+  grid: { stroke: colourOf('--grid'), width: 1 },
+  ticks: { stroke: colourOf('--rule'), width: 1, size: 5 }
+})
+
+/** Those that hold predictors of one mark. */
+export interface LegendEntry {
+  readonly group: number
+  readonly count: number
+  readonly updates: number
+}
+
+/** @param noun what is counted, in the singular */
+export function drawLegend(list: Element, entries: readonly LegendEntry[], noun: string): void {
+  keyed(
+    list,
+    entries,
+    ({ group }) => String(group),
+    () => html('li', {}, html('span', { class: 'mark' }), html('span')),
+    (element, { group, count, updates }) => {
+      const [mark, text] = element.children as unknown as HTMLElement[]
+      mark.style.setProperty('--mark', markColour(group))
+      setText(mark, markLetter(group))
+      setText(text, `${count === 1 ? `1 ${noun}` : `${formatCount(count)} ${noun}s`}, ${formatCount(updates)} updates`)
+    }
+  )
 }

@@ -1,8 +1,18 @@
 /** The page's entry: draws the events of the stream, at a rate that leaves the browser time for other work. */
-import { lossOfBucket, rateOfBucket } from '../../view/buckets.js'
+import { lossOfBucket, rateOfBucket } from '../../view/names.js'
 import type { NetworkSnapshot, NetworkTotals, NetworkUpdate, PeerRow } from '../../view/types.js'
-import { formatBudget, formatBytes, formatCount, formatR2, formatRate, formatShare, peerName } from '../format.js'
-import { formatError, measureOf, pooledR2 } from '../measure.js'
+import {
+  formatBudget,
+  formatBytes,
+  formatCount,
+  formatError,
+  formatR2,
+  formatRate,
+  formatShare,
+  measureOf,
+  peerName,
+  pooledR2
+} from '../format.js'
 import { NetworkState } from '../network-state.js'
 import {
   describeMeasure,
@@ -14,14 +24,10 @@ import {
   joinCommand,
   type LearnedSchema
 } from '../sentences.js'
-import { Connection, type ConnectionState } from './connection.js'
-import { byId, html, keyed, setText } from './dom.js'
-import { EventList } from './event-list.js'
-import { Explorer } from './explorer.js'
-import { Histogram } from './histogram.js'
-import { drawLegend } from './legend.js'
-import { LossPlot } from './loss-plot.js'
-import { PeerTable } from './peer-table.js'
+import { byId, drawLegend, html, keyed, setText } from './dom.js'
+import { Connection, type ConnectionState, EventList } from './events.js'
+import { Explorer, PeerTable } from './peers.js'
+import { Histogram, LossPlot } from './plots.js'
 import { TreeDrawing } from './tree.js'
 
 /** Number of peers above which the tree takes the whole width. */

@@ -1,8 +1,7 @@
 /** The drawing of the overlay. Its nodes are buttons: one tab stop, arrow keys move between nodes, Enter selects. */
 import type { PeerRow } from '../../view/types.js'
 import { markColour, markLetter, peerName } from '../format.js'
-import { hiddenBehind } from '../paths.js'
-import { layOut, type TreeLayout } from '../tree-layout.js'
+import { hiddenBehind, layOut, type TreeLayout } from '../tree-layout.js'
 import { keyed, setAttribute, setText, svg } from './dom.js'
 
 /** Sizes in pixels. */

@@ -1,10 +1,14 @@
-/** A source of text: standard input, files, or a URL, as pieces that are read one after another. */
+/**
+ * A source of text: standard input, files, or a URL, as pieces that are read one after another; and the first bytes of standard
+ * input, from which a schema is inferred before the rest is read.
+ */
 import { stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { StreamOptionsError } from '../errors.js'
 import { checkSource, isEncoded, readSource, type SourceOptions } from '../source.js'
 import { checkEncoding } from './encodings.js'
+import { rowStart } from './file-position.js'
 import { followed } from './follow.js'
-import { rowStart } from './row-start.js'
 import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
 import { isUrl, openUrl } from './url.js'
 
@@ -76,4 +80,44 @@ function fileSource(data: string, options: ByteSourceOptions): ByteSource {
       return offset === 0 ? undefined : { path, offset, line: 0, head: first?.head }
     }
   }
+}
+
+/** Bytes that suffice. */
+const HEAD_BYTES = 1 << 20
+/** Time in ms after the first byte in which a slow source fills the head. */
+const HEAD_MS = 3000
+
+export interface Head {
+  /** A stream of the first bytes, to infer from; each call returns a new one. */
+  readonly sample: () => Readable
+  /** All bytes, the first ones included. */
+  readonly whole: Readable
+}
+
+/** Reads until there are 1 MiB, the input ends, or 3 s after its first byte. A last row that is cut counts as malformed in the sample. */
+export async function headOf(input: Readable): Promise<Head> {
+  const blocks: Uint8Array[] = []
+  const iterator = input[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  let bytes = 0
+  let pending = iterator.next()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    void pending.then(() => {
+      timer = setTimeout(() => resolve(undefined), HEAD_MS)
+    })
+  })
+  for (;;) {
+    const next = await Promise.race([pending, late])
+    if (next === undefined || next.done) break
+    blocks.push(next.value)
+    bytes += next.value.length
+    pending = iterator.next()
+    if (bytes >= HEAD_BYTES) break
+  }
+  clearTimeout(timer)
+  async function* all() {
+    yield* blocks
+    for (let next = await pending; !next.done; next = await iterator.next()) yield next.value
+  }
+  return { sample: () => Readable.from(blocks), whole: Readable.from(all()) }
 }

@@ -5,8 +5,7 @@
 import { StreamOptionsError, UnreadableInputError } from '../errors.js'
 import { pause, slices, withoutFirst } from '../source.js'
 import { checkEncoding, decoded, isEncoded } from './encodings.js'
-import { type FilePosition, holds } from './file-position.js'
-import { rowStart } from './row-start.js'
+import { type FilePosition, holds, rowStart } from './file-position.js'
 import type { ByteSource, ByteSourceOptions, Piece } from './segments.js'
 
 /** Polling interval of a resource that does not grow, in milliseconds. */

@@ -1,12 +1,10 @@
 /** Infers the columns of a table from their values in the first rows: their kinds, and how their values are written. */
-
 import { nearest } from '../../base/nearest.js'
 import { importance, type Notice } from '../../base/notices.js'
 import { HeaderError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
-import { ANY_TEXT, COMMON_MISSING } from './missing.js'
+import { ANY_TEXT, COMMON_MISSING } from './categories.js'
 import { type DecimalMark, numberOf } from './numbers.js'
-import { originOf } from './origin.js'
 import { ColumnProfile, type Counts, count, type MissingMarks, missingMarks, sum, type TimeProfile } from './profile.js'
 import { columnRoles } from './schema.js'
 import { DAY_MS, EPOCH_DAYS, TimeReader } from './times.js'
@@ -373,4 +371,24 @@ export function columnNotices(columns: readonly InferredColumn[], source: string
     notices.push({ line, importance: importance.leftOut })
   }
   return notices
+}
+
+/** Mean in deviations from which a float32 number shows too little of a difference. */
+const FAR = 1024
+
+/**
+ * A short number near the mean, if the numbers are far from `usual` for their deviation.
+ * @param usual what is subtracted otherwise
+ * @returns undefined if that suffices
+ */
+export function originOf(numbers: readonly number[], usual = 0): number | undefined {
+  if (numbers.length === 0) return undefined
+  const mean = numbers.reduce((sum, number) => sum + (number - usual), 0) / numbers.length
+  const squares = numbers.reduce((sum, number) => sum + (number - usual - mean) ** 2, 0)
+  const deviation = Math.sqrt(squares / numbers.length)
+  if (Math.abs(mean) < FAR || Math.abs(mean) < FAR * deviation) return undefined
+  if (deviation === 0) return usual + mean
+  // A multiple of a power of two has few digits.
+  const step = 2 ** Math.floor(Math.log2(16 * deviation))
+  return usual + step * Math.round(mean / step)
 }

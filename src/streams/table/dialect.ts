@@ -2,7 +2,7 @@
 import { HeaderError } from '../errors.js'
 import { listed } from '../labels.js'
 import { RecordLocator, RecordReader } from '../records.js'
-import { MissingValues } from './missing.js'
+import { MissingValues } from './categories.js'
 import { numberOf } from './numbers.js'
 import type { ColumnSchema, Delimiter, Dialect } from './types.js'
 

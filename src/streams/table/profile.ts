@@ -1,5 +1,5 @@
 /** What the values of a column are in the first rows: numbers, times, marks of missing values, or other texts. */
-import { MissingValues } from './missing.js'
+import { MissingValues } from './categories.js'
 import { MarkEvidence } from './numbers.js'
 import { type DateOrder, TimeReader } from './times.js'
 

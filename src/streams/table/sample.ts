@@ -13,15 +13,14 @@ import {
   type InferredColumn,
   inferNotation,
   inferTable,
+  originOf,
   plainColumn
 } from './columns.js'
-import { isDerived, withDerived } from './derived.js'
 import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
-import { describe, inferLabel, SAMPLE_ROWS } from './infer.js'
-import { jsonTable } from './json-rows.js'
+import { describe, inferLabel, jsonTable, SAMPLE_ROWS } from './infer.js'
 import { labelNotices, refuseLabels } from './label-checks.js'
 import { type DecimalMark, marksOf, numberOf } from './numbers.js'
-import { originOf } from './origin.js'
+import { isDerived, withDerived } from './schema.js'
 import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */

@@ -10,8 +10,16 @@ import { openStream, type StreamOptions } from '../open.js'
 import { Preparation } from '../prepare.js'
 import type { Rows } from '../rows.js'
 import type { ExampleStream } from '../types.js'
-import { fromSent, type ReaderInit, type ReaderMessage, type ReaderRequest, type StreamFacts } from './messages.js'
-import { type BlockInfo, createRing, RingReader } from './ring.js'
+import {
+  type BlockInfo,
+  createRing,
+  fromSent,
+  type ReaderInit,
+  type ReaderMessage,
+  type ReaderRequest,
+  RingReader,
+  type StreamFacts
+} from './ring.js'
 
 /** Bytes of input from which on a thread pays for its start. */
 const LEAST_BYTES = 4 * 1024 * 1024

@@ -4,8 +4,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { workerData } from 'node:worker_threads'
 import { openStream } from '../open.js'
 import type { ExampleStream } from '../types.js'
-import { type ReaderInit, type ReaderMessage, type ReaderRequest, type StreamFacts, toSent } from './messages.js'
-import { RingWriter } from './ring.js'
+import {
+  type ReaderInit,
+  type ReaderMessage,
+  type ReaderRequest,
+  RingWriter,
+  type StreamFacts,
+  toSent
+} from './ring.js'
 
 const { ring, port } = workerData as ReaderInit
 const post = (message: ReaderMessage) => port.postMessage(message)

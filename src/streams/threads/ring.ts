@@ -1,8 +1,13 @@
 /**
- * A ring of blocks of rows in shared memory, between one thread that writes and one that reads. Neither copies a block that it
- * receives. The ring bounds how far the writer runs ahead.
+ * A ring of blocks of rows in shared memory, between one thread that writes and one that reads, and the messages beside it.
+ * Neither thread copies a block that it receives. The ring bounds how far the writer runs ahead. Rows travel in the ring; all
+ * else is sent before the block that it belongs to.
  */
+
+import type { MessagePort } from 'node:worker_threads'
+import type { StreamOptions } from '../open.js'
 import type { Rows } from '../rows.js'
+import type { ExampleStream, Malformed } from '../types.js'
 
 /** Enough that neither thread waits for a batch that takes longer than usual. */
 const SLOTS = 8
@@ -197,4 +202,45 @@ export class RingReader {
     Atomics.store(this.#memory.control, CLOSED, 1)
     Atomics.notify(this.#memory.control, READ)
   }
+}
+
+/** The properties of a stream, apart from the two that change with every block. */
+export type StreamFacts = Readonly<Partial<Omit<ExampleStream, 'skipped' | 'share' | typeof Symbol.asyncIterator>>>
+
+export interface ReaderInit {
+  readonly ring: RingMemory
+  readonly port: MessagePort
+}
+
+/** Opens the stream of a thread. Each thread reads one. */
+export interface ReaderRequest {
+  /** Without functions. */
+  readonly options: StreamOptions
+  /** Whether malformed inputs are sent. */
+  readonly reports: boolean
+}
+
+/** An error, which keeps its name and code. */
+export interface SentError {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+  readonly code?: unknown
+}
+
+export type ReaderMessage =
+  | { readonly kind: 'slot'; readonly memory: SlotMemory }
+  | { readonly kind: 'facts'; readonly facts: StreamFacts }
+  | { readonly kind: 'notice'; readonly notice: string; readonly importance?: number }
+  | { readonly kind: 'malformed'; readonly malformed: Malformed }
+  | { readonly kind: 'failed'; readonly error: SentError }
+
+export function toSent({ name, message, stack, code }: Error & { readonly code?: unknown }): SentError {
+  return { name, message, stack, code }
+}
+
+/** The error as it was thrown in the other thread, apart from its class. */
+export function fromSent({ name, message, stack, code }: SentError): Error {
+  const error = new (name === 'TypeError' ? TypeError : Error)(message)
+  return Object.assign(error, { name, stack, ...(code !== undefined && { code }) })
 }

@@ -12,17 +12,12 @@ import {
 } from '../../../src/nn/layers/block.js'
 import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dense } from '../../../src/nn/layers/dense.js'
-import { dropout } from '../../../src/nn/layers/dropout.js'
-import { embedding } from '../../../src/nn/layers/embedding.js'
-import { layerNorm } from '../../../src/nn/layers/layer-norm.js'
-import { maxPool } from '../../../src/nn/layers/max-pool.js'
-import { firstPool, flatten, meanPool } from '../../../src/nn/layers/reshaping.js'
-import { rmsNorm } from '../../../src/nn/layers/rms-norm.js'
-import { tokenOutput } from '../../../src/nn/layers/token-output.js'
+import { embedding, tokenOutput } from '../../../src/nn/layers/embedding.js'
+import { layerNorm, rmsNorm } from '../../../src/nn/layers/norms.js'
+import { dropout, firstPool, flatten, maxPool, meanPool } from '../../../src/nn/layers/weightless.js'
 import { randomBits } from '../../../src/nn/random.js'
-import { sizeOf } from '../../../src/nn/shape.js'
 import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
-import type { Layer } from '../../../src/nn/types.js'
+import { type Layer, sizeOf } from '../../../src/nn/types.js'
 import {
   type Arrays,
   arraysOf,

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type CountedWord, type Merge, mergePairs } from '../../../src/nn/tokenizers/merges.js'
-import { subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
+import { subwordTokenizer, trainTokenizer } from '../../../src/nn/tokenizers/subwords.js'
 import { alphabetOf, characterTokenizer, nextTokenRows } from '../../../src/nn/tokenizers/tokenizer.js'
-import { trainTokenizer } from '../../../src/nn/tokenizers/train.js'
 
 /** The merges by counting all pairs before each. */
 function slowMerges(words: readonly CountedWord[], limit: number): Merge[] {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { parseAddress } from '../../../src/network/addresses.js'
-import { originAddress } from '../../../src/page/join/addresses.js'
-import { formatOf, imageRow, RowReader } from '../../../src/page/join/rows.js'
+import { formatOf, imageRow, originAddress, RowReader } from '../../../src/page/join/requests.js'
 
 describe('the join page', () => {
   it('connects to the server that it was loaded from', () => {

@@ -1,21 +1,21 @@
 /** The page's logic, without a browser. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { EventParser } from '../../../src/page/event-parser.js'
 import {
   formatAge,
   formatBudget,
   formatBytes,
   formatDuration,
+  formatError,
   formatLoss,
   formatR2,
   formatRate,
   listOf,
-  markLetter
+  markLetter,
+  measureOf,
+  pooledR2
 } from '../../../src/page/format.js'
-import { formatError, measureOf, pooledR2 } from '../../../src/page/measure.js'
-import { NetworkState } from '../../../src/page/network-state.js'
-import { hiddenBehind, pathTo } from '../../../src/page/paths.js'
+import { EventParser, NetworkState } from '../../../src/page/network-state.js'
 import {
   aligned,
   curveLine,
@@ -36,7 +36,7 @@ import {
   isNear,
   joinCommand
 } from '../../../src/page/sentences.js'
-import { layOut } from '../../../src/page/tree-layout.js'
+import { hiddenBehind, layOut, pathTo } from '../../../src/page/tree-layout.js'
 import { NetworkView, type PeerRow } from '../../../src/view/index.js'
 import { A, B, C, status } from '../../support/statuses.js'
 

@@ -1,9 +1,8 @@
 /** A network view stays bounded and consistent for all statuses. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Components, componentsOf, treeComponents } from '../../../src/view/components.js'
 import { Curve, MAX_POINTS } from '../../../src/view/curve.js'
-import { Groups } from '../../../src/view/groups.js'
+import { Components, componentsOf, Groups, treeComponents } from '../../../src/view/groups.js'
 import { NetworkView, RecentDigests } from '../../../src/view/index.js'
 import { PEERS, status } from '../../support/statuses.js'
 

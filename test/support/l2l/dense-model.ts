@@ -1,12 +1,10 @@
 /** Small models and random rows for them. */
-
 import { predictsNextToken } from '../../../src/l2l/dense-rows.js'
 import type { Examples } from '../../../src/learner/index.js'
 import { dense } from '../../../src/nn/layers/dense.js'
 import { softmaxHead } from '../../../src/nn/losses.js'
 import { uniforms } from '../../../src/nn/random.js'
-import { sizeOf } from '../../../src/nn/shape.js'
-import type { Model } from '../../../src/nn/types.js'
+import { type Model, sizeOf } from '../../../src/nn/types.js'
 
 /** Fully connected layers with a softmax head. */
 export function denseModel(inputs: number, hidden: readonly number[], classes: number): Model {

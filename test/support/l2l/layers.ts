@@ -2,8 +2,7 @@
 import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { randomBits } from '../../../src/nn/random.js'
-import { sizeOf } from '../../../src/nn/shape.js'
-import type { Layer, Pass } from '../../../src/nn/types.js'
+import { type Layer, type Pass, sizeOf } from '../../../src/nn/types.js'
 import { tapeGradients } from './tape.js'
 
 const OPENERS = {

@@ -4,8 +4,7 @@
  */
 import * as tf from '#tfjs'
 import { layersWithBlocks } from '../../../src/nn/blocks.js'
-import { sizeOf } from '../../../src/nn/shape.js'
-import type { Layer, Model, Pass } from '../../../src/nn/types.js'
+import { type Layer, type Model, type Pass, sizeOf } from '../../../src/nn/types.js'
 
 export interface Step {
   /** Summed over samples. */

@@ -8,7 +8,7 @@ import {
   INT64,
   type ModelProto,
   type TensorProto
-} from '../../../src/nn/onnx/messages.js'
+} from '../../../src/nn/onnx/graph.js'
 import { attributesOf, OPERATORS } from './operators.js'
 import type { Value } from './values.js'
 

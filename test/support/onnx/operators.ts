@@ -1,5 +1,5 @@
 /** The operators of ONNX's opset 17 that the export uses. */
-import type { AttributeProto } from '../../../src/nn/onnx/messages.js'
+import type { AttributeProto } from '../../../src/nn/onnx/graph.js'
 import { alongAxis, at, broadcast, build, sizeOf, type Value } from './values.js'
 
 type Attributes = Readonly<Record<string, number | readonly number[]>>

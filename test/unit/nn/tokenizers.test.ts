@@ -1,8 +1,7 @@
 /** Tokenizers and token rows. */
 import assert from 'node:assert/strict'
-import { parseTokenizer, subwordTokenizer } from '../../../src/nn/tokenizers/subwords.js'
+import { parseTokenizer, subwordTokenizer, trainTokenizer } from '../../../src/nn/tokenizers/subwords.js'
 import { characterTokenizer, nextTokenRows, textRow } from '../../../src/nn/tokenizers/tokenizer.js'
-import { trainTokenizer } from '../../../src/nn/tokenizers/train.js'
 
 describe('text', () => {
   it('characters: characters outside the alphabet are token 0', () => {

@@ -1,8 +1,8 @@
 /** The built-in streams: digits and the synthetic one with its optimum. */
 import assert from 'node:assert/strict'
+import { syntheticOptimum } from '../../../src/streams/builtins.js'
 import { openStream, type StreamOptions } from '../../../src/streams/open.js'
 import { collect } from '../../../src/streams/rows.js'
-import { syntheticOptimum } from '../../../src/streams/synthetic.js'
 import { plainStream } from '../../support/streams.js'
 
 const open = async (options: StreamOptions) => plainStream(await openStream(options))

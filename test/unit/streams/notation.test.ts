@@ -1,8 +1,8 @@
 /** Numbers and times as people write them, and how a column decides what is ambiguous. */
 import assert from 'node:assert/strict'
 import { openStream } from '../../../src/streams/open.js'
+import { MissingValues } from '../../../src/streams/table/categories.js'
 import { inferColumns, inferNotation, plainColumn } from '../../../src/streams/table/columns.js'
-import { MissingValues } from '../../../src/streams/table/missing.js'
 import { type DecimalMark, marksOf, numberOf } from '../../../src/streams/table/numbers.js'
 import { type DateOrder, TimeReader } from '../../../src/streams/table/times.js'
 import { parseText, plainStream, withFiles } from '../../support/streams.js'

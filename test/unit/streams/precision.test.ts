@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ColumnSchema } from '../../../src/streams/index.js'
 import { openStream } from '../../../src/streams/open.js'
-import { originOf } from '../../../src/streams/table/origin.js'
+import { originOf } from '../../../src/streams/table/columns.js'
 import { openThreaded } from '../../../src/streams/threads/open-in-thread.js'
 import { plainStream, withFiles } from '../../support/streams.js'
 

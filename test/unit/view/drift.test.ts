@@ -1,6 +1,6 @@
 /** How a view merges the alarms of peers. */
 import assert from 'node:assert/strict'
-import { COMMON_MS } from '../../../src/view/drift-monitor.js'
+import { COMMON_MS } from '../../../src/view/detectors.js'
 import { NetworkView } from '../../../src/view/index.js'
 import { A, B, C, D, PEERS, status } from '../../support/statuses.js'
 

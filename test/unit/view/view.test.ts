@@ -1,9 +1,9 @@
 /** What a network view derives from statuses, in virtual time. */
 import assert from 'node:assert/strict'
 import { aggregateOf, figuresOf, merge } from '../../../src/view/aggregate.js'
-import { lossOfBucket } from '../../../src/view/buckets.js'
 import { Groups } from '../../../src/view/groups.js'
 import { type NetworkStatus, type NetworkUpdate, NetworkView } from '../../../src/view/index.js'
+import { lossOfBucket } from '../../../src/view/names.js'
 import { FORGET_MS, MAX_PEERS } from '../../../src/view/view.js'
 import { A, B, C, D, E, PEERS, status } from '../../support/statuses.js'
 

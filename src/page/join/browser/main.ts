@@ -11,17 +11,13 @@ import {
 } from '../../../browser/index.js'
 import type { PeerRow } from '../../../view/types.js'
 import { byId, html, keyed, setText } from '../../browser/dom.js'
-import { LossPlot } from '../../browser/loss-plot.js'
+import { LossPlot } from '../../browser/plots.js'
 import { TreeDrawing } from '../../browser/tree.js'
-import { formatCount, formatShare } from '../../format.js'
-import { formatError, measureOf } from '../../measure.js'
+import { formatCount, formatError, formatShare, measureOf } from '../../format.js'
 import { NetworkState } from '../../network-state.js'
 import { describeMeasure, describeNetwork, describePeer, describeSchema } from '../../sentences.js'
-import { originAddress } from '../addresses.js'
-import { imageRow, type Rows } from '../rows.js'
-import { Feeder } from './feeder.js'
-import { Pad } from './pad.js'
-import { digitRows, fileRows, typedRows } from './sources.js'
+import { imageRow, originAddress, type Rows } from '../requests.js'
+import { digitRows, Feeder, fileRows, Pad, typedRows } from './inputs.js'
 
 /** Rows a second. */
 const RATE = 100

@@ -1,6 +1,5 @@
 /** The simulator's page: what the worker reports, drawn at the time that the player shows. */
-import { byId, html, keyed, setText } from '../../browser/dom.js'
-import { drawLegend } from '../../browser/legend.js'
+import { byId, drawLegend, html, keyed, setText } from '../../browser/dom.js'
 import { TreeDrawing } from '../../browser/tree.js'
 import { formatCount } from '../../format.js'
 import type { TreeLayout } from '../../tree-layout.js'

@@ -1,7 +1,6 @@
 /** The regret of a run up to the shown time, beside that of one learner with all inputs. */
 import uPlot from 'uplot'
-import { html, setAttribute, setText } from '../../browser/dom.js'
-import { axisStyle, colourOf } from '../../browser/plot-style.js'
+import { axisStyle, colourOf, html, setAttribute, setText } from '../../browser/dom.js'
 import { formatCount } from '../../format.js'
 import { aligned } from '../../plot-data.js'
 import type { Frame, RegretPoint } from '../messages.js'

@@ -1,5 +1,12 @@
-/** The connection to the peer's event stream, which is reopened whenever it breaks. */
-import { EventParser, type ServerEvent } from '../event-parser.js'
+/**
+ * The connection to the peer's event stream, which is reopened whenever it breaks, and the list of events, newest first.
+ * Important events are also announced to screen readers.
+ */
+
+import type { NetworkEvent } from '../../view/types.js'
+import { EventParser, type NetworkState, type ServerEvent } from '../network-state.js'
+import { describeEvent } from '../sentences.js'
+import { html, keyed, setText } from './dom.js'
 
 export type ConnectionState =
   | { readonly kind: 'live' }
@@ -81,5 +88,68 @@ export class Connection {
     this.#handlers.state({ kind: 'broken', retryMs: this.#retry })
     this.#timer = setTimeout(() => void this.open(), this.#retry)
     this.#retry = Math.min(MAX_RETRY_MS, 2 * this.#retry)
+  }
+}
+
+const MAX_SHOWN = 60
+const SYMBOLS: Readonly<Record<NetworkEvent['kind'], string>> = {
+  joined: '+',
+  left: '−',
+  lost: '?',
+  partitioned: '≠',
+  healed: '=',
+  adopted: '→',
+  restarted: '↻',
+  refused: '×',
+  drift: '↗',
+  duplicated: '‖'
+}
+const ANNOUNCED: readonly NetworkEvent['kind'][] = [
+  'lost',
+  'partitioned',
+  'healed',
+  'restarted',
+  'refused',
+  'drift',
+  'duplicated'
+]
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false
+})
+
+export class EventList {
+  readonly #list: HTMLElement
+  readonly #announcer: HTMLElement
+  #announced: number | undefined
+
+  constructor(list: HTMLElement, announcer: HTMLElement) {
+    this.#list = list
+    this.#announcer = announcer
+  }
+
+  draw({ events, peers }: NetworkState): void {
+    keyed(
+      this.#list,
+      events.slice(-MAX_SHOWN).reverse(),
+      ({ seq, at }) => `${seq} ${at}`,
+      ({ kind, at }) =>
+        html(
+          'li',
+          { class: kind },
+          html('span', { class: 'symbol', 'aria-hidden': 'true' }, SYMBOLS[kind]),
+          html('time', { datetime: new Date(at).toISOString() }, clock.format(at)),
+          html('span', { class: 'what' })
+        ),
+      (element, event) => setText(element.children[2], describeEvent(event, peers))
+    )
+    const last = events.at(-1)?.seq ?? 0
+    // Events from before the page was opened are not announced.
+    const announced = this.#announced ?? last
+    const news = events.filter(({ seq, kind }) => seq > announced && ANNOUNCED.includes(kind))
+    this.#announced = last
+    if (news.length > 0) setText(this.#announcer, news.map(event => describeEvent(event, peers)).join('. '))
   }
 }

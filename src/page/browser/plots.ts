@@ -1,8 +1,20 @@
-/** A plot of progressive losses, or of RMSE: a line for each peer with a colour of its own, and dashed references. */
+/**
+ * The page's plots: progressive losses, or RMSE, with a line for each peer in a colour of its own and dashed references; and a
+ * bar chart of the number of peers by a figure.
+ */
 import uPlot from 'uplot'
 import type { PeerRow } from '../../view/types.js'
-import { formatCount, formatDuration, formatLoss, MARKS, markColour, peerName } from '../format.js'
-import { formatError, type Measure, measureOf } from '../measure.js'
+import {
+  formatCount,
+  formatDuration,
+  formatError,
+  formatLoss,
+  MARKS,
+  type Measure,
+  markColour,
+  measureOf,
+  peerName
+} from '../format.js'
 import type { NetworkState } from '../network-state.js'
 import {
   aligned,
@@ -15,8 +27,7 @@ import {
   secondsSince,
   tickLabels
 } from '../plot-data.js'
-import { html, setAttribute, setText } from './dom.js'
-import { axisStyle, colourOf, resolved } from './plot-style.js'
+import { axisStyle, colourOf, html, keyed, resolved, setAttribute, setText, svg } from './dom.js'
 
 export type Against = 'inputs' | 'time'
 
@@ -260,4 +271,65 @@ function near(column: ArrayLike<number | null | undefined>, index = column.lengt
     if (typeof value === 'number') return value
   }
   return undefined
+}
+
+const BAR_HEIGHT = 110
+/** Space for the numbers above the bars, and for the labels below them, in pixels. */
+const TOP = 16
+const BOTTOM = 20
+/** Minimum width of a bar whose label fits, in pixels. */
+const LABEL_WIDTH = 46
+
+export class Histogram {
+  readonly #host: HTMLElement
+  readonly #name: string
+  readonly #labelOf: (bucket: number) => string
+  readonly #drawing = svg('svg', { role: 'img' })
+
+  /** @param labelOf lower bound of a bucket as text */
+  constructor(host: HTMLElement, name: string, labelOf: (bucket: number) => string) {
+    this.#host = host
+    this.#name = name
+    this.#labelOf = labelOf
+    host.append(this.#drawing)
+  }
+
+  draw(counts: readonly number[]): void {
+    const used = counts.flatMap((count, bucket) => (count > 0 ? [bucket] : []))
+    const first = used[0] ?? 0
+    const bars = counts.slice(first, (used.at(-1) ?? 0) + 1).map((count, place) => ({ count, bucket: first + place }))
+    const width = Math.max(200, this.#host.clientWidth)
+    const step = Math.min(80, width / Math.max(1, bars.length))
+    const most = Math.max(1, ...counts)
+    const every = Math.ceil(LABEL_WIDTH / step)
+    setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${BAR_HEIGHT}`)
+    setAttribute(this.#drawing, 'width', String(width))
+    setAttribute(this.#drawing, 'height', String(BAR_HEIGHT))
+    const parts = bars.map(({ count, bucket }) => `${formatCount(count)} from ${this.#labelOf(bucket)}`)
+    setAttribute(this.#drawing, 'aria-label', `${this.#name}: peers by lower bound: ${parts.join(', ')}`)
+    keyed(
+      this.#drawing,
+      bars,
+      ({ bucket }) => String(bucket),
+      () =>
+        svg('g', {}, svg('rect', { class: 'bar' }), svg('text', { class: 'count' }), svg('text', { class: 'bound' })),
+      (group, { count, bucket }) => {
+        const x = (bucket - first) * step
+        const height = Math.max(count > 0 ? 1 : 0, ((BAR_HEIGHT - TOP - BOTTOM) * count) / most)
+        const [bar, above, below] = group.children
+        const y = BAR_HEIGHT - BOTTOM - height
+        for (const [name, value] of Object.entries({ x: x + 1, y, width: Math.max(1, step - 2), height }))
+          setAttribute(bar, name, String(value))
+        for (const [text, at] of [
+          [above, y - 4],
+          [below, BAR_HEIGHT - 6]
+        ] as const) {
+          setAttribute(text, 'x', String(x + step / 2))
+          setAttribute(text, 'y', String(at))
+        }
+        setText(above, count > 0 && step >= LABEL_WIDTH / 2 ? formatCount(count) : '')
+        setText(below, (bucket - first) % every === 0 ? this.#labelOf(bucket) : '')
+      }
+    )
+  }
 }

@@ -1,4 +1,7 @@
-/** Rows of text in requests: whole rows, with the header of CSV in front of each. */
+/**
+ * What the join page computes apart from its elements: rows of text in requests (whole rows, with the header of CSV in front of
+ * each), and the addresses at which a tab can connect to the peer that has served the page.
+ */
 import { RecordLocator } from '../../streams/records.js'
 
 export type RowFormat = 'libsvm' | 'jsonl' | 'csv'
@@ -88,4 +91,21 @@ export function imageRow(pixels: Uint8Array, label: number | undefined): string 
     if (byte > 0) features.push(`${index + 1}:${Math.fround(byte / 255)}`)
   })
   return [label ?? '', ...features].join(' ')
+}
+
+/** Where the page was loaded from. */
+export interface Origin {
+  readonly protocol: string
+  /** Name or address, IPv6 in brackets. */
+  readonly hostname: string
+  /** Empty for the default one. */
+  readonly port: string
+}
+
+/** The address of the HTTP server, which takes WebSockets for its peer. @param id of the peer */
+export function originAddress({ protocol, hostname, port }: Origin, id: string): string {
+  const isSecure = protocol === 'https:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const kind = host.includes(':') ? 'ip6' : /^[\d.]+$/.test(host) ? 'ip4' : 'dns'
+  return `/${kind}/${host}/tcp/${port || (isSecure ? 443 : 80)}${isSecure ? '/tls' : ''}/ws/p2p/${id}`
 }
