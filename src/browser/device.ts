@@ -2,8 +2,7 @@
 import type { Tensor } from '#tfjs'
 import type { Device } from '../device/types.js'
 
-export { ERF_POLYNOMIAL, ERF_SCALE } from '../device/erf.js'
-export { BackendError, DeviceError } from '../device/types.js'
+export { BackendError, DeviceError, ERF_POLYNOMIAL, ERF_SCALE } from '../device/types.js'
 
 const device: Device = {
   name: 'cpu',

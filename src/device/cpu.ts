@@ -1,6 +1,6 @@
 /** TensorFlow.js in plain JavaScript: works everywhere, but slowly. */
 import * as tf from '#tfjs'
-import { processPeak, withoutWarnings } from './backend-utils.js'
+import { processPeak, withoutWarnings } from './optional-packages.js'
 import type { Backend } from './types.js'
 
 export async function openCpu(): Promise<Backend> {

@@ -1,8 +1,12 @@
-/** Optional packages of devices, loaded from this program's dependencies or from a folder per device. */
+/**
+ * Packages of the backends: optional ones, loaded from this program's dependencies or from a folder per device, and what their
+ * backends have in common.
+ */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import * as tf from '#tfjs'
 
 /** The folder of a device's packages: ADMB_TENSORFLOW or ADMB_WEBGPU, by default a folder in the user's cache. */
 export function packageFolder(device: 'tensorflow' | 'webgpu'): string {
@@ -21,4 +25,24 @@ export function requireFrom(name: string, folder: string): NodeJS.Require {
 
 function isInstalled(require: NodeJS.Require, name: string): boolean {
   return (require.resolve.paths(name) ?? []).some(folder => existsSync(join(folder, name, 'package.json')))
+}
+
+/** Runs `work` with the warnings of TensorFlow.js off: its start-up message, and kernels that are registered twice. */
+export function withoutWarnings(work: () => void): void {
+  const wasProduction = tf.env().getBool('PROD')
+  tf.env().set('PROD', true)
+  try {
+    work()
+  } finally {
+    tf.env().set('PROD', wasProduction)
+  }
+}
+
+/**
+ * For devices that use the process's own memory, whose allocations cannot be measured separately.
+ * @returns a function that returns the peak growth of the process since this call, in bytes
+ */
+export function processPeak(): () => number {
+  const before = process.memoryUsage.rss()
+  return () => Math.max(0, process.resourceUsage().maxRSS * 1024 - before)
 }

@@ -4,8 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import * as tf from '#tfjs'
-import { processPeak, withoutWarnings } from './backend-utils.js'
-import { packageFolder, requireFrom } from './optional-packages.js'
+import { packageFolder, processPeak, requireFrom, withoutWarnings } from './optional-packages.js'
 import type { Backend } from './types.js'
 
 export type TensorflowPackage = '@tensorflow/tfjs-node' | '@tensorflow/tfjs-node-gpu'

@@ -2,17 +2,13 @@
  * TensorFlow.js on WebAssembly: one thread with SIMD, and matrix products by the machine's BLAS library if there is
  * one. The heap never shrinks, so its size is the peak.
  */
-import '#tfjs-wasm'
 import * as tf from '#tfjs'
 import { loadBlas } from './blas.js'
-import { registerAffineKernels } from './blas-affine.js'
-import { registerHeadKernels } from './blas-heads.js'
-import { registerBlasProducts } from './blas-products.js'
+import { registerAffineKernels, registerBlasProducts, registerHeadKernels } from './blas-kernels.js'
 import type { Backend, DeviceOptions } from './types.js'
-import { registerRowGather } from './wasm-gather.js'
-import { registerWasmKernels } from './wasm-kernels.js'
-import type { WasmBackend } from './wasm-memory.js'
-import { guardHeap, type Heap } from './wasm-memory.js'
+import { registerRowGather, registerWasmKernels } from './wasm-kernels.js'
+import { guardHeap, type Heap, type WasmBackend } from './wasm-memory.js'
+import '#tfjs-wasm'
 
 export async function openWasm({ blas: library, blasThreads }: DeviceOptions): Promise<Backend> {
   if (!(await tf.setBackend('wasm'))) throw new Error('the backend does not start')

@@ -4,14 +4,10 @@
  */
 import { pathToFileURL } from 'node:url'
 import * as tf from '#tfjs'
-import { withoutWarnings } from './backend-utils.js'
-import { packageFolder, requireFrom } from './optional-packages.js'
+import { packageFolder, requireFrom, withoutWarnings } from './optional-packages.js'
 import type { Backend } from './types.js'
-import { patchBackend, type WebgpuBackend } from './webgpu-backend.js'
-import { DawnEvents } from './webgpu-events.js'
-import { registerWebgpuKernels } from './webgpu-kernels.js'
-import { makeProductsDeterministic } from './webgpu-products.js'
-import { uploadThroughQueue } from './webgpu-uploads.js'
+import { DawnEvents, patchBackend, type WebgpuBackend } from './webgpu-backend.js'
+import { makeProductsDeterministic, registerWebgpuKernels, uploadThroughQueue } from './webgpu-kernels.js'
 
 interface Dawn {
   create(flags: string[]): Gpu

@@ -9,8 +9,7 @@ import { uniforms } from '../nn/random.js'
 import type { Tokenizer } from '../nn/tokenizers/index.js'
 import type { LayerCache, Model } from '../nn/types.js'
 import { predictsNextToken } from './dense-rows.js'
-import { deviceMeter } from './executor/meter.js'
-import { load } from './executor/step.js'
+import { deviceMeter, load } from './executor/step.js'
 import { BlockStore } from './parameter-store.js'
 
 /** How the next token is drawn from its probabilities. */

@@ -20,12 +20,10 @@ import {
 import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
-import { Executor } from './executor/executor.js'
-import { outcomeKindOf } from './executor/outcomes.js'
-import type { ExecutorOptions, ParameterStore } from './executor/types.js'
+import { Executor, outcomeKindOf } from './executor/executor.js'
+import { type ExecutorOptions, type ParameterStore, WorkerFailedError } from './executor/types.js'
 import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
 import type { DevicePool } from './workers/pool.js'
-import { WorkerFailedError } from './workers/worker-failed.js'
 
 /** Seed of the initial weights, the same on every peer. */
 export const INITIAL_SEED = 20020564

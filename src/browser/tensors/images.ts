@@ -1,5 +1,5 @@
 /** Convolutions and pooling of images [count, height, width, channels], as matrix products of their patches. */
-import { multiply } from './product-kernel.js'
+import { multiply } from './products.js'
 import { Tensor } from './tensor.js'
 
 /** Zeros around an image: as many as make ⌈length/stride⌉ outputs, none, or those before and after each axis. */

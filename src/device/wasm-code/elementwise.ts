@@ -10,7 +10,7 @@ import {
   vector,
   type WasmFunction
 } from '../../base/assembler.js'
-import { ERF_POLYNOMIAL, ERF_SCALE } from '../erf.js'
+import { ERF_POLYNOMIAL, ERF_SCALE } from '../types.js'
 import { copy, each, exponential } from './loops.js'
 
 const { add, sub, mul, div, neg, constant } = vector

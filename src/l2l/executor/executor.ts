@@ -1,19 +1,16 @@
 /**
- * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's
- * memory.
+ * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's memory.
+ * It also returns the outcomes of single rows, for the figures that need more than sums.
  */
 import { BackendError, DeviceError } from '#device'
+import type { Tensor } from '#tfjs'
 import * as tf from '#tfjs'
 import { OptionError, type OutcomeKind, widthOf } from '../../learner/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
-import type { Model } from '../../nn/types.js'
-import { runBaseline } from './baseline.js'
-import { runForward, runLayerwise } from './layerwise.js'
-import { type DeviceMeter, deviceMeter } from './meter.js'
-import { encodeOutcomes } from './outcomes.js'
-import { SavedActivations } from './saved-activations.js'
-import { createStash } from './stash.js'
-import { addScore, type StepContext } from './step.js'
+import type { Head, Model } from '../../nn/types.js'
+import { runBaseline, runForward, runLayerwise } from './schedules.js'
+import { createStash, SavedActivations } from './stash.js'
+import { addScore, type DeviceMeter, deviceMeter, type StepContext } from './step.js'
 import type { Batch, ExecutorOptions, ParameterStore, Precision, Schedule, Stash, StepScore } from './types.js'
 
 /** Identifies a training step, and a worker's share of its minibatch. */
@@ -188,5 +185,42 @@ export class Executor {
         stashes.reduce((sum, { peakBytes }) => sum + peakBytes, 0)
       )
     }
+  }
+}
+
+/** The least positive float32 number bounds the loss of a probability that was rounded to 0. */
+const LEAST = 2 ** -149
+
+/** How outcomes are encoded. @param hasRows whether rows are scored apart from learning, so that each has a prediction */
+export function outcomeKindOf({ sample, head }: Model, hasRows: boolean): OutcomeKind {
+  if (sample.kind === 'tokens' && head.input.length > 1) return { kind: 'sums', predicts: 'token' }
+  if (!hasRows) return { kind: 'sums', predicts: head.classifies ? 'class' : 'number' }
+  if (head.classifies) return { kind: 'classes', classes: head.input.at(-1) as number }
+  return { kind: 'number', loss: { classifies: false, value: (prediction, label) => 0.5 * (prediction - label) ** 2 } }
+}
+
+/**
+ * Writes the outcomes of a microbatch.
+ * @param y outputs of the last layer
+ * @param out those of the minibatch, four numbers for a class and two for a number
+ * @param first row of the microbatch
+ */
+export function encodeOutcomes(head: Head, y: Tensor, targets: Tensor, out: Float64Array, first: number): void {
+  const predicted = head.predict(y)
+  const values = predicted.dataSync()
+  const labels = targets.dataSync()
+  predicted.dispose()
+  if (!head.classifies) {
+    const { mean = 0 } = head
+    for (const [row, label] of labels.entries()) out.set([label + mean, values[row] + mean], 2 * (first + row))
+    return
+  }
+  const classes = values.length / labels.length
+  for (const [row, label] of labels.entries()) {
+    const probabilities = values.subarray(row * classes, (row + 1) * classes)
+    let best = 0
+    for (let c = 1; c < classes; c++) if (probabilities[c] > probabilities[best]) best = c
+    const loss = -Math.log(Math.max(LEAST, probabilities[label]))
+    out.set([label, best, probabilities[best], loss], 4 * (first + row))
   }
 }

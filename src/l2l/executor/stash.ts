@@ -5,7 +5,6 @@
 import { openScratchFile, type ScratchFile } from '#platform'
 import * as tf from '#tfjs'
 import { sizeOf } from '../../nn/types.js'
-import { fromBf16, toBf16 } from '../bfloat16.js'
 import type { Precision, Stash, StashLocation } from './types.js'
 
 /** @param isMixed whether some tensors stay on the device */
@@ -260,4 +259,71 @@ class Bfloat16Stash implements Stash {
   close(): void {
     this.inner.close()
   }
+}
+
+/** More than a layer saves for a microbatch. */
+const MOST_TENSORS = 2 ** 10
+
+/** Activations that a step saves in the forward pass for the backward pass: on the device, or in host memory. */
+export class SavedActivations {
+  readonly #host: Stash
+  readonly #onDevice = new Map<string, readonly tf.Tensor[]>()
+  /** Number of tensors on the host. */
+  readonly #offloaded = new Map<string, number>()
+
+  /** @param host an empty stash in host memory */
+  constructor(host: Stash) {
+    this.#host = host
+  }
+
+  /** Takes ownership of the tensors. @param offloads whether they move to the host */
+  put(position: number, microbatch: number, tensors: readonly tf.Tensor[], offloads: boolean): void {
+    if (!offloads) {
+      this.#onDevice.set(key(position, microbatch), tensors)
+      return
+    }
+    for (const [i, tensor] of tensors.entries()) this.#host.put(position, MOST_TENSORS * microbatch + i, tensor)
+    this.#offloaded.set(key(position, microbatch), tensors.length)
+  }
+
+  /** Removes the activations and returns them on the device; undefined if they were not saved. The caller disposes of them. */
+  take(position: number, microbatch: number): readonly tf.Tensor[] | undefined {
+    const name = key(position, microbatch)
+    const saved = this.#onDevice.get(name)
+    this.#onDevice.delete(name)
+    const count = this.#offloaded.get(name)
+    if (count === undefined) return saved
+    this.#offloaded.delete(name)
+    return Array.from({ length: count }, (_, i) => {
+      const index = MOST_TENSORS * microbatch + i
+      const tensor = this.#host.borrow(position, index)
+      this.#host.drop(position, index)
+      return tensor
+    })
+  }
+}
+
+/** Rounds to the nearest bfloat16, ties to even; NaN stays NaN. Returns the bits. */
+export function toBf16(values: Float32Array, into = new Uint16Array(values.length)): Uint16Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  for (let i = 0; i < bits.length; i++) {
+    const word = bits[i]
+    into[i] = (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16
+  }
+  return into
+}
+
+/**
+ * bfloat16: the upper half of a float32, with the same exponent range and eight bits of precision. Stashed tensors take
+ * half the memory; master weights stay float32.
+ */
+export function fromBf16(halves: Uint16Array): Float32Array {
+  const bits = new Uint32Array(halves.length)
+  for (let i = 0; i < halves.length; i++) bits[i] = halves[i] << 16
+  return new Float32Array(bits.buffer)
+}
+
+/** A copy rounded to bfloat16. */
+export function roundToBf16(values: Float32Array): Float32Array {
+  return fromBf16(toBf16(values))
 }

@@ -1,4 +1,6 @@
 /** Types of the executor: its options, the parameter store that it reads from and writes to, batches and stashes. */
+
+import { DeviceError } from '#device'
 import type { Tensor } from '#tfjs'
 import type { DeviceName } from '../../device/types.js'
 import type { Score } from '../../learner/index.js'
@@ -158,3 +160,6 @@ export interface Stash {
   /** Removes all tensors and releases all resources. */
   close(): void
 }
+
+/** A worker's device failed. The step is lost, and the pool has removed the worker. */
+export class WorkerFailedError extends DeviceError {}

@@ -1,15 +1,14 @@
 /**
- * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers
- * save their activations instead of recomputing them, and which weights stay resident instead of being loaded again.
- * If the user has not asked for a stash, it also decides which activations move to the host, and, if the stash is there, which outputs
- * stay on the device. With the stash on the device, it divides the layers into segments: only the output of the last layer of a segment
- * is stashed, and those of the others are recomputed together in the backward pass.
+ * Plans layer-to-layer execution within the device's memory: a dynamic program over the layers decides which layers save their
+ * activations instead of recomputing them, and which weights stay resident instead of being loaded again. If the user has not
+ * asked for a stash, it also decides which activations move to the host, and, if the stash is there, which outputs stay on the
+ * device. With the stash on the device, it divides the layers into segments: only the output of the last layer of a segment is
+ * stashed, and those of the others are recomputed together in the backward pass.
+ * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Schedule, StashLocation } from '../executor/types.js'
-import { liveBytes } from './live-bytes.js'
-import { isKept, type LayerProfile } from './profile.js'
-import { extend, extendBySegment, INITIAL_STATE, type State, type Step } from './states.js'
+import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Saved bytes are quantized to this many buckets of the device's memory. */
@@ -139,4 +138,224 @@ function offloadGains({ profile, batch, hostMemory }: PlanRequest): ReadonlyMap<
     left -= bytes
   }
   return chosen
+}
+
+/**
+ * Bytes of one layer's backward pass of a microbatch, without its weights: input, output gradient, the VJP's working
+ * memory and the sum of earlier gradients; or, if larger, the bytes while gradients are added to their sum.
+ */
+export function backwardBytes(layer: LayerProfile, input: number, microbatch: number, isSplit: boolean): number {
+  const { gradientBytes, outputBytes, work, hasBackward } = layer
+  if (!hasBackward) return 0
+  const vjp = input + work.fixed + microbatch * (outputBytes + work.sample)
+  return isSplit ? gradientBytes + Math.max(vjp, 2 * gradientBytes) : vjp
+}
+
+/**
+ * Upper bound of the bytes on the device while a layer is executed, without saved activations and resident weights, for
+ * any layers executed before and after it. `live` is without outputs that are stashed on the device; `stashed` are those while the
+ * layer is executed, without those of layers below, and `staying` those that remain while the layers above are executed.
+ * @param stashed samples whose outputs are stashed on the device
+ */
+export function* liveBytes(
+  { profile, inputBytes, batch }: PlanRequest,
+  schedule: Schedule,
+  microbatch: number,
+  stashed: number
+) {
+  const { layers, head } = profile
+  const last = layers.length - 1
+  const { after, before, ends } = neighboursOf(layers)
+  const largestWeights = (among: ReadonlySet<number>) =>
+    schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].loadBytes)) : 0
+  for (const group of shuffleGroups(layers, [...layers.keys()])) {
+    // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device.
+    // All layers of a group have outputs of the same size, and any of them may be executed last.
+    const outputBytes = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
+    // Below the first layer that is trained, the outputs of two layers.
+    const dropped = group[0] > 0 && !isKept(layers, group[0] - 1) ? stashed * layers[group[0] - 1].outputBytes : 0
+    const stashedBytes = outputBytes + dropped
+    const each = group.map(l => {
+      const layer = layers[l]
+      const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
+      const forwardOf = ({ fixed, sample }: Work) => input + fixed + microbatch * sample + largestWeights(after[l])
+      const isSplit = microbatch < batch
+      const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
+      const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
+      const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
+      const backwardOf = (work: Work) =>
+        Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
+      const loaded = { fixed: layer.savedWork.fixed, sample: layer.savedWork.sample + layer.activationBytes }
+      // Includes the prefetched layer, unless the layer below is resident.
+      const isCertain = before[l].size === 1
+      return (isBelowResident: boolean, isOffloaded = false) => {
+        const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
+        const forward = forwardOf(isOffloaded ? layer.savingWork : layer.forwardWork)
+        const backward = backwardOf(isOffloaded ? loaded : layer.work)
+        return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
+      }
+    })
+    for (const [i, l] of group.entries()) {
+      // The other layers of the group may already have saved their activations.
+      const worst = () => Math.max(...each.map(live => Math.max(live(false), live(false, true))))
+      const isLast = i === group.length - 1
+      yield {
+        l,
+        live: group.length === 1 ? each[i] : worst,
+        stashed: stashedBytes,
+        staying: isLast && isKept(layers, group[0]) ? outputBytes : 0
+      }
+    }
+  }
+}
+
+/**
+ * The states of the planner's dynamic program: what has been decided for the layers below, of which the best is kept for each number of
+ * saved buckets.
+ */
+export interface State {
+  readonly savedMs: number
+  readonly savedBytes: number
+  readonly keeps: readonly number[]
+  readonly offloads: readonly number[]
+  readonly unstashed: readonly number[]
+  readonly resident: readonly number[]
+  readonly deviceOutputs: readonly number[]
+  readonly peak: number
+}
+
+export const INITIAL_STATE: State = {
+  savedMs: 0,
+  savedBytes: 0,
+  keeps: [],
+  offloads: [],
+  unstashed: [],
+  resident: [],
+  deviceOutputs: [],
+  peak: 0
+}
+
+/** One layer of the dynamic program. */
+export interface Step {
+  /** Bytes in use while it is executed, without saved activations, resident weights and stashed outputs. */
+  live(isBelowResident: boolean, isOffloaded?: boolean): number
+  /** Bytes of outputs on the device while it is executed, and of those that stay for the backward pass. */
+  readonly stashed: number
+  readonly staying: number
+  /** Memory and time of saving its activations, and of keeping its weights resident. */
+  readonly activationBytes: number
+  readonly activationMs: number
+  /** Time of saving its activations on the host; none if they cannot move there. */
+  readonly offloadMs: number
+  readonly weightBytes: number
+  readonly weightMs: number
+  /** Memory and time of keeping its outputs, and later their gradients, on the device; no time if they cannot stay. */
+  readonly outputBytes: number
+  readonly outputMs: number
+  /** Time of recomputing its outputs. */
+  readonly againMs: number
+}
+
+/** What a state is compared by: the time that it saves, for the number of saved buckets and whether the last layer is resident. */
+interface Value {
+  readonly savedMs: number
+  readonly savedBytes: number
+  readonly isResident: boolean
+}
+
+/** Keeps the state if it is the best one with so many saved buckets. It is created only then. */
+function keepBest(
+  next: Map<number, State>,
+  bucket: number,
+  { savedMs, savedBytes, isResident }: Value,
+  create: () => State
+): void {
+  const index = 2 * Math.ceil(savedBytes / bucket) + (isResident ? 1 : 0)
+  const other = next.get(index)
+  if (other === undefined || other.savedMs < savedMs) next.set(index, create())
+}
+
+/**
+ * Extends all states by one layer: with and without saved activations, on the device or on the host, resident weights, and outputs on
+ * the device, as far as they fit.
+ */
+export function extend(
+  states: ReadonlyMap<number, State>,
+  next: Map<number, State>,
+  layer: number,
+  limit: number,
+  bucket: number,
+  step: Step
+): void {
+  const { activationBytes, activationMs, offloadMs, outputBytes, outputMs, weightBytes, weightMs } = step
+  const activations = [
+    { bytes: 0, ms: 0, saves: false, offloads: false },
+    ...(activationMs > 0 ? [{ bytes: activationBytes, ms: activationMs, saves: true, offloads: false }] : []),
+    ...(offloadMs > 0 ? [{ bytes: 0, ms: offloadMs, saves: false, offloads: true }] : [])
+  ].map(choice => ({
+    ...choice,
+    liveBytes: step.stashed + step.live(false, choice.offloads),
+    liveAboveResident: step.stashed + step.live(true, choice.offloads)
+  }))
+  for (const before of states.values()) {
+    const isBelowResident = before.resident.at(-1) === layer - 1
+    for (const { bytes, ms, saves, offloads, liveBytes, liveAboveResident } of activations) {
+      const live = isBelowResident ? liveAboveResident : liveBytes
+      for (const keepsOutputs of outputMs > 0 ? [false, true] : [false]) {
+        const during = before.savedBytes + bytes + (keepsOutputs ? outputBytes : 0)
+        if (during + live > limit) continue
+        for (const isResident of weightMs > 0 ? [false, true] : [false]) {
+          const savedMs = before.savedMs + ms + (keepsOutputs ? outputMs : 0) + (isResident ? weightMs : 0)
+          const savedBytes = during + step.staying + (isResident ? weightBytes : 0)
+          keepBest(next, bucket, { savedMs, savedBytes, isResident }, () => ({
+            ...before,
+            savedMs,
+            savedBytes,
+            keeps: saves ? [...before.keeps, layer] : before.keeps,
+            offloads: offloads ? [...before.offloads, layer] : before.offloads,
+            resident: isResident ? [...before.resident, layer] : before.resident,
+            deviceOutputs: keepsOutputs ? [...before.deviceOutputs, layer] : before.deviceOutputs,
+            peak: Math.max(before.peak, during + live)
+          }))
+        }
+      }
+    }
+  }
+}
+
+/**
+ * Extends all states by a segment of layers, which save nothing else. While they are executed, the outputs of all of them are on the
+ * device, and then only those of the last one.
+ */
+export function extendBySegment(
+  states: ReadonlyMap<number, State>,
+  next: Map<number, State>,
+  [from, to]: readonly [number, number],
+  limit: number,
+  bucket: number,
+  steps: readonly Step[]
+): void {
+  const segment = steps.slice(from, to + 1)
+  const inner = segment.slice(0, -1)
+  const outputs = segment.reduce((sum, { staying }) => sum + staying, 0)
+  // Below the first layer that is trained, the outputs of two layers are on the device.
+  const input = steps[from].stashed - steps[from].staying
+  const lostMs = inner.reduce((sum, { againMs }) => sum + againMs, 0)
+  const [most, mostAboveResident] = [false, true].map(isBelowResident =>
+    Math.max(...segment.map(({ live }, k) => live(k === 0 && isBelowResident)))
+  )
+  for (const before of states.values()) {
+    const live = before.resident.at(-1) === from - 1 ? mostAboveResident : most
+    const during = before.savedBytes + input + outputs + live
+    if (during > limit) continue
+    const savedMs = before.savedMs - lostMs
+    const savedBytes = before.savedBytes + steps[to].staying
+    keepBest(next, bucket, { savedMs, savedBytes, isResident: false }, () => ({
+      ...before,
+      savedMs,
+      savedBytes,
+      unstashed: [...before.unstashed, ...inner.map((_, k) => from + k)],
+      peak: Math.max(before.peak, during)
+    }))
+  }
 }

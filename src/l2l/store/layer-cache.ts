@@ -3,17 +3,22 @@
  * reads ahead, and evicts the array whose next access is farthest away (Belady's rule). Updates are written behind. Two
  * threads read and write, and calls block only until the array they need has been read.
  */
+
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DivergenceError, OptionError } from '../../learner/index.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
 import type { BlockMemory, BlockStorage } from '../training/block-memory.js'
-import { AccessOrder, AVERAGE, PARAMETERS, UPDATE, type Use } from './access-order.js'
-import { Arena, type Range } from './arena.js'
-import { DamagedLayersError, LayersWriteError } from './errors.js'
-import { COMMIT, READ, WRITE } from './io-queue.js'
-import type { CommitMessage, IoThreadData } from './io-thread.js'
-import { IoWorker } from './io-worker.js'
-import { type ArrayLengths, type Commit, FileLayout, LayerReader } from './layer-file.js'
-import { SharedPlaces } from './shared-places.js'
+import { Arena, type Range, SharedPlaces } from './arena.js'
+import { COMMIT, IoQueue, READ, WRITE } from './io-queue.js'
+import type { CommitMessage, IoFailure, IoThreadData } from './io-thread.js'
+import {
+  type ArrayLengths,
+  type Commit,
+  DamagedLayersError,
+  FileLayout,
+  LayerReader,
+  LayersWriteError
+} from './layer-file.js'
 
 export interface LayerCacheOptions {
   /** Created if it does not exist. */
@@ -297,5 +302,88 @@ export class LayerCache implements BlockStorage {
         `weights or optimizer state are not finite (${what}): scale the features, or use a smaller step`
       )
     }
+  }
+}
+
+/** A thread that reads or writes a layer file, as the executor's thread sees it. */
+export class IoWorker {
+  readonly queue = new IoQueue()
+  readonly port: MessagePort
+  #failure: IoFailure | undefined
+
+  constructor(data: Omit<IoThreadData, 'queue' | 'port'>) {
+    const { port1, port2 } = new MessageChannel()
+    this.port = port1
+    port1.unref()
+    const workerData: IoThreadData = { ...data, queue: this.queue.shared, port: port2 }
+    const worker = new Worker(new URL('./io-thread.js', import.meta.url), { workerData, transferList: [port2] })
+    worker.unref()
+  }
+
+  /** Why it has failed; undefined if it has not. */
+  get failure(): IoFailure | undefined {
+    if (!this.queue.hasFailed) return undefined
+    this.#failure ??= (receiveMessageOnPort(this.port) as { readonly message: IoFailure }).message
+    return this.#failure
+  }
+}
+
+/** Kinds of access: the weights, the average, or the whole block for its update. */
+export const PARAMETERS = 0
+export const AVERAGE = 1
+export const UPDATE = 2
+export type Use = typeof PARAMETERS | typeof AVERAGE | typeof UPDATE
+const USES = 3
+
+/** Predicts which blocks are accessed next: in the order of the step before. */
+export interface Access {
+  readonly block: number
+  readonly use: Use
+}
+
+export class AccessOrder {
+  /** Accesses of the step before, as numbers, and the positions of each of them. */
+  #cycle: readonly number[] = []
+  #positions = new Map<number, number[]>()
+  /** Position of the next access. */
+  #cursor = 0
+  /** Accesses of this step. */
+  #recorded: number[] = []
+
+  /** A step begins. */
+  begin(): void {
+    this.#cycle = this.#recorded
+    this.#recorded = []
+    this.#cursor = 0
+    this.#positions = new Map()
+    for (const [position, key] of this.#cycle.entries()) {
+      const positions = this.#positions.get(key)
+      if (positions) positions.push(position)
+      else this.#positions.set(key, [position])
+    }
+  }
+
+  note({ block, use }: Access): void {
+    const key = block * USES + use
+    this.#recorded.push(key)
+    const position = this.#cycle.indexOf(key, this.#cursor)
+    if (position >= 0) this.#cursor = position + 1
+  }
+
+  /** The next accesses, at most `count`. */
+  *ahead(count: number): Generator<Access> {
+    const { length } = this.#cycle
+    for (let i = 0; i < Math.min(count, length); i++) {
+      const key = this.#cycle[(this.#cursor + i) % length]
+      yield { block: Math.floor(key / USES), use: (key % USES) as Use }
+    }
+  }
+
+  /** Number of accesses up to the next one, which counts; infinite if none is expected. */
+  distance({ block, use }: Access): number {
+    const positions = this.#positions.get(block * USES + use)
+    if (positions === undefined) return Number.POSITIVE_INFINITY
+    const next = positions.find(position => position >= this.#cursor) ?? positions[0] + this.#cycle.length
+    return next - this.#cursor + 1
   }
 }

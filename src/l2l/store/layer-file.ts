@@ -1,16 +1,34 @@
 /**
- * The layer file: the arrays of each block (weights, average, optimizer state) in two slots each, and a commit record that
- * names the slot of each block. A step writes to the slots that the record does not name, so that a process that ends at
- * any instant leaves the last commit as it was.
+ * The layer file: the arrays of each block (weights, average, optimizer state) in two slots each, and a commit record that names
+ * the slot of each block. A step writes to the slots that the record does not name, so a crash loses no more than the step.
  */
+
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { CodedError } from '../../base/errors.js'
 import { makeFolder } from '../../base/folders.js'
 import type { Blocks } from '../../learner/index.js'
 import { lazyBlocks } from '../../nn/blocks.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
-import { DamagedLayersError } from './errors.js'
+
+/** A layer file or its commit record is damaged, or belongs to another model. */
+export class DamagedLayersError extends CodedError {
+  static override readonly code = 'ERR_LAYERS_DAMAGED'
+  constructor(folder: string, what: string) {
+    super(
+      `the layer file in ${folder} is damaged (${what}): restore the directory from a backup, or train in another --dir`
+    )
+  }
+}
+
+/** A layer file cannot be written: the disk is full or read-only, or a limit is exceeded. */
+export class LayersWriteError extends CodedError {
+  static override readonly code = 'ERR_LAYERS_WRITE'
+  constructor(folder: string, cause: string) {
+    super(`cannot write the layer file in ${folder} (${cause}): free some space or fix its permissions`)
+  }
+}
 
 /** Alignment of arrays in memory and in the file, which direct I/O requires. */
 export const PAGE_BYTES = 4096
@@ -180,4 +198,22 @@ export function readAll(file: number, bytes: Uint8Array, position: number): void
     if (count === 0) throw new RangeError('the file is too short')
     done += count
   }
+}
+
+/**
+ * @param hasAverage whether the second array of a block is its average
+ * @param statePositions positions of each block's state in the state of all blocks
+ */
+export function storedBlocks(
+  reader: LayerReader,
+  hasAverage: boolean,
+  statePositions: readonly (readonly number[])[]
+): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
+  const blocks = Array.from({ length: reader.blocks }, (_, block) => block)
+  const each = (array: number) => reader.lazy(blocks.map(block => [block, array] as const))
+  const state: (readonly [block: number, array: number])[] = []
+  for (const [block, positions] of statePositions.entries()) {
+    for (const [i, position] of positions.entries()) state[position] = [block, i + (hasAverage ? 2 : 1)]
+  }
+  return { parameters: each(0), average: each(hasAverage ? 1 : 0), state: reader.lazy(state) }
 }

@@ -6,8 +6,7 @@ import { formatBytes, formatExcess } from '../../base/format-bytes.js'
 import { OptionError } from '../../learner/index.js'
 import type { Execution } from '../executor/types.js'
 import { type DiskNeeds, type DiskOptions, diskNeeds, type ParamServerOptions } from '../training/param-server.js'
-import { LayersWriteError } from './errors.js'
-import { type Commit, layerFile, readCommit } from './layer-file.js'
+import { type Commit, LayersWriteError, layerFile, readCommit } from './layer-file.js'
 
 /** Default bytes in memory. */
 const HOST_MEMORY = 2 ** 30

@@ -24,11 +24,18 @@ import type { Model } from '../../nn/types.js'
 import type { ParameterStore } from '../executor/types.js'
 import { fillBlock } from '../parameter-store.js'
 import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-cache.js'
-import { FileLayout } from '../store/layer-file.js'
-import { storedBlocks } from '../store/stored-blocks.js'
-import type { SharedWeights } from '../workers/messages.js'
-import { advance, type BlockStorage, GradientSlots, MemoryBlocks, stepBlock } from './block-memory.js'
-import { enterServerMemory, leaveServerMemory, ServerMemory } from './server-memory.js'
+import { FileLayout, storedBlocks } from '../store/layer-file.js'
+import type { SharedWeights } from '../workers/worker-handle.js'
+import {
+  advance,
+  type BlockStorage,
+  enterServerMemory,
+  GradientSlots,
+  leaveServerMemory,
+  MemoryBlocks,
+  ServerMemory,
+  stepBlock
+} from './block-memory.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
 

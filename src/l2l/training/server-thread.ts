@@ -12,9 +12,8 @@ import {
   type RuleSpec,
   undelayed
 } from '../../learner/index.js'
-import { type PlacesData, SharedPlaces } from '../store/shared-places.js'
-import { type BlockMemory, stepBlock } from './block-memory.js'
-import { enterServerMemory } from './server-memory.js'
+import { type PlacesData, SharedPlaces } from '../store/arena.js'
+import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'
 
 export interface ServerThreadData {

@@ -9,12 +9,24 @@ import { DivergenceError } from '../../learner/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'
-import type { Execution, ExecutorOptions, ParameterStore, StepScore } from '../executor/types.js'
-import { LoadBalancer } from './load-balancer.js'
-import { ABORTED, cellCount, REDUCED, type SharedWeights, type WorkerMessage } from './messages.js'
-import { type Contributor, Reduction } from './reduction.js'
-import { WorkerFailedError } from './worker-failed.js'
-import { allocateGradients, WorkerHandle } from './worker-handle.js'
+import {
+  type Execution,
+  type ExecutorOptions,
+  type ParameterStore,
+  type StepScore,
+  WorkerFailedError
+} from '../executor/types.js'
+import { addToBlock, fillBlock } from '../parameter-store.js'
+import {
+  ABORTED,
+  allocateGradients,
+  cellCount,
+  REDUCED,
+  RING_SIZE,
+  type SharedWeights,
+  WorkerHandle,
+  type WorkerMessage
+} from './worker-handle.js'
 
 export interface PoolOptions {
   readonly network: NetworkSpec
@@ -171,5 +183,153 @@ export class DevicePool {
     this.#workers = this.#workers.filter(other => other !== worker)
     this.#balancer.remove(index + 1)
     worker.terminate()
+  }
+}
+
+/** Weight of the latest measurement in the exponential moving average. */
+const SMOOTHING = 0.3
+/** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
+const REBALANCE_THRESHOLD = 0.9
+
+/**
+ * Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe).
+ */
+export class LoadBalancer {
+  /** Milliseconds per microbatch of each worker; undefined before the first measurement. */
+  #costs: (number | undefined)[]
+  #current: readonly number[] = []
+
+  constructor(workers: number) {
+    this.#costs = Array.from({ length: workers }, () => undefined)
+  }
+
+  /** @returns the number of microbatches of each worker, `count` in total */
+  assign(count: number): readonly number[] {
+    const costs = this.#estimates()
+    const best = divide(count, costs)
+    const isCurrentValid = this.#current.length === costs.length && sum(this.#current) === count
+    if (!isCurrentValid || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs))
+      this.#current = best
+    return this.#current
+  }
+
+  record(worker: number, microbatches: number, ms: number): void {
+    if (microbatches === 0) return
+    const average = this.#costs[worker]
+    const latest = ms / microbatches
+    this.#costs[worker] = average === undefined ? latest : average + SMOOTHING * (latest - average)
+  }
+
+  remove(worker: number): void {
+    this.#costs = this.#costs.filter((_, i) => i !== worker)
+    this.#current = []
+  }
+
+  /** Workers without a measurement are assumed to be average. */
+  #estimates(): readonly number[] {
+    const record = this.#costs.filter(cost => cost !== undefined)
+    const mean = record.length === 0 ? 1 : sum(record) / record.length
+    return this.#costs.map(cost => cost ?? mean)
+  }
+}
+
+/**
+ * Assigns each microbatch to the worker that would finish it first; ties go to the last, because the first also does
+ * the reduction. The first worker gets at least one.
+ */
+function divide(count: number, costs: readonly number[]): readonly number[] {
+  const shares = costs.map((_, worker) => (worker === 0 ? 1 : 0))
+  for (let i = 1; i < count; i++) {
+    let best = 0
+    for (const [worker, cost] of costs.entries()) {
+      if ((shares[worker] + 1) * cost <= (shares[best] + 1) * costs[best]) best = worker
+    }
+    shares[best]++
+  }
+  return shares
+}
+
+function makespan(shares: readonly number[], costs: readonly number[]): number {
+  return Math.max(...shares.map((share, worker) => share * costs[worker]))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0)
+}
+
+/** Another worker's gradients, in the order of the backward pass. */
+export interface Contributor {
+  /** A ring: the n-th gradient is at index n mod RING_SIZE from its arrival until it is reduced. */
+  readonly gradients: readonly Float32Array[]
+  /** Number of gradients that have arrived in this step. @throws an error of the worker */
+  arrived(): number
+  /** Blocks until more than `count` gradients have arrived. @throws an error of the worker */
+  wait(count: number): void
+}
+
+interface PendingGradient {
+  readonly layer: number
+  readonly gradient: Float32Array
+}
+
+/**
+ * Sums each layer's gradients of all workers as soon as they have arrived, in the order of the workers, and pushes the
+ * sum to the store. This thread does not block on other workers until RING_SIZE of its own gradients are pending or the
+ * step ends.
+ */
+export class Reduction implements ParameterStore {
+  /** Milliseconds spent waiting for other workers. */
+  waitedMs = 0
+  #reduced = 0
+  readonly #pending: PendingGradient[] = []
+
+  /**
+   * @param own ring of RING_SIZE buffers for this thread's pending gradients
+   * @param reduced called after each sum with the number of sums
+   */
+  constructor(
+    private readonly store: ParameterStore,
+    private readonly own: readonly Float32Array[],
+    private readonly others: readonly Contributor[],
+    private readonly reduced: (count: number) => void
+  ) {}
+
+  weights(layer: number): Float32Array {
+    return this.store.weights(layer)
+  }
+
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
+    if (this.others.length === 0) {
+      this.store.pushGradients(layer, gradients)
+      return
+    }
+    if (this.#pending.length === RING_SIZE) this.#reduceNext()
+    this.#pending.push({ layer, gradient: this.#copy(gradients) })
+    while (this.#pending.length > 0 && this.others.every(other => other.arrived() > this.#reduced)) this.#reduceNext()
+  }
+
+  skip(layer: number): void {
+    this.store.skip(layer)
+  }
+
+  /** Blocks until all gradients have been reduced. */
+  finish(): void {
+    while (this.#pending.length > 0) this.#reduceNext()
+  }
+
+  #copy(gradients: readonly Float32Array[]): Float32Array {
+    const buffer = this.own[(this.#reduced + this.#pending.length) % RING_SIZE]
+    return buffer.subarray(0, fillBlock(buffer, gradients))
+  }
+
+  #reduceNext(): void {
+    const { layer, gradient } = this.#pending.shift() as PendingGradient
+    const start = performance.now()
+    for (const other of this.others) other.wait(this.#reduced)
+    this.waitedMs += performance.now() - start
+    const index = this.#reduced % RING_SIZE
+    for (const { gradients } of this.others) addToBlock(gradient, gradients[index].subarray(0, gradient.length))
+    this.store.pushGradients(layer, [gradient])
+    this.reduced(++this.#reduced)
   }
 }

@@ -1,20 +1,112 @@
 /**
- * The pool's handle of one worker thread: sends tasks, receives results, and gives access to its gradients in shared
- * memory.
+ * The pool's handle of one worker thread: sends tasks, receives results, and gives access to its gradients in shared memory.
+ * Messages are sent through ports that are read synchronously; shared integers wake the reader.
  */
+
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { Inbox } from './inbox.js'
-import {
-  gradientsCell,
-  messagesCell,
-  RING_SIZE,
-  type SharedWeights,
-  tasksCell,
-  type WorkerInit,
-  type WorkerMessage,
-  type WorkerTask
-} from './messages.js'
+import { DeviceError } from '../../device/types.js'
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import type { RowCopy } from '../dense-rows.js'
+import type { Execution, ExecutorOptions } from '../executor/types.js'
+
+/** Data of a starting worker. */
+export interface WorkerInit {
+  readonly network: NetworkSpec
+  readonly backend: Execution['backend']
+  readonly executorOptions: ExecutorOptions
+  readonly weights: SharedWeights
+  readonly cells: SharedArrayBuffer
+  /** Shared ring of RING_SIZE gradient buffers, each large enough for any layer: see `Contributor`. */
+  readonly gradients: readonly Float32Array[]
+  /** Index of this worker, from 0. */
+  readonly worker: number
+  readonly port: MessagePort
+}
+
+/** A model's weights in shared memory. */
+export interface SharedWeights {
+  /** Backed by SharedArrayBuffers. */
+  readonly blocks: readonly Float32Array[]
+  /** If parameter server threads update the weights: for waiting until an update is done. */
+  readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
+}
+
+/** A worker's share of a minibatch. */
+export interface WorkerTask {
+  /** Number of the call, by which it is aborted. */
+  readonly attempt: number
+  /** Seed of dropout, skips and shuffles. */
+  readonly step: number
+  readonly updates: number | undefined
+  readonly firstMicrobatch: number
+  readonly rows: RowCopy
+}
+
+export type WorkerMessage =
+  /** The task is done; `ms` excludes waiting. */
+  | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
+  /** The task failed. */
+  | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
+
+/**
+ * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of
+ * tasks sent to it, a counter of its messages and gradients, and the number of its gradients in this step.
+ */
+export const REDUCED = 0
+export const ABORTED = 1
+const FIXED = 2
+export const cellCount = (workers: number) => FIXED + 3 * workers
+export const tasksCell = (worker: number) => FIXED + 3 * worker
+export const messagesCell = (worker: number) => FIXED + 3 * worker + 1
+export const gradientsCell = (worker: number) => FIXED + 3 * worker + 2
+/** Size of the gradient rings: how many gradients a worker may be ahead of the reduction. */
+export const RING_SIZE = 4
+
+/** A worker without any activity for this time is considered dead. */
+const TIMEOUT_MS = 120_000
+
+/** The messages of a worker thread, for which the thread that has started it blocks. */
+export class Inbox {
+  readonly #cells: Int32Array
+  readonly #cell: number
+  readonly #take: () => WorkerMessage | undefined
+  #next: WorkerMessage | undefined
+
+  /**
+   * @param cells shared with the worker, which adds 1 to the number at `cell` after each gradient and each message
+   * @param take removes and returns a message that has arrived; undefined if there is none
+   */
+  constructor(cells: Int32Array, cell: number, take: () => WorkerMessage | undefined) {
+    this.#cells = cells
+    this.#cell = cell
+    this.#take = take
+  }
+
+  /** Blocks until the condition holds, which only the worker's activity changes. @returns the next message if it came before */
+  waitUntil(condition: () => boolean): WorkerMessage | undefined {
+    for (;;) {
+      const seen = Atomics.load(this.#cells, this.#cell)
+      if (condition()) return undefined
+      this.#next ??= this.#take()
+      // The worker may have made the condition true and then sent the message.
+      if (this.#next !== undefined) return condition() ? undefined : this.#takeNext()
+      if (Atomics.wait(this.#cells, this.#cell, seen, TIMEOUT_MS) === 'timed-out')
+        return { kind: 'failed', code: DeviceError.code, reason: `no response for ${TIMEOUT_MS / 1000} s` }
+    }
+  }
+
+  /** Blocks until there is a message. */
+  receive(): WorkerMessage {
+    return this.waitUntil(() => false) as WorkerMessage
+  }
+
+  #takeNext(): WorkerMessage | undefined {
+    const message = this.#next
+    this.#next = undefined
+    return message
+  }
+}
 
 export class WorkerHandle {
   /** Whether a task was submitted whose result has not been received. */

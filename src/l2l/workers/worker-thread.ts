@@ -17,7 +17,7 @@ import {
   type WorkerInit,
   type WorkerMessage,
   type WorkerTask
-} from './messages.js'
+} from './worker-handle.js'
 
 const { network, backend, executorOptions, weights, gradients: ring, worker, port, ...init } = workerData as WorkerInit
 const cells = new Int32Array(init.cells)

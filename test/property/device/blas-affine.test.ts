@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import * as tf from '#tfjs'
-import type { AffineKernel } from '../../../src/device/blas-affine.js'
+import type { AffineKernel } from '../../../src/device/blas-kernels.js'
 import { openDevice } from '../../../src/device/index.js'
 
 const sizes = fc.integer({ min: 1, max: 9 })

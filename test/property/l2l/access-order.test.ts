@@ -1,7 +1,7 @@
 /** The order of accesses of a step predicts that of the next one. */
 import { deepEqual, equal } from 'node:assert/strict'
 import fc from 'fast-check'
-import { type Access, AccessOrder } from '../../../src/l2l/store/access-order.js'
+import { type Access, AccessOrder } from '../../../src/l2l/store/layer-cache.js'
 
 const accesses = fc.array(fc.record({ block: fc.nat(5), use: fc.constantFrom(0 as const, 1 as const, 2 as const) }), {
   minLength: 1,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
-import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/meter.js'
+import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
 import {
   PRECISIONS,
   type Precision,

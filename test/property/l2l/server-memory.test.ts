@@ -1,8 +1,12 @@
 /** Updates in the memory of the kernels, compared with those of arrays that are copied. */
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'
-import { stepBlock } from '../../../src/l2l/training/block-memory.js'
-import { enterServerMemory, leaveServerMemory, ServerMemory } from '../../../src/l2l/training/server-memory.js'
+import {
+  enterServerMemory,
+  leaveServerMemory,
+  ServerMemory,
+  stepBlock
+} from '../../../src/l2l/training/block-memory.js'
 import { createAveraging, createRule, type RuleSpec, type WeightedAveraging } from '../../../src/learner/index.js'
 import { uniforms } from '../../../src/nn/random.js'
 

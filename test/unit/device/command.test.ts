@@ -1,6 +1,6 @@
 /** Errors of the programs that installations run. */
 import assert from 'node:assert/strict'
-import { runCommand } from '../../../src/device/command.js'
+import { runCommand } from '../../../src/device/install-tensorflow.js'
 
 describe('running a program', () => {
   const run = (script: string, limitMs = 30_000) =>

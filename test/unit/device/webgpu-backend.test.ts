@@ -1,8 +1,7 @@
 /** Handling of asynchronously reported WebGPU errors, on a simulated GPU with a hundred bytes of memory. */
 import assert from 'node:assert/strict'
 import { BackendError } from '../../../src/device/index.js'
-import { patchBackend, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
-import { DawnEvents } from '../../../src/device/webgpu-events.js'
+import { DawnEvents, patchBackend, type WebgpuBackend } from '../../../src/device/webgpu-backend.js'
 
 const CAPACITY = 100
 

@@ -1,7 +1,7 @@
 /** Event processing for code that schedules its callbacks by the global setImmediate, as Dawn does. */
 import assert from 'node:assert/strict'
 import { BackendError } from '../../../src/device/index.js'
-import { DawnEvents } from '../../../src/device/webgpu-events.js'
+import { DawnEvents } from '../../../src/device/webgpu-backend.js'
 
 /** Is done when its callback, which reschedules itself, has run a given number of times. */
 class Job {

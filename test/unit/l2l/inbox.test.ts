@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { Inbox } from '../../../src/l2l/workers/inbox.js'
-import type { WorkerMessage } from '../../../src/l2l/workers/messages.js'
+import { Inbox, type WorkerMessage } from '../../../src/l2l/workers/worker-handle.js'
 
 const DONE = { kind: 'done', loss: 1, hits: 0, ms: 1 } as WorkerMessage
 
