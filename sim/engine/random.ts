@@ -3,8 +3,7 @@
  * algorithms, or runs with and without a fault, receive the same inputs. The output is the same on every
  * machine: the generator uses integer arithmetic, and the distributions use portable functions.
  */
-
-import { portableLog } from '../../src/learner/log.js'
+import { portableLog } from '../../src/learner/exp.js'
 
 /** sfc32 (Chris Doty-Humphrey, PractRand), seeded by hashing a name into a parent's seed. */
 export class Random {

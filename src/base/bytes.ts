@@ -1,6 +1,6 @@
 /**
  * A growing byte writer and a bounds-checked byte reader. The frame codec (`src/admb/wire/bytes.ts`) and the overlay codec
- * (`src/overlay/wire.ts`) extend them with their own types.
+ * (`src/overlay/codec.ts`) extend them with their own types.
  */
 
 /** Frames are assembled in one buffer and copied out, unless they are large: allocating a buffer for each one costs more. */

@@ -6,8 +6,7 @@ import { copyBlock } from '../base/memory.js'
 import { OptionError } from './errors.js'
 import { portableExp } from './exp.js'
 import { isClassifier, type ModelName } from './model.js'
-import { checkOptions, named } from './option-types.js'
-import { describe, type OptionTable, resolveOptions } from './options.js'
+import { checkOptions, describe, named, type OptionTable, resolveOptions } from './options.js'
 import type { Averaging, Blocks } from './types.js'
 
 /** An average that exposes its weight, so that a sparse trainer can apply it lazily. */

@@ -3,7 +3,6 @@
  * computes from the same gradients. `sparse-engine.ts` is faster for b = 1.
  */
 import { clearBlock } from '../base/support.js'
-import { grown, zeros } from './blocks.js'
 import { countAdded, withClass } from './class-table.js'
 import { featureOutOfRange } from './model.js'
 import {
@@ -25,7 +24,7 @@ import {
   learnerAfter,
   type UpdateRule
 } from './types.js'
-import { WorkingContent } from './working-content.js'
+import { grown, WorkingContent, zeros } from './working-content.js'
 
 export interface BatchEngineOptions {
   /** Creates the learner for a number of features. */

@@ -1,6 +1,10 @@
-/** Content digests of predictors: equal parameters, average and state have equal digests on every machine. */
+/**
+ * Content digests of predictors: equal parameters, average and state have equal digests on every machine.
+ * For linear models, a few changed elements cost a few hashes, whatever the size of the model.
+ */
 import { createSha256 } from '#platform'
-import type { Blocks, Digest } from './types.js'
+import { MAX_BUNDLE, MerkleTree } from './merkle.js'
+import type { Blocks, Digest, IncrementalDigest } from './types.js'
 
 /** 128 bits. */
 export const HEX_DIGITS = 32
@@ -30,5 +34,74 @@ export const digest: Digest = (blocks: readonly Blocks[]): string => {
       hash.update(littleEndian(block))
     }
   }
+  return hash.digest('hex').slice(0, HEX_DIGITS)
+}
+
+/** Shorter blocks are hashed as they are. */
+const MIN_TREE_LENGTH = 1024
+
+interface Bundle {
+  readonly tree: MerkleTree
+  readonly blocks: readonly Uint32Array[]
+}
+
+/**
+ * SHA-256 truncated to 128 bits, in lower-case hexadecimal, over: the number of `Blocks`; for each of them the number of its
+ * blocks; for each block its length, and if it has fewer than 1,024 elements, their bits; then the last levels of the hash trees of
+ * all bundles of longer blocks. Numbers are unsigned 32-bit, and everything is little endian.
+ */
+export const treeDigest: Required<Pick<Digest, 'incremental'>> & Digest = Object.assign(
+  (groups: readonly Blocks[]): string => finished(groups, built(groups)),
+  {
+    incremental(groups: readonly Blocks[]): IncrementalDigest {
+      const bundles = built(groups)
+      return {
+        changed(length: number, indices: Int32Array) {
+          for (const { tree, blocks } of bundles) if (blocks[0].length === length) tree.update(blocks, indices)
+        },
+        of: (now: readonly Blocks[]) => finished(now, bundles)
+      }
+    }
+  }
+)
+
+function built(groups: readonly Blocks[]): readonly Bundle[] {
+  const bundles = bundlesOf(groups)
+  for (const { tree, blocks } of bundles) tree.build(blocks)
+  return bundles
+}
+
+/** Long blocks of equal length, in their order, up to 16 in a bundle; bundles in the order of their first blocks. */
+function bundlesOf(groups: readonly Blocks[]): Bundle[] {
+  const bundles: Uint32Array[][] = []
+  const open = new Map<number, Uint32Array[]>()
+  for (const block of groups.flat()) {
+    const { length } = block
+    if (length < MIN_TREE_LENGTH) continue
+    let bundle = open.get(length)
+    if (bundle === undefined || bundle.length === MAX_BUNDLE) {
+      bundle = []
+      bundles.push(bundle)
+      open.set(length, bundle)
+    }
+    bundle.push(new Uint32Array(block.buffer, block.byteOffset, length))
+  }
+  return bundles.map(blocks => ({ tree: new MerkleTree(blocks.length, blocks[0].length), blocks }))
+}
+
+function finished(groups: readonly Blocks[], bundles: readonly Bundle[]): string {
+  const hash = createSha256()
+  const add = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
+    hash.update(new Uint8Array(buffer, byteOffset, byteLength))
+  const number = (value: number) => add(Uint32Array.of(value))
+  number(groups.length)
+  for (const blocks of groups) {
+    number(blocks.length)
+    for (const block of blocks) {
+      number(block.length)
+      if (block.length < MIN_TREE_LENGTH) add(block)
+    }
+  }
+  for (const { tree } of bundles) add(tree.top)
   return hash.digest('hex').slice(0, HEX_DIGITS)
 }

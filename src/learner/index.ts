@@ -16,7 +16,6 @@ export {
   type WeightedAveraging
 } from './averaging.js'
 export { BatchEngine } from './batch-engine.js'
-export { stateBlockIndices, zeros } from './blocks.js'
 export {
   addedClasses,
   countAdded,
@@ -38,7 +37,7 @@ export {
   customLoss,
   isCustomName
 } from './custom.js'
-export { digest } from './digest.js'
+export { digest, treeDigest } from './digest.js'
 export {
   type Drift,
   type DriftAlarm,
@@ -46,7 +45,7 @@ export {
   type DriftTest,
   describeAlarm,
   driftTests
-} from './drift/index.js'
+} from './drift.js'
 export { ExampleError, OptionError } from './errors.js'
 export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
@@ -56,7 +55,7 @@ export { lazyAveraging } from './lazy-average.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } from './local-steps.js'
 export { LossGate } from './loss-gate.js'
-export { pearson, spearman } from './metrics/correlation.js'
+export { pearson, spearman } from './metrics/evaluation.js'
 export {
   type Baseline,
   type BaselineFigures,
@@ -87,8 +86,8 @@ export {
   widthOf
 } from './metrics/index.js'
 export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
-export * as optionTypes from './option-types.js'
-export { checkOptions, type OptionTypes } from './option-types.js'
+export * as optionTypes from './options.js'
+export { checkOptions, type OptionTypes } from './options.js'
 export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
 export { roundedRecipe } from './rounded.js'
 export {
@@ -107,11 +106,11 @@ export {
   ruleType,
   undelayed
 } from './rules/index.js'
-export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels/memory.js'
+export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
 export type { TargetScale } from './target-scale.js'
 export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
-export { treeDigest } from './tree-digest.js'
 export { type BoundedTrust, boundsOf, parseTrust, type Trust } from './trust.js'
 export type * from './types.js'
 export { learnerAfter, rowsOf, weightOf } from './types.js'
+export { stateBlockIndices, zeros } from './working-content.js'

@@ -22,7 +22,7 @@ import {
   outputsOf,
   scalarLossOf
 } from './model.js'
-import * as types from './option-types.js'
+import * as types from './options.js'
 import { l2Option, resolveOptions } from './options.js'
 import {
   type Blocks,

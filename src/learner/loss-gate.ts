@@ -1,10 +1,11 @@
 /**
- * Judges the predictors of others by the losses of own recent inputs. A predictor is refused if it is worse, by more
- * than four standard errors, both than the held one and than the untrained one. The second condition keeps peers whose inputs differ
- * from those of the others in their network: what the others have learned is worse for such a peer than what it has learned alone, but
- * better than nothing.
+ * Judges the predictors of others by the losses of own recent inputs. A predictor is refused if it is worse, by more than four
+ * standard errors, both than the held one and than the untrained one. The second condition keeps peers whose inputs differ from
+ * those of the others in their network: what the others have learned is worse for such a peer than what it has learned alone,
+ * but better than nothing.
  */
-import { joined, rowLosses } from './row-losses.js'
+
+import { OUTCOME_ROWS, type OutcomeKind, type Outcomes, widthOf } from './metrics/index.js'
 import type { Averaging, Blocks, Examples, Learner } from './types.js'
 
 /** Number of inputs that are kept. */
@@ -85,4 +86,46 @@ function isWorse(a: Float64Array, b: Float64Array): boolean {
   const mean = differences.reduce((sum, difference) => sum + difference, 0) / a.length
   const variance = differences.reduce((sum, difference) => sum + (difference - mean) ** 2, 0) / (a.length - 1)
   return !Number.isFinite(mean) || mean > STANDARD_ERRORS * Math.sqrt(variance / a.length)
+}
+
+/** @param learner with `rowMacs` */
+export function rowLosses(learner: Learner, parameters: Blocks, examples: Examples): Float64Array {
+  const kind = learner.outcomeKind as OutcomeKind
+  const width = widthOf(kind)
+  const entries = new Float64Array(OUTCOME_ROWS * width)
+  const losses = new Float64Array(examples.size)
+  let next = 0
+  const outcomes: Outcomes = {
+    entries,
+    commit(rows) {
+      for (let row = 0; row < rows; row++) losses[next++] = lossOf(kind, entries, row * width)
+    }
+  }
+  learner.score(parameters, examples, 0, examples.size, { loss: 0, hits: 0, outcomes })
+  return losses
+}
+
+function lossOf(kind: OutcomeKind, entries: Float64Array, at: number): number {
+  if (kind.kind === 'classes') return entries[at + 3]
+  return kind.kind === 'sums' ? entries[at] : kind.loss.value(entries[at + 1], entries[at])
+}
+
+/** The rows of several batches in one. */
+export function joined(batches: readonly Examples[]): Examples {
+  const size = batches.reduce((sum, batch) => sum + batch.size, 0)
+  const entries = batches.reduce((sum, { offsets, size: rows }) => sum + offsets[rows], 0)
+  const labels = new Float64Array(size)
+  const offsets = new Int32Array(size + 1)
+  const [indices, values] = [new Int32Array(entries), new Float32Array(entries)]
+  let row = 0
+  for (const batch of batches) {
+    const start = offsets[row]
+    const length = batch.offsets[batch.size]
+    labels.set(batch.labels.subarray(0, batch.size), row)
+    indices.set(batch.indices.subarray(0, length), start)
+    values.set(batch.values.subarray(0, length), start)
+    for (let i = 1; i <= batch.size; i++) offsets[row + i] = start + batch.offsets[i]
+    row += batch.size
+  }
+  return { size, labels, offsets, indices, values }
 }

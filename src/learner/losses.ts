@@ -3,8 +3,7 @@
  * smooth in the scores.
  */
 import type { CustomLoss } from './custom.js'
-import { portableExp } from './exp.js'
-import { portableLog, portableLog1p } from './log.js'
+import { portableExp, portableLog, portableLog1p } from './exp.js'
 import type { OutcomeKind } from './metrics/index.js'
 import type { TargetScale } from './target-scale.js'
 

@@ -5,7 +5,7 @@
 import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from './averaging.js'
 import { BatchEngine } from './batch-engine.js'
 import { fitsTable, growingRule } from './class-table.js'
-import type { Drift } from './drift/index.js'
+import type { Drift } from './drift.js'
 import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
 import type { Metrics, Outcome } from './metrics/index.js'

@@ -1,12 +1,12 @@
 /**
- * The content of a predictor that updates change in place, with the bits of updates that allocate. If the rule is local and gradients
- * are sparse, an update takes time for the elements that have a gradient, and for those in which the average differs.
+ * The content of a predictor that updates change in place, with the bits of updates that allocate. If the rule is local and
+ * gradients are sparse, an update takes time for the elements that have a gradient, and for those in which the average differs.
+ * Blocks of parameters are created, grown, and projected onto a Euclidean ball.
  */
-import { copyBlock } from '../base/memory.js'
+import { copyBlock, newBlock } from '../base/memory.js'
 import { nonZeroIndices, Support } from '../base/support.js'
 import { stepTouched, type Touched } from '../base/touched.js'
 import { mixInto, type WeightedAveraging } from './averaging.js'
-import { grown } from './blocks.js'
 import type { Averaging, Blocks, Content, Layout, UpdateRule } from './types.js'
 
 interface Recipe {
@@ -127,4 +127,40 @@ function scatter(groups: Groups, { length, indices, values, short }: Touched): G
     })
   const [parameters, state] = groups
   return [placed(parameters), placed(state)]
+}
+
+/** Blocks of zeros with the given layout. */
+export function zeros(layout: Layout): Float32Array[] {
+  return layout.blocks.map(block => newBlock(block.length))
+}
+
+/** Blocks of a larger layout that start with the elements of the given blocks, followed by zeros. */
+export function grown(blocks: Blocks, layout: Layout): Float32Array[] {
+  return layout.blocks.map((block, k) => {
+    const larger = newBlock(block.length)
+    larger.set(blocks[k])
+    return larger
+  })
+}
+
+/**
+ * Π_W in place for W = {w : ‖w‖ ≤ radius}, with the norm over all blocks together. Without a radius, does nothing.
+ * Uses only + × ÷ and a square root, so a replay gives equal bits.
+ */
+export function projectOntoBall(blocks: Blocks, radius: number | undefined): void {
+  if (radius === undefined) return
+  let square = 0
+  for (const block of blocks) for (let i = 0; i < block.length; i++) square += block[i] * block[i]
+  if (square <= radius * radius) return
+  const scale = radius / Math.sqrt(square)
+  for (const block of blocks) for (let i = 0; i < block.length; i++) block[i] *= scale
+}
+
+/**
+ * For each block of parameters, the indices of its blocks in the rule's state for the whole layout. Counters, which all blocks
+ * share, are in every list.
+ */
+export function stateBlockIndices(rule: UpdateRule, layout: Layout): readonly (readonly number[])[] {
+  const whole = rule.stateLayout(layout).blocks.map(({ name }) => name)
+  return layout.blocks.map(block => rule.stateLayout({ blocks: [block] }).blocks.map(({ name }) => whole.indexOf(name)))
 }

@@ -1,5 +1,4 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
-
 import { Notices } from '../base/notices.js'
 import { checkOptions, optionTypes as types } from '../learner/index.js'
 import {
@@ -15,8 +14,7 @@ import {
   WebSocketUpgrades
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
-import { taskTypes } from '../task/option-types.js'
-import type { TaskOptions } from '../task/options.js'
+import { type TaskOptions, taskTypes } from '../task/options.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
 export type { Answer }

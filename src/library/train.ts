@@ -25,13 +25,11 @@ import {
   RunningMoments,
   type Scaling
 } from '../streams/index.js'
-import { ClassNumbers } from '../task/class-numbers.js'
 import { classNamesOf } from '../task/learning-spec.js'
-import { executionType, taskTypes } from '../task/option-types.js'
-import type { TaskOptions } from '../task/options.js'
+import { executionType, type TaskOptions, taskTypes } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'
-import { trainerFor } from '../task/trainer.js'
+import { ClassNumbers, trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 

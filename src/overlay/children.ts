@@ -2,11 +2,18 @@
  * The children of a node and the summaries of their subtrees: where to redirect a joining peer, what to report to the parent,
  * and which slot to offer to which branch.
  */
-import type { SessionId } from './effects.js'
-import type { Contact, PeerKey } from './label.js'
-import type { Slot, Summary } from './messages.js'
-import { BASE_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
-import { MAX_PATH, MAX_SUBTREE } from './wire.js'
+
+import { MAX_PATH, MAX_SUBTREE } from './codec.js'
+import {
+  BASE_TRANSPORTS,
+  type Contact,
+  type PeerKey,
+  type SessionId,
+  type Slot,
+  type Summary,
+  type Transports,
+  type TransportsOf
+} from './messages.js'
 
 export interface Child {
   readonly session: SessionId

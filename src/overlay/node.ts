@@ -2,14 +2,21 @@
  * One peer's side of the tree protocol: events in, effects out. It has no clock, no randomness and no I/O, so the simulated
  * network and libp2p run the same code.
  */
-import { offerSlot } from './balancing.js'
-import type { Effect, SessionId } from './effects.js'
+
 import { nextSeek, onOpened, seek } from './joining.js'
-import { isOlder, type Label, type PeerKey } from './label.js'
-import type { Beacon, OverlayMessage, Summary } from './messages.js'
+import {
+  ALL_TRANSPORTS,
+  type Beacon,
+  type Effect,
+  isOlder,
+  type Label,
+  type OverlayMessage,
+  type PeerKey,
+  type SessionId,
+  type Summary
+} from './messages.js'
 import { encodableAddresses, type OverlayOptions } from './options.js'
-import { ALL_TRANSPORTS } from './reachability.js'
-import { completeFreeze, STABLE_AFTER } from './relabelling.js'
+import { completeFreeze, offerSlot, STABLE_AFTER } from './relabelling.js'
 import { banPeer, dispatch, distrustPeer, endSession, heldSessions, type Neighbour, release } from './sessions.js'
 import { State } from './state.js'
 

@@ -2,9 +2,8 @@
  * Options of an overlay node, with defaults, units and validation.
  */
 import { CodedError } from '../base/errors.js'
-import type { PeerKey } from './label.js'
-import { ALL_TRANSPORTS, BASE_TRANSPORTS, type Transports, type TransportsOf } from './reachability.js'
-import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './wire.js'
+import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from './codec.js'
+import { ALL_TRANSPORTS, BASE_TRANSPORTS, type PeerKey, type Transports, type TransportsOf } from './messages.js'
 
 /** An option of `OverlayNode` is out of range. */
 export class OverlayOptionError extends CodedError {

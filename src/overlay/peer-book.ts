@@ -2,7 +2,7 @@
  * Peers that this node could join: roots from beacons, candidates from the driver, and peers mentioned by other peers. Stores
  * the last known label of each, backoffs after failures and violations, and which peers are not trusted. Bounded.
  */
-import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './label.js'
+import { type Contact, isOlder, type Label, type PeerKey, sameLabel } from './messages.js'
 import type { OverlayTimers } from './options.js'
 
 interface KnownPeer {

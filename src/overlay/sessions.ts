@@ -2,14 +2,11 @@
  * The sessions of a node: which messages are legal on each, and the consequences of its end. The rules for the messages are
  * in the other modules.
  */
-import { onJoin } from './accepting.js'
-import { onOffer } from './balancing.js'
+
 import { type Child, sameSummary } from './children.js'
-import type { EdgeEnd, SessionId } from './effects.js'
-import { joinFailed, onAccept, onRedirect, onRefuse } from './joining.js'
-import type { PeerKey } from './label.js'
-import type { ByeReason, OverlayMessage } from './messages.js'
-import { becomeRoot, onFrozen, onParentLabel } from './relabelling.js'
+import { joinFailed, onAccept, onJoin, onRedirect, onRefuse } from './joining.js'
+import type { ByeReason, EdgeEnd, OverlayMessage, PeerKey, SessionId } from './messages.js'
+import { becomeRoot, onFrozen, onOffer, onParentLabel } from './relabelling.js'
 import type { Attempt, Parent, State } from './state.js'
 
 /** A session and the peer at its other end. */

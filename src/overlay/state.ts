@@ -3,12 +3,19 @@
  * `relabelling` (freeze and labels), `joining`, `accepting`, `balancing` (voluntary moves).
  */
 import { ChildTable } from './children.js'
-import type { EdgeEnd, Effect, SessionId } from './effects.js'
-import type { Contact, Label, PeerKey } from './label.js'
-import type { ByeReason, OverlayMessage } from './messages.js'
+import type {
+  ByeReason,
+  Contact,
+  EdgeEnd,
+  Effect,
+  Label,
+  OverlayMessage,
+  PeerKey,
+  SessionId,
+  Transports
+} from './messages.js'
 import { applyDefaults, encodableAddresses, type OverlayOptions, type OverlaySettings } from './options.js'
 import { PeerBook } from './peer-book.js'
-import type { Transports } from './reachability.js'
 
 export interface Parent {
   readonly session: SessionId

@@ -2,11 +2,9 @@
  * The serving predictor as a safetensors file, for other programs. Its metadata contain the predictor's id and all that a program
  * needs to predict a row.
  */
-
 import { encodeSafetensors } from '../nn/weights/safetensors.js'
 import { classNamesOf } from '../task/learning-spec.js'
-import { predictorMetadata } from '../task/predictor-metadata.js'
-import { predictorTensors } from '../task/predictor-tensors.js'
+import { predictorMetadata, predictorTensors } from '../task/predictor-metadata.js'
 import type { EncodedFile } from './downloads.js'
 import type { PeerOptions } from './options.js'
 import type { Serving } from './thread-messages.js'

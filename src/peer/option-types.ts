@@ -1,6 +1,6 @@
 /** Types of the options of peers, and which values they have. */
 import { checkOptions, OptionError, type OptionTypes, optionTypes as types } from '../learner/index.js'
-import { executionType, specType, streamType, trustType } from '../task/option-types.js'
+import { executionType, specType, streamType, trustType } from '../task/options.js'
 import { NAME_PATTERN } from '../view/index.js'
 import type { PeerOptions } from './options.js'
 import { checkPrivacy } from './privacy-options.js'

@@ -1,27 +1,33 @@
 /**
  * A peer's HTTP server: guards, which check every request, and a plugin for each group of routes. By default, it listens on
  * loopback; other addresses require a token.
+ * An address is held until the server listens there, so that a peer whose port is in use fails before it joins a network. The
+ * certificate of HTTPS can be replaced while the server runs.
  */
+
+import { createServer } from 'node:net'
+import { createSecureContext, Server as TlsServer } from 'node:tls'
 import cors from '@fastify/cors'
+import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
-import { checkCertificate, replaceCertificate } from './certificate.js'
-import { HttpListenError, HttpTokenRequiredError } from './errors.js'
-import { handleClientError, handleErrors, handleUnknownRoutes } from './failures.js'
-import { guardAccess } from './guards/access.js'
-import { isLoopback, requireLoopbackName } from './guards/host.js'
-import { describeRoutes } from './openapi.js'
-import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
-import { healthRoutes } from './routes/health.js'
+import { guardAccess, isLoopback, requireLoopbackName } from './access.js'
+import {
+  HttpCertificateError,
+  HttpListenError,
+  HttpTokenRequiredError,
+  handleClientError,
+  handleErrors,
+  handleUnknownRoutes
+} from './errors.js'
+import type { HttpOptions, PageOptions, Role, RouteOptions, ServerOptions, TlsFiles } from './options.js'
 import { inputRoutes } from './routes/inputs.js'
-import { joinRoutes } from './routes/join.js'
 import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'
-import { pageRoutes } from './routes/page.js'
-import { predictorRoutes } from './routes/predictor.js'
-import { schemaRoutes } from './routes/schema.js'
-import { statusRoutes } from './routes/status.js'
+import { joinRoutes, pageRoutes } from './routes/page.js'
+import { healthRoutes, predictorRoutes, schemaRoutes, statusRoutes } from './routes/peer.js'
+import { components } from './schemas/index.js'
 
 export interface HttpServer {
   /** `http://host:port`, or `https://host:port` */
@@ -121,4 +127,80 @@ async function register(
 async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer, joinPage = false): Promise<void> {
   await app.register(networkRoutes, { view, peer })
   await app.register(pageRoutes, { joinPage })
+}
+
+/** @throws HttpCertificateError if the certificate and the key cannot be read, or do not belong together */
+export function checkCertificate(tls: TlsFiles): void {
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    // OpenSSL's message ends with the reason.
+    throw new HttpCertificateError((error as Error).message.split(':').at(-1)?.trim() ?? '')
+  }
+}
+
+/** Connections that are open keep the previous certificate. @throws HttpCertificateError */
+export function replaceCertificate({ server }: FastifyInstance, tls: TlsFiles): void {
+  checkCertificate(tls)
+  if (server instanceof TlsServer) server.setSecureContext(tls)
+}
+
+/**
+ * @returns frees the address
+ * @throws HttpListenError
+ */
+export async function reserveAddress({
+  host = '127.0.0.1',
+  port
+}: {
+  readonly host?: string
+  readonly port: number
+}): Promise<() => Promise<void>> {
+  // Any port is free.
+  if (port === 0) return async () => undefined
+  const holder = createServer(connection => connection.destroy())
+  await new Promise<void>((resolve, reject) => {
+    holder.once('error', error => reject(new HttpListenError(host, port, error)))
+    holder.listen({ host, port }, resolve)
+  })
+  holder.unref()
+  return () => new Promise(resolve => holder.close(() => resolve()))
+}
+
+/** Roles are alternatives, and what the description calls security requirements of which one suffices. */
+function requirements(roles: readonly Role[] = []): { token: string[] }[] {
+  return [...roles, 'admin'].map(role => ({ token: [role] }))
+}
+
+/** Call it before the routes are registered. */
+export async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'admb peer',
+        description: 'A peer that learns one predictor together with other peers.',
+        version: '1'
+      },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      ...(needsToken && { security: [{ token: [] }] })
+    },
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: needsToken ? { security: requirements(route.config?.roles), ...schema } : schema
+    }),
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string | undefined) ?? `def-${i}` }
+  })
+  for (const component of components) app.addSchema(component)
+  app.get(
+    '/openapi.json',
+    {
+      config: { roles: ['read', 'predict', 'learn'] },
+      schema: {
+        summary: 'This description',
+        response: { 200: { description: 'OpenAPI 3.1', type: 'object', additionalProperties: true } }
+      }
+    },
+    () => app.swagger()
+  )
 }

@@ -1,5 +1,4 @@
-/** Errors of the state directory. Each message states in one line what failed and what to do. */
-
+/** Errors of the state directory, and of the marker in it. Each message states in one line what failed and what to do. */
 import { CodedError } from '../base/errors.js'
 import { fileProblem } from '../base/file-problems.js'
 
@@ -80,4 +79,33 @@ function difference(stored: string, given: string): string {
     key => JSON.stringify(a[key]) !== JSON.stringify(b[key])
   )
   return names.map(key => `${key} ${JSON.stringify(a[key])} stored, ${JSON.stringify(b[key])} given`).join(', ')
+}
+
+/** The content of the marker of a state directory. */
+export const MARKER = 'admb.json'
+const FORMAT = 1
+
+export function markerText(): string {
+  return `${JSON.stringify({ format: FORMAT })}\n`
+}
+
+/** @throws DamagedStateError */
+export function parseMarker(directory: string, content: string): object {
+  let marker: { format?: unknown }
+  try {
+    marker = JSON.parse(content)
+  } catch {
+    throw new DamagedStateError(directory, `${MARKER} is not valid JSON`)
+  }
+  if (marker.format !== FORMAT)
+    throw new DamagedStateError(
+      directory,
+      `${MARKER} has format ${marker.format}, and this version reads format ${FORMAT}: use the version that wrote it`
+    )
+  return marker
+}
+
+/** The folder of the layer file, in which `admb train --store disk` keeps a predictor. */
+export function layersFolder(directory: string): string {
+  return `${directory}/layers`
 }

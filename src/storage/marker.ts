@@ -1,11 +1,9 @@
 /** The marker file beside the database. It distinguishes a new directory from one whose database was lost. `#marker` under Node.js. */
-
 import { existsSync } from 'node:fs'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from '../base/folders.js'
-import { DamagedStateError, StateWriteError } from './errors.js'
-import { layersFolder, MARKER, markerText, parseMarker } from './marker-text.js'
+import { DamagedStateError, layersFolder, MARKER, markerText, parseMarker, StateWriteError } from './errors.js'
 
 /** The marker's content; undefined in a directory without one. */
 export async function readMarker(directory: string): Promise<object | undefined> {

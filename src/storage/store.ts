@@ -5,7 +5,27 @@
  * stored block by block (a network: layer by layer).
  */
 import { assertNew, lockState, readMarker, writeMarker } from '#marker'
-import { openDatabase, readOrDamaged } from './database.js'
+import {
+  blockKey,
+  type Checkpoint,
+  type CheckpointState,
+  type Database,
+  encode,
+  type Generation,
+  headKey,
+  type JournalAppend,
+  JournalKeys,
+  type ModelCheckpoint,
+  type NewCheckpoint,
+  type NewSteps,
+  openDatabase,
+  readOrDamaged,
+  type StartedRun,
+  type StoredHistory,
+  type StoredSteps,
+  stepKeys,
+  text
+} from './database.js'
 import {
   DamagedStateError,
   MissingStateError,
@@ -13,19 +33,6 @@ import {
   NetworkMismatchError,
   StateWriteError
 } from './errors.js'
-import { type Database, encode, headKey, type JournalAppend, JournalKeys, type StoredHistory, text } from './journal.js'
-import {
-  blockKey,
-  type Checkpoint,
-  type CheckpointState,
-  type Generation,
-  type ModelCheckpoint,
-  type NewCheckpoint,
-  type NewSteps,
-  type StartedRun,
-  type StoredSteps,
-  stepKeys
-} from './records.js'
 
 /** A random number for a run. */
 export function drawNonce(): number {

@@ -1,4 +1,5 @@
 /** Weights of classes: factors of the gradients of their inputs, for classes that are rare or matter more. */
+
 import { OptionError } from '../learner/index.js'
 import type { LabelSchema } from '../streams/index.js'
 

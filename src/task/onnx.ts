@@ -7,8 +7,7 @@ import { DOUBLE, FLOAT, GraphBuilder, INT64, STRING } from '../nn/onnx/graph.js'
 import { ModelError } from '../nn/types.js'
 import type { SavedMoments } from '../streams/index.js'
 import { classNamesOf, type LearningSpec, targetScaleOf } from './learning-spec.js'
-import { type ColumnEntry, columnsOf, predictorMetadata } from './predictor-metadata.js'
-import { predictorTensors } from './predictor-tensors.js'
+import { type ColumnEntry, columnsOf, predictorMetadata, predictorTensors } from './predictor-metadata.js'
 
 /** Features of a row of a linear model; above it, the input of the graph is sparse. */
 const MAX_DENSE = 4096

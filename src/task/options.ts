@@ -1,9 +1,31 @@
-/** The options of a learning task: one set for the command line and the library. */
-import type { AveragingSpec, CustomName, ModelName, RuleSpec, TargetScale, Trust } from '../learner/index.js'
+/**
+ * The options of a learning task, one set for the command line and the library, and the kind of model that they describe.
+ */
+import type { Execution } from '../l2l/index.js'
+import {
+  type AveragingSpec,
+  averagingType,
+  type BoundedTrust,
+  type CustomName,
+  customLoss,
+  isClassifier,
+  isCustomName,
+  type ModelName,
+  modelNames,
+  OptionError,
+  type OptionTypes,
+  type RuleSpec,
+  ruleType,
+  type TargetScale,
+  type Trust,
+  optionTypes as types
+} from '../learner/index.js'
+import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { LoraOptions } from '../nn/spec/network-spec.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
 import type { BatchOption } from './batch.js'
 import type { ClassWeights } from './class-weights.js'
+import type { CustomLossSpec, FeatureSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
 export type NetworkModel =
@@ -119,4 +141,201 @@ export interface TaskOptions {
   readonly lora?: LoraOptions
   /** Modules with custom losses, rules, layers and readers: paths or `file:` URLs. @default none */
   readonly plugins?: readonly (string | URL)[]
+}
+
+/** Types of the options of tasks and streams, and of learning specs, for the functions that programs call. */
+const { callback, choice, either, flag, list, number, numbers, object, options, text, texts } = types
+const target = choice('class', 'number')
+const targetScale = object('{ mean: 190, deviation: 180 }')
+
+/** Of `StreamOptions`. */
+export const streamType = options<StreamOptions>(
+  {
+    data: text,
+    format: text,
+    shard: object('{ index: 0, count: 2 }'),
+    holdout: object("{ every: 10, part: 'learn' }"),
+    passes: number,
+    shuffleWindow: number,
+    scaling: object('that of another stream'),
+    scaleLater: flag,
+    from: either(choice('start', 'now', 'stored'), number),
+    resume: either(number, object('the position of an earlier stream')),
+    maxRows: number,
+    inferLabel: flag,
+    classesMax: number,
+    countClasses: flag,
+    tableHashBits: number,
+    tokens: object('rows of tokens'),
+    labels: text,
+    seed: number,
+    noise: number,
+    scale: choice('none', 'standard', 'auto'),
+    follow: flag,
+    stdin: object('a Readable'),
+    signal: object('that of an AbortController'),
+    onRead: callback,
+    onNotice: callback,
+    strict: flag,
+    onMalformed: callback,
+    interactions: list,
+    lags: object('{ price: [1, 2] }'),
+    source: text,
+    target,
+    classes: number,
+    classNames: texts,
+    newClasses: flag,
+    onLabel: callback,
+    labelDecimal: text,
+    grouped: texts,
+    ids: flag,
+    onHashed: callback,
+    unlabelled: flag,
+    label: text,
+    ignore: texts,
+    schema: list,
+    columns: texts,
+    categorical: texts,
+    weight: text,
+    id: text,
+    time: text,
+    na: texts,
+    text: choice('words', 'bigrams'),
+    delimiter: text,
+    encoding: text,
+    decimal: choice('.', ','),
+    header: flag,
+    constant: flag,
+    dimension: number,
+    ignoreUnknown: flag,
+    lacksColumns: flag,
+    hashBits: number
+  },
+  ['data']
+)
+
+/** Of `Execution`. */
+export const executionType = options<Execution>({
+  backend: text,
+  schedule: text,
+  workers: number,
+  store: text,
+  hostMemory: number,
+  checkpoint: text,
+  microbatch: number,
+  stash: text,
+  deviceMemory: number,
+  resident: numbers,
+  precision: text
+})
+
+/** Of `Trust`. */
+export const trustType = either(choice('members', 'bounded'), options<BoundedTrust>({ rate: number, signers: number }))
+
+/** Of `TaskOptions`. */
+export const taskTypes: OptionTypes<TaskOptions> = {
+  model: either(text, object("{ model: 'mlp' }")),
+  features: number,
+  hashBits: number,
+  classes: number,
+  classNames: texts,
+  classWeights: either(text, object('{ no: 1, yes: 5 }')),
+  classesMax: number,
+  target,
+  constant: flag,
+  batch: either(number, types.matching(/^(\d+\.\.\d+|auto)$/, "'MIN..MAX' or 'auto'")),
+  rule: ruleType,
+  averaging: averagingType,
+  sums: choice('exact', 'lattice'),
+  localSteps: number,
+  localMomentum: number,
+  trust: trustType,
+  l2: number,
+  targetScale: either(choice('none'), targetScale),
+  scale: choice('none', 'standard'),
+  schema: either(text, object('{ columns: [] }')),
+  data: types.textOr(streamType),
+  length: number,
+  tokenizer: text,
+  checkpoint: text,
+  freeze: texts,
+  lora: object('{ rank: 8 }'),
+  plugins: list
+}
+
+const specTypes = {
+  model: text,
+  dimension: number,
+  classes: number,
+  classWeights: numbers,
+  l2: number,
+  rule: ruleType,
+  averaging: averagingType,
+  batch: number,
+  batchMax: number,
+  sums: choice('lattice'),
+  localSteps: number,
+  localMomentum: number,
+  influence: choice('bounded'),
+  features: options<FeatureSpec>(
+    {
+      constant: flag,
+      hashBits: number,
+      columns: list,
+      label: text,
+      scale: choice('none', 'standard'),
+      classNames: texts
+    },
+    ['constant', 'scale']
+  ),
+  plugins: text,
+  target,
+  targetScale,
+  network: object('{ layers, sample, target }')
+} satisfies OptionTypes<Pick<LinearSpec, 'targetScale'> & Pick<CustomLossSpec, 'target'> & NetworkLearningSpec>
+
+/** Of `LearningSpec`. */
+export const specType = options(specTypes, ['model', 'dimension', 'rule', 'averaging', 'batch', 'features'])
+
+/** A model option, resolved. */
+export type TaskModel =
+  | { readonly kind: 'linear'; readonly name: ModelName }
+  | { readonly kind: 'custom'; readonly name: CustomName }
+  | { readonly kind: 'network'; readonly layers: ModelSpec }
+
+/** @throws OptionError for an unknown name, ModelError for a network that cannot be described */
+export function modelOf({ model }: TaskOptions): TaskModel | undefined {
+  if (model === undefined) return undefined
+  if (typeof model === 'object') return { kind: 'network', layers: parseModel(model, 'model') }
+  if (isCustomName(model)) {
+    customLoss(model)
+    return { kind: 'custom', name: model }
+  }
+  if ((modelNames as readonly string[]).includes(model)) return { kind: 'linear', name: model as ModelName }
+  if (!(PRESETS as readonly string[]).includes(model) && !/\.(ya?ml|json)$/i.test(model)) {
+    const names = [...modelNames, ...PRESETS].join(', ')
+    throw new OptionError(`unknown model '${model}'; expected one of ${names}, custom:NAME, or a YAML or JSON file`)
+  }
+  return { kind: 'network', layers: loadModel(model) }
+}
+
+/** Networks have biases instead of the constant feature. */
+export function hasConstant({ constant = true }: TaskOptions, model: TaskModel | undefined): boolean {
+  return constant && model?.kind !== 'network'
+}
+
+/** Whether the model predicts a number instead of a class. */
+export function predictsNumber({ target }: TaskOptions, model: TaskModel | undefined): boolean {
+  switch (model?.kind) {
+    case 'linear':
+      return !isClassifier(model.name)
+    case 'custom':
+      return !customLoss(model.name).classifies
+    case 'network':
+      return target === 'number'
+    case undefined:
+      return target === 'number'
+    default:
+      return model satisfies never
+  }
 }

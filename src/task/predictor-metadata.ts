@@ -1,9 +1,21 @@
 /**
- * What a program needs besides the weights to predict a row: columns with their features and scaling, classes, and the scale of
- * a predicted number. All values are text, as the metadata of a safetensors file must be; those of several parts are JSON.
+ * What a program needs of a predictor: its parameters as named tensors, and what it takes besides them to predict a row: columns
+ * with their features and scaling, classes, and the scale of a predicted number. All values are text, as safetensors and ONNX
+ * require.
  */
+
+import type { Blocks } from '../learner/index.js'
+import type { NamedTensor } from '../nn/weights/safetensors.js'
 import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../streams/index.js'
-import { type FeatureSpec, type LearningSpec, predictsNumbers, specText, targetScaleOf } from './learning-spec.js'
+import {
+  classNamesOf,
+  type FeatureSpec,
+  growingNames,
+  type LearningSpec,
+  predictsNumbers,
+  specText,
+  targetScaleOf
+} from './learning-spec.js'
 
 const NOTHING = new Uint8Array(0)
 
@@ -100,4 +112,21 @@ function scalingOf(
 /** The weights that hashed values share: `from`, plus the hash modulo `size`. */
 function hashedOf(table: Layout, first: number): Record<string, string> {
   return { hashed: JSON.stringify({ from: table.hashedFrom + first, size: table.hashed }) }
+}
+
+/** A linear model has one tensor, `weights`: [dimension], or [dimension, classes] for softmax. */
+export async function predictorTensors(spec: LearningSpec, blocks: Blocks): Promise<NamedTensor[]> {
+  if (spec.network === undefined) {
+    const outputs = blocks[0].length / spec.dimension
+    const used = growingNames(spec) ? (classNamesOf(spec, blocks)?.length ?? outputs) : outputs
+    const shape = spec.model === 'softmax' ? [spec.dimension, used] : [spec.dimension]
+    // Classes that are not known yet have no weights.
+    const numbers = used === outputs ? blocks[0] : blocks[0].filter((_, i) => i % outputs < used)
+    return [{ name: 'weights', shape, read: () => numbers }]
+  }
+  const [{ networkModel }, { exportBlocks }] = await Promise.all([
+    import('../l2l/index.js'),
+    import('../nn/weights/exchange.js')
+  ])
+  return exportBlocks(networkModel(spec.network), blocks, 'admb')
 }

@@ -26,8 +26,7 @@ import {
 import { batchRange } from './batch.js'
 import { type ClassWeights, resolveClassWeights } from './class-weights.js'
 import type { FeatureSpec, LearningSpec } from './learning-spec.js'
-import { hasConstant, predictsNumber, type TaskModel } from './model.js'
-import type { TaskOptions } from './options.js'
+import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 import type { TextTask } from './text.js'
 
 /** b of peers. A smaller batch than a frame takes to cross the network gains nothing. */

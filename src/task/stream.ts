@@ -13,8 +13,7 @@ import {
   type Schema
 } from '../streams/parsing.js'
 import { type LearningSpec, parserOptions } from './learning-spec.js'
-import { hasConstant, predictsNumber, type TaskModel } from './model.js'
-import type { TaskOptions } from './options.js'
+import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 
 /** `hashBits` of tables for networks: fewer than for linear models, because each feature has a vector of weights. */
 const NETWORK_HASH_BITS = 12

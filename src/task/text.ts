@@ -19,9 +19,9 @@ import {
   type TextHints,
   type Texts,
   textFormatOf,
-  textsOf
+  textsOf,
+  tokenizationOf
 } from './texts.js'
-import { tokenizationOf } from './tokenizer.js'
 
 const DEFAULT_LENGTH = 64
 

@@ -5,8 +5,7 @@
  */
 import { type CheckedOverlayNode, OverlayChecker, type OverlayEndpoint, parentOf } from '../../sim/checkers/overlay.js'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../src/overlay/codec.js'
-import type { Effect, SessionId } from '../../src/overlay/effects.js'
-import { sameLabel } from '../../src/overlay/label.js'
+import { type Effect, type SessionId, sameLabel } from '../../src/overlay/messages.js'
 import { OverlayNode, type OverlayView } from '../../src/overlay/node.js'
 import { DEFAULT_TIMERS } from '../../src/overlay/options.js'
 import { EventQueue, seededRandom } from './virtual-time.js'

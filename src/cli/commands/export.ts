@@ -1,12 +1,11 @@
 /** `admb export`: a stored predictor as files that other programs read. */
-
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { fileProblem } from '../../base/file-problems.js'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
 import { openStream } from '../../streams/index.js'
 import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'
-import { predictorTensors } from '../../task/predictor-tensors.js'
+import { predictorTensors } from '../../task/predictor-metadata.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'

@@ -1,8 +1,8 @@
 /** The predictor of a command: of a state directory, or the weights of a checkpoint. */
 import { type Blocks, digest, learnerAfter } from '../../learner/index.js'
 import { LagHistory, RunningMoments } from '../../streams/index.js'
+import { ownCheckpoint } from '../../task/checkpoint.js'
 import { learningParts } from '../../task/learning-spec.js'
-import { ownCheckpoint } from '../../task/own-checkpoint.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { predictorTensors } from '../../task/predictor-tensors.js'
+import { predictorTensors } from '../../task/predictor-metadata.js'
 import { UsageError } from '../errors.js'
 import { loadStored, metadataOf } from './stored.js'
 

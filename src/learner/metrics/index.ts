@@ -1,7 +1,7 @@
 /** Metrics of a learner while it learns, and of predictors. */
+
 export { Baseline, type BaselineFigures, baselineFor, hasPlainLoss, uselessLoss } from './baseline.js'
 export type { ClassFigures } from './confusion.js'
-export { Evaluation, type EvaluationFigures } from './evaluation.js'
 export {
   commitClass,
   commitRows,
@@ -13,7 +13,8 @@ export {
   type Outcomes,
   type ScoreLoss,
   widthOf
-} from './figures.js'
+} from './confusion.js'
+export { Evaluation, type EvaluationFigures } from './evaluation.js'
 export { type Metrics, ProgressiveMetrics, WINDOWS, type WindowFigures } from './progressive.js'
 export {
   type Clock,

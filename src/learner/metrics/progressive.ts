@@ -2,8 +2,8 @@
  * Progressive metrics: figures over all inputs since the start, and over the last ones. An input costs a few nanoseconds; the
  * figures of a window are computed from its outcomes when they are asked for.
  */
-import { type Drift, DriftDetector } from '../drift/index.js'
-import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './figures.js'
+import { type Drift, DriftDetector } from '../drift.js'
+import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './confusion.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 import { type Clock, type TimeFigures, TimeWindows } from './time-windows.js'
 

@@ -1,6 +1,5 @@
 /** Counts from which figures follow, one kind for each encoding of outcomes. They take constant time and memory per input. */
-import { addTo, Calibration, Confusion } from './confusion.js'
-import type { Figures, OutcomeKind, ScoreLoss } from './figures.js'
+import { addTo, Calibration, Confusion, type Figures, type OutcomeKind, type ScoreLoss } from './confusion.js'
 
 /** Figures without those that need the sum of the losses. */
 type Counted = Omit<Figures, 'inputs' | 'loss' | 'logLoss'>

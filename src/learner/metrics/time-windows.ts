@@ -3,7 +3,7 @@
  * input costs constant time, and the memory depends on neither the number of inputs nor the length of the window.
  */
 import { OptionError } from '../errors.js'
-import { type Figures, type OutcomeKind, widthOf } from './figures.js'
+import { type Figures, type OutcomeKind, widthOf } from './confusion.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 
 /** Buckets of a window. It holds between 59 and 60 of them, because the last one is incomplete. */

@@ -1,16 +1,24 @@
 /**
  * The default rule for linear models: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), which adapts the step
  * to each feature's scale and frequency. Four additions improve it on real streams without tuning (docs/benchmarks.md): a batch
- * of n gradients counts as n in the accumulator, a weight's step grows with the weight, the decrease of the loss that a
- * batch's step predicts can be limited, and the accumulators can forget while successive gradients agree.
+ * of n gradients counts as n in the accumulator, a weight's step grows with the weight, the decrease of the loss that a batch's
+ * step predicts can be limited, and the accumulators can forget while successive gradients agree.
+ *
+ * The penalty λ/2·‖w‖² as a decay that a weight makes up for when it has a gradient again (lazily, as in Carpenter, "Lazy Sparse
+ * Stochastic Gradient Descent for Regularized Multinomial Logistic Regression", 2008). Its gradient λ·w would change every
+ * weight in every update.
+ *
+ * In an update of n gradients, w follows the flow of the penalty under AdaGrad's metric for a time t = λ·√n/√(initial + a):
+ * dw/dt = −max(step, growth·|w|)·w. The solution for k updates is that for a time k·t, so it does not matter when a decay is
+ * made up.
  */
 import { copyBlock } from '../../base/memory.js'
-import { projectOntoBall } from '../blocks.js'
+import { portableExp } from '../exp.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, UpdateRule } from '../types.js'
+import { projectOntoBall } from '../working-content.js'
 import { agreementBlock, BATCHES, countUpdate, forgottenShare, leastWeight, measure, measures } from './agreement.js'
 import type { RuleDefinition } from './definition.js'
-import { decayed } from './lazy-decay.js'
 
 export interface AdagradOptions {
   /** Smallest step of a weight, in units of the weight. @default 0.2 */
@@ -225,4 +233,17 @@ function shorten(parameters: Float32Array[], from: Blocks, share: number): void 
     const before = from[k]
     for (let i = 0; i < next.length; i++) if (next[i] !== before[i]) next[i] = before[i] + share * (next[i] - before[i])
   }
+}
+
+/**
+ * The solution after a time t.
+ * @param step, growth as in AdaGrad, step > 0
+ */
+export function decayed(weight: number, t: number, step: number, growth: number): number {
+  const size = Math.abs(weight)
+  if (growth * size <= step) return weight * portableExp(-step * t)
+  // 1/|w| grows by growth in a unit of time, until growth·|w| = step.
+  const last = step / growth
+  const until = (1 / last - 1 / size) / growth
+  return t <= until ? weight / (1 + growth * size * t) : Math.sign(weight) * last * portableExp(-step * (t - until))
 }

@@ -1,20 +1,22 @@
-/** The registry of update rules. A new rule is one file and one line of `rules`. */
+/**
+ * The registry of update rules. A new rule is one file and one line of `rules`.
+ *
+ * Delayed parameter update (Ren et al., "ZeRO-Offload", USENIX ATC 2021, section 5.2): the parameters are one update behind, so
+ * that the next step can start while the last update is computed. The delay is always one update, so a replay has the same bits.
+ */
+
+import { copyBlock } from '../../base/memory.js'
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
-import { checkOptions, named } from '../option-types.js'
-import type { OptionTable } from '../options.js'
+import { checkOptions, named, type OptionTable } from '../options.js'
 import type { Layout, UpdateRule } from '../types.js'
 import { adagrad } from './adagrad.js'
-import { adam } from './adam.js'
-import { adamw } from './adamw.js'
+import { adam, adamw } from './adam.js'
 import { compact, isCompact } from './compact.js'
 import type { RuleDefinition } from './definition.js'
-import { delayed } from './delayed.js'
-import { dualAveraging } from './dual-averaging.js'
-import { lamb, lars } from './layerwise-rates.js'
-import { mirrorDescent } from './mirror-descent.js'
-import { momentum } from './momentum.js'
+import { lamb, lars, momentum } from './layerwise-rates.js'
+import { dualAveraging, mirrorDescent } from './paper.js'
 
 /** A definition with any options. */
 type Entry = Omit<RuleDefinition<never>, 'options'> & { readonly options: OptionTable<object> }
@@ -135,4 +137,23 @@ function isCustomRule(spec: RuleSpec): spec is CustomRuleSpec {
 function definitionOf({ name }: { readonly name: RuleName }): RuleDefinition<object> {
   if (Object.hasOwn(rules, name)) return rules[name]
   throw new OptionError(`unknown rule '${name}'; expected one of ${ruleNames.join(', ')}`)
+}
+
+/** State: that of the rule, and then the parameters after its last update. */
+export function delayed(rule: UpdateRule): UpdateRule {
+  return {
+    name: rule.name,
+    description: rule.description.replace(/\)$/, ',delay=1)'),
+    stateLayout: layout => {
+      const ahead = layout.blocks.map(({ name, length }) => ({ name: `${name}.ahead`, length }))
+      return { blocks: [...rule.stateLayout(layout).blocks, ...ahead] }
+    },
+    step(previous, sum, count, updates, contributors) {
+      const own = previous.state.length - sum.length
+      // Before the first update, both are the initial parameters.
+      const parameters = (updates === 0 ? previous.parameters : previous.state.slice(own)).map(copyBlock)
+      const next = rule.step({ parameters, state: previous.state.slice(0, own) }, sum, count, updates, contributors)
+      return { parameters, state: [...next.state, ...next.parameters] }
+    }
+  }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createRule } from '../../../src/learner/rules/index.js'
-import { SECTION } from '../../../src/learner/rules/kernels/memory.js'
+import { SECTION } from '../../../src/learner/rules/kernels.js'
 import { randomFrom } from '../../support/learner/rows.js'
 
 const f = Math.fround

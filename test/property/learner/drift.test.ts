@@ -1,7 +1,7 @@
 /** ADWIN against its definition, computed from all values, and the detector. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Adwin, DriftDetector } from '../../../src/learner/drift/index.js'
+import { Adwin, DriftDetector } from '../../../src/learner/drift.js'
 import { commitSums, ProgressiveMetrics } from '../../../src/learner/metrics/index.js'
 
 const one = (value: number) => ({ count: 1, sum: value, squares: value * value })

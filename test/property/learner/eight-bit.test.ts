@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { digest } from '../../../src/learner/digest.js'
 import { OptionError } from '../../../src/learner/errors.js'
-import { type Encoding, pack, packedLength, unpack } from '../../../src/learner/rules/eight-bit.js'
+import { type Encoding, pack, packedLength, unpack } from '../../../src/learner/rules/compact.js'
 import { createRule } from '../../../src/learner/rules/index.js'
-import { SECTION } from '../../../src/learner/rules/kernels/memory.js'
+import { SECTION } from '../../../src/learner/rules/kernels.js'
 import { randomFrom } from '../../support/learner/rows.js'
 
 function packed(values: Float32Array, encoding: Encoding): Float32Array {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createRule } from '../../../src/learner/index.js'
-import { decayed } from '../../../src/learner/rules/lazy-decay.js'
+import { decayed } from '../../../src/learner/rules/adagrad.js'
 
 const LENGTH = 6
 const numbers = fc.double({ min: -8, max: 8, noNaN: true })

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
 import { type OverlayMessage, OverlayNode } from '../../../src/overlay/index.js'
-import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
-import { BYE_REASONS } from '../../../src/overlay/messages.js'
+import { BYE_REASONS, MAX_CREATED_AT } from '../../../src/overlay/messages.js'
 import { seededRandom } from '../../support/virtual-time.js'
 
 const PEERS = ['self', 'a', 'b', 'c', 'd', 'e', 'f']

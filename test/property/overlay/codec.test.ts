@@ -1,11 +1,20 @@
 /** The overlay codec: messages survive the round trip, and malformed ones are rejected. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { decodeBeacon, decodeMessage, encodeBeacon, encodeMessage } from '../../../src/overlay/codec.js'
-import { MAX_CREATED_AT } from '../../../src/overlay/label.js'
-import { BYE_REASONS, type OverlayMessage, REFUSE_REASONS } from '../../../src/overlay/messages.js'
-import { BASE_TRANSPORTS } from '../../../src/overlay/reachability.js'
-import { OverlayMessageError } from '../../../src/overlay/wire.js'
+import {
+  decodeBeacon,
+  decodeMessage,
+  encodeBeacon,
+  encodeMessage,
+  OverlayMessageError
+} from '../../../src/overlay/codec.js'
+import {
+  BASE_TRANSPORTS,
+  BYE_REASONS,
+  MAX_CREATED_AT,
+  type OverlayMessage,
+  REFUSE_REASONS
+} from '../../../src/overlay/messages.js'
 import { share } from '../../support/runs.js'
 import { seededRandom } from '../../support/virtual-time.js'
 

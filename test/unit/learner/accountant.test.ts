@@ -1,7 +1,6 @@
 /** The accountant of differential privacy, against published values and the exact curve of the Gaussian mechanism. */
 import assert from 'node:assert/strict'
-import { epsilonFrom, epsilonOf, rhoFor, rhoOf } from '../../../src/learner/accountant.js'
-import { Privacy } from '../../../src/learner/privacy.js'
+import { epsilonFrom, epsilonOf, Privacy, rhoFor, rhoOf } from '../../../src/learner/privacy.js'
 
 /** erfc for x ≥ 0, by a continued fraction (Abramowitz and Stegun, 7.1.14) or the series of erf. */
 function erfc(x: number): number {

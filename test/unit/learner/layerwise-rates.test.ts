@@ -1,7 +1,7 @@
 import { deepEqual, ok } from 'node:assert/strict'
-import { stateBlockIndices, zeros } from '../../../src/learner/blocks.js'
 import { createRule, isBlockwise, type RuleSpec } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState } from '../../../src/learner/types.js'
+import { stateBlockIndices, zeros } from '../../../src/learner/working-content.js'
 import { randomFrom } from '../../support/learner/rows.js'
 
 const layout: Layout = {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { portableLog, portableLog1p } from '../../../src/learner/log.js'
+import { portableLog, portableLog1p } from '../../../src/learner/exp.js'
 
 describe('portableLog', () => {
   it('agrees with Math.log to one unit in the last place', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { zeros } from '../../../src/learner/blocks.js'
 import { OptionError } from '../../../src/learner/errors.js'
 import { createRule, type RuleSpec, ruleNames, rules } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState, UpdateRule } from '../../../src/learner/types.js'
+import { zeros } from '../../../src/learner/working-content.js'
 import { randomFrom } from '../../support/learner/rows.js'
 
 const layout: Layout = {

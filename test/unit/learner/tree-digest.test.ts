@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { treeDigest } from '../../../src/learner/tree-digest.js'
+import { treeDigest } from '../../../src/learner/digest.js'
 import type { Blocks } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
 

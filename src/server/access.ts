@@ -3,11 +3,11 @@
  * so that no client can monopolise the peer's main thread. Tokens are compared in constant time, so that response times reveal nothing.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RateLimiter } from '../../base/rate-limiter.js'
-import { RefusedError } from '../failures.js'
-import type { RoleRates } from '../options.js'
-import { type Role, roleOf } from '../roles.js'
+import { RateLimiter } from '../base/rate-limiter.js'
+import { RefusedError } from './errors.js'
+import { type Role, type RoleRates, roleOf } from './options.js'
 
 const DEFAULT_REQUESTS_PER_SECOND = 1000
 
@@ -92,4 +92,27 @@ function forbidden(role: Role, roles: readonly Role[], route: string): RefusedEr
     `the token has the role ${role}, and ${route} needs ${needed.join(' or ')}`,
     `send a token with that role: admb keygen token --role ${needed[0]} makes one for --http-token-file`
   )
+}
+
+/**
+ * Protects a server on loopback against DNS rebinding, in which a malicious page makes its own host name resolve to 127.0.0.1.
+ * The requests of such a page have that host name, so only the names of loopback are accepted.
+ */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, '')
+  if (isIP(name) === 4) return name.startsWith('127.')
+  return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
+}
+
+export function requireLoopbackName(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ headers }) => {
+    const host = headers.host ?? ''
+    if (isLoopback(host.replace(/:\d*$/, ''))) return
+    throw new RefusedError(
+      403,
+      'ERR_HTTP_HOST',
+      `this peer accepts requests for loopback only, not for ${host || 'an empty host'}`,
+      'use 127.0.0.1 or localhost, or start the peer with --http HOST:PORT and --http-token-file'
+    )
+  })
 }
