@@ -1,15 +1,25 @@
 /** The public interface of the simulator. Terms: docs/glossary.md. */
+
 export { type AlgorithmName, algorithmNames, algorithms } from './algorithms/index.js'
 export { type Experiment, type ExperimentCase, experimentNamed, experiments } from './experiments.js'
-export { parseFaults } from './faults/parse.js'
+export { parseFaults } from './faults/draw.js'
 export type { Fault } from './faults/schedule.js'
-export { type FuzzReport, type FuzzViolation, fuzz, fuzzPortion, RUNS_PER_PORTION } from './fuzz/fuzz.js'
-export { type NodeState, type Replay, replay, type Step } from './fuzz/replay.js'
+export {
+  type FuzzReport,
+  type FuzzViolation,
+  fuzz,
+  fuzzPortion,
+  type NodeState,
+  type Replay,
+  RUNS_PER_PORTION,
+  replay,
+  type Step
+} from './fuzz/fuzz.js'
 export { applyOverrides, builtInScenarios, loadScenario } from './library.js'
 export type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
 export { parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
 export { simulate } from './simulate.js'
-export type { RecordedStream } from './streams/replay.js'
+export type { RecordedStream } from './streams/inputs.js'
 export type { Trial } from './testing/trials.js'
 export type { PredictorCause } from './world.js'

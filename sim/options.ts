@@ -3,13 +3,11 @@ import type { AdmbOptions, PredictorId, Recipe } from '../src/admb/index.js'
 import type { Learner } from '../src/learner/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
-import type { NodeFactory } from './learning-node.js'
 import type { Scenario } from './scenario.js'
-import type { Inputs } from './streams/inputs.js'
-import type { RecordedStream } from './streams/replay.js'
+import type { Inputs, RecordedStream } from './streams/inputs.js'
 import type { Topology } from './topology.js'
 import type { WiringFactory } from './wiring/create.js'
-import type { PredictorCause } from './world.js'
+import type { NodeFactory, PredictorCause } from './world.js'
 
 /** Overrides of what a scenario determines. */
 export interface SimulateOptions {

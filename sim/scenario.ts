@@ -2,14 +2,13 @@
  * The schema of a scenario: everything that a run depends on, as plain data. Every key has a default. Validation errors name
  * the key, the given value and the allowed values.
  */
-
 import * as z from 'zod'
 import { CodedError } from '../src/base/errors.js'
-import { nearest } from '../src/base/nearest.js'
+import { nearest } from '../src/base/wording.js'
 import { averagingNames, boundsOf, isDual, modelNames, Privacy, parseTrust, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
-import { faultKeys } from './faults/keys.js'
+import { faultKeys } from './faults/schedule.js'
 import { streamNames } from './streams/inputs.js'
 import { topologyNames } from './topology.js'
 

@@ -1,11 +1,16 @@
 /**
- * The interface between an algorithm and the simulated world. Every algorithm implements it, so that all of them are
- * measured on the same inputs and the same network.
+ * The interface between an algorithm and the simulated world. Every algorithm implements it, so that all of them are measured on
+ * the same inputs and the same network.
  */
-import type { AdmbOptions, Predictor, PredictorId, Recipe } from '../src/admb/index.js'
-import { nextPredictor } from '../src/admb/index.js'
+import {
+  type AdmbNode,
+  type AdmbOptions,
+  nextPredictor,
+  type Predictor,
+  type PredictorId,
+  type Recipe
+} from '../src/admb/index.js'
 import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learner/index.js'
-import type { LearningNode } from './learning-node.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
@@ -193,3 +198,46 @@ export class GradientAccumulator {
     return this.#learner.layout.blocks.map(block => new Float32Array(block.length))
   }
 }
+
+/** The interface of a node that learns together with its neighbours. */
+export type LearningNode = Pick<
+  AdmbNode,
+  | 'predictor'
+  | 'expected'
+  | 'isWaiting'
+  | 'holdsSums'
+  | 'gradients'
+  | 'ownGradients'
+  | 'ownSum'
+  | 'unused'
+  | 'account'
+  | 'discarded'
+  | 'closedSegments'
+  | 'contributorsOf'
+  | 'retention'
+  | 'keptSums'
+  | 'chain'
+  | 'lineage'
+  | 'neighbourSum'
+  | 'neighbourPredictor'
+  | 'accumulator'
+  | 'added'
+  | 'tick'
+  | 'connect'
+  | 'disconnect'
+  | 'taken'
+  | 'receive'
+  | 'frame'
+  | 'takeEffects'
+  | 'storage'
+  | 'restore'
+  | 'recover'
+  | 'relearnable'
+  | 'waiting'
+  | 'closeSegment'
+  | 'useRemainder'
+  | 'takeJournal'
+>
+
+/** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */
+export type NodeFactory = (options: AdmbOptions, index: number) => LearningNode

@@ -5,7 +5,7 @@
  * geometric mean over several seeds, which change the times and the nodes that get the inputs.
  */
 import { parseScenario, type RecordedStream, type RunResult, type SimulateOptions, simulate } from '../../sim/index.js'
-import { replay } from '../../sim/streams/replay.js'
+import { replay } from '../../sim/streams/inputs.js'
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'

@@ -2,11 +2,11 @@
  * Loss of honest nodes beside hostile ones, relative to the same network without hostile nodes, in the simulator: with the bound of
  * influence, the loss gate, signed headers, thresholds for jumps and a limit of rates, and without them. Losses are deterministic.
  */
-import { targetOf, triggered } from '../../sim/adversaries/backdoor.js'
+import { targetOf, triggered } from '../../sim/adversaries/adversary.js'
 import { type AdversaryName, adversaryNames } from '../../sim/adversaries/index.js'
 import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js'
-import type { NodeFactory } from '../../sim/learning-node.js'
-import { replay } from '../../sim/streams/replay.js'
+import { replay } from '../../sim/streams/inputs.js'
+import type { NodeFactory } from '../../sim/world.js'
 import { AdmbNode } from '../../src/admb/index.js'
 import { recordStream } from '../../src/cli/sim/data.js'
 import type { SerialFlags } from '../../src/cli/training/learning.js'

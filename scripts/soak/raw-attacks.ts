@@ -1,5 +1,5 @@
 /** Attacks by anyone who reaches the port: bytes on a socket, without an identity. */
-import { StreamCipher } from '../../src/network/stream-cipher.js'
+import { StreamCipher } from '../../src/network/protector.js'
 import { type Attack, garbage, hold, strike } from './attack.js'
 
 const none = new Uint8Array(0)

@@ -1,5 +1,4 @@
 /** Attacks with a real libp2p identity on the protocols of a peer: its own ones, gossipsub, and unknown ones. */
-import '../../src/network/polyfill.js'
 import { identify } from '@libp2p/identify'
 import type { Connection } from '@libp2p/interface'
 import { noise } from '@libp2p/noise'
@@ -8,8 +7,9 @@ import { yamux } from '@libp2p/yamux'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import type { Random } from '../../sim/engine/random.js'
-import { catchUpProtocol, edgeProtocol, fetchProtocol, tagged, topicName } from '../../src/network/protocols.js'
+import { catchUpProtocol, edgeProtocol, fetchProtocol, tagged, topicName } from '../../src/network/limits.js'
 import { type Attack, garbage, type Target } from './attack.js'
+import '../../src/network/polyfill.js'
 
 const gossipProtocol = '/meshsub/1.2.0'
 const streamsPerBurst = 20

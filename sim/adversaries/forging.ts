@@ -1,5 +1,4 @@
 /** Nodes that replace frames by forged ones. A forged frame takes the sequence number and the acknowledgements of a correct one. */
-
 import {
   AdmbNode,
   type AdmbOptions,
@@ -20,8 +19,7 @@ import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/wire/encode.js'
 import type { SentFrame } from '../../src/admb/wire/frame.js'
 import type { Blocks } from '../../src/learner/index.js'
-import type { Random } from '../engine/random.js'
-import { simulatedSigner } from '../engine/signer.js'
+import { type Random, simulatedSigner } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Contributors, and the number of segments covered of each. */

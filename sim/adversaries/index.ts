@@ -3,13 +3,11 @@ import * as z from 'zod'
 import type { AdmbOptions } from '../../src/admb/index.js'
 import type { Examples } from '../../src/learner/index.js'
 import type { Random } from '../engine/random.js'
-import type { LearningNode } from '../learning-node.js'
 import type { Topology } from '../topology.js'
-import { type Adversary, type Data, relabelled, table } from './adversary.js'
-import { targetOf, triggered } from './backdoor.js'
+import type { LearningNode } from '../world.js'
+import { type Adversary, type Data, poisoners, relabelled, table, targetOf, triggered } from './adversary.js'
 import { forgers } from './forging.js'
 import { manglers } from './mangling.js'
-import { poisoners } from './poisoning.js'
 
 /** By name, for the key `adversaries.kind`. */
 export const adversaries = table({

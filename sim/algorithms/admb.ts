@@ -11,11 +11,10 @@ import {
   type Quota
 } from '../../src/admb/index.js'
 import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learner/index.js'
-import { SlabAllocator } from '../engine/allocation.js'
-import { simulatedSigner } from '../engine/signer.js'
+import { SlabAllocator } from '../engine/queue.js'
+import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
-import type { LearningNode } from '../learning-node.js'
-import { type Algorithm, bestOf, type World } from '../world.js'
+import { type Algorithm, bestOf, type LearningNode, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const admb: AlgorithmDefinition = {

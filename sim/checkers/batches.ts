@@ -1,4 +1,7 @@
-/** Properties of gradient counts: 4 (size of batches), 10 (replay of batches) and 11 (conservation of own gradients). */
+/**
+ * Properties of batches: 4 (size), 10 (replay), 11 (conservation of own gradients) and 13 (batch choice), and `rounded`, the
+ * numbers with few bits.
+ */
 import {
   decodeSaved,
   formatId,
@@ -10,7 +13,7 @@ import {
   sameId,
   WAIT_BATCHES
 } from '../../src/admb/index.js'
-import type { AdaptiveBatch } from '../../src/learner/index.js'
+import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import { fingerprint } from './identity.js'
@@ -181,4 +184,66 @@ export class Storable implements Invariant {
     }
     throw new Violation('storable', `${origin} stores another predictor than it holds`)
   }
+}
+
+/**
+ * Property 13 (batch choice): where b adapts, the b of every predictor is within the bounds and follows from its parent's b and the
+ * batch. At most all gradients of a batch were added while no neighbour held the predictor.
+ */
+export class BatchChoice implements Invariant {
+  readonly #batch: AdaptiveBatch
+
+  constructor(batch: AdaptiveBatch) {
+    this.#batch = batch
+  }
+
+  predictorChanged(_node: CheckedNode, change: PredictorChange): void {
+    const { min, max } = this.#batch
+    const { predictor, parent } = change
+    const key = formatId(predictor.id)
+    const b = batchOf(predictor)
+    if (!(b >= min && b <= max)) throw new Violation('batch choice', `${key} has b = ${b}, outside ${min}..${max}`)
+    if (change.cause !== 'updated') return
+    const { sum, count } = change.batch
+    const unshared = sum[sum.length - 1][0]
+    if (!(unshared >= 0 && unshared <= count))
+      throw new Violation('batch choice', `${unshared} of the ${count} gradients of ${key} are unshared`)
+    const expected = this.#batch.next(batchOf(parent), unshared, count)
+    if (b !== Math.fround(expected))
+      throw new Violation('batch choice', `${key} has b = ${b}; its parent and its batch give ${expected}`)
+  }
+}
+
+/** b before rounding. */
+function batchOf({ parameters }: Predictor): number {
+  return parameters[parameters.length - 1][0]
+}
+
+/** Bits of float32 numbers that are 0. */
+const LOW = (1 << 13) - 1
+
+/** Property `rounded`: with integer sums, the long blocks of predictors consist of numbers with 10 bits after the leading one. */
+export class Rounded implements Invariant {
+  readonly #rounded: RoundedBlocks
+
+  constructor(rounded: RoundedBlocks) {
+    this.#rounded = rounded
+  }
+
+  predictorChanged(_node: CheckedNode, { predictor }: PredictorChange): void {
+    for (const group of ['parameters', 'average', 'state'] as const) {
+      const found = unrounded(predictor[group], this.#rounded[group])
+      if (found === undefined) continue
+      throw new Violation('rounded', `${formatId(predictor.id)} has ${found} in its ${group}`)
+    }
+  }
+}
+
+function unrounded(blocks: Blocks, isRounded: readonly boolean[]): number | undefined {
+  for (const [k, block] of blocks.entries()) {
+    if (!isRounded[k]) continue
+    const bits = new Int32Array(block.buffer, block.byteOffset, block.length)
+    for (let i = 0; i < bits.length; i++) if ((bits[i] & LOW) !== 0) return block[i]
+  }
+  return undefined
 }

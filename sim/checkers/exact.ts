@@ -1,8 +1,6 @@
 /**
- * Properties that only the exact learner (fuzz/counting.ts) can check, as its sums and parameters count how often each input was
- * used. Property 3 (purity): every gradient of a batch was computed at its parent, or with carry-over at a predictor that its node
- * held at most S periods before it had the parent; each input is used at most once on a lineage. Property 4 (size): counts are
- * correct. Property 5: no echo. Property 11 (conservation): with carry-over gradients are lost only by age.
+ * The exact learner for fuzzing, and the properties that only it can check, as its sums and parameters count how often each
+ * input was used.
  */
 import {
   formatId,
@@ -13,10 +11,88 @@ import {
   sameId
 } from '../../src/admb/index.js'
 import { valuesOf } from '../../src/base/lattice.js'
-import type { Blocks, UpdateRule } from '../../src/learner/index.js'
-import { type CountingInputs, inputsIn, segmentsIn, totalOf } from '../fuzz/counting.js'
+import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learner/index.js'
 import { Violation } from '../result.js'
+import type { Inputs } from '../streams/inputs.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
+
+/**
+ * The exact learner for fuzzing. Input i has the feature i, the last feature, which all inputs share, and the label −1. The rule adds
+ * gradient sums to the parameters, but the last parameter remains 0. The gradient of the squared loss of an input at any predictor
+ * that has not used it therefore has 1 at both features, and parameters count, exactly in float32, how often each input was used on
+ * a predictor's lineage. The state contains the total of the last feature. The feature before the last counts the segments: the noise of
+ * each is 1 there.
+ */
+const countingRule: UpdateRule = {
+  name: 'counting',
+  description: 'counting',
+  // Gradients, the total of the last feature, and the number of features, which `squares` needs.
+  stateLayout: ({ blocks: [{ length }] }) => ({
+    blocks: [
+      { name: 'totals', length: 2 },
+      { name: 'unused', length }
+    ]
+  }),
+  step: ({ parameters: [uses], state: [[gradients, total], unused] }, [sum], count) => ({
+    parameters: [uses.map((value, i) => (i < uses.length - 1 ? value + sum[i] : 0))],
+    state: [Float32Array.of(gradients + count, total + sum[sum.length - 1]), unused]
+  }),
+  // A single gradient is a multiple of all steps but those of the last feature, and carrying it over changes its integer.
+  squares: ([, unused], _block, _count, updates) =>
+    unused.map((_, i) => (i < unused.length - 1 ? 4 ** -((i + updates) % 3) : 4 ** (2 + (updates % 3))))
+}
+
+/** Number of inputs of the exact learner that blocks of its weights have elements for. */
+export function inputsIn([{ length }]: Blocks): number {
+  return length - 2
+}
+
+/** The noise of a segment. */
+export function countSegment([sum]: Blocks): void {
+  sum[sum.length - 2] += 1
+}
+
+/** Number of segments in a sum of gradients. */
+export function segmentsIn([sum]: Blocks): number {
+  return sum[sum.length - 2]
+}
+
+/** Total of the gradients of the last feature on the lineage of a predictor of the exact learner. */
+export function totalOf({ state }: Predictor): number {
+  return state[0][1]
+}
+
+export const countingRecipe: Recipe = { rule: countingRule, averaging: createAveraging({ name: 'uniform' }), digest }
+
+export class CountingInputs implements Inputs {
+  readonly model = 'linear'
+  readonly dimension: number
+  readonly optimum: Inputs['optimum']
+  readonly #row = {
+    size: 1,
+    labels: Float32Array.of(-1),
+    offsets: Int32Array.of(0, 2),
+    indices: Int32Array.of(-1, -1),
+    values: Float32Array.of(1, 1)
+  }
+
+  /** @param limit maximum number of inputs */
+  constructor(limit: number) {
+    this.dimension = limit + 2
+    this.optimum = [new Float32Array(this.dimension)]
+    this.#row.indices[1] = limit + 1
+  }
+
+  /** Index of the last input. */
+  get last(): number {
+    return this.#row.indices[0]
+  }
+
+  next(): Examples {
+    this.#row.indices[0]++
+    return this.#row
+  }
+}
 
 /** A carry-over that no run exceeds. */
 export const UNLIMITED_CARRY = 1_000_000
@@ -34,6 +110,12 @@ interface Tenure {
   until: number
 }
 
+/**
+ * Properties that only the exact learner can check, as its sums and parameters count how often each input was
+ * used. Property 3 (purity): every gradient of a batch was computed at its parent, or with carry-over at a predictor that its node
+ * held at most S periods before it had the parent; each input is used at most once on a lineage. Property 4 (size): counts are
+ * correct. Property 5: no echo. Property 11 (conservation): with carry-over gradients are lost only by age.
+ */
 export class ExactlyOnce implements Invariant {
   readonly #inputs: CountingInputs
   readonly #carry: number

@@ -5,10 +5,10 @@
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
 import type { AdaptiveBatch, InfluenceRule } from '../../src/learner/index.js'
 import type { Fault } from '../faults/schedule.js'
-import type { LearningNode } from '../learning-node.js'
 import type { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
+import type { LearningNode } from '../world.js'
 
 /** A checked node, in one incarnation. */
 export interface CheckedNode {

@@ -1,7 +1,7 @@
 /** Wraps the nodes of a run: forwards every event to the node and then calls the invariants. It does not change the run. */
 import type { AdmbOptions, Effect, Predictor } from '../../src/admb/index.js'
-import type { LearningNode, NodeFactory } from '../learning-node.js'
 import type { Violation } from '../result.js'
+import type { LearningNode, NodeFactory } from '../world.js'
 import type { CheckedEdge, CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
 
 export class InvariantMonitor {

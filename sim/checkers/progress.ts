@@ -1,16 +1,26 @@
-/**
- * Property 9 (progress), in runs without faults in which predictors are sent without a request: Lemma 1 and Theorem 2 of Dekel et
- * al., "Robust Distributed Online Prediction". Predictors are forwarded immediately, so a hop takes no period, only the delay of
- * the push and, if the receiver cannot use the push, of a request and its response.
- */
-
-import { MAX_PACE } from '../../src/admb/index.js'
+/** Properties of progress: 8 (quiescence), 9 (progress), 12 (flush), `remainder`, 14 (waiting) and `prompt`. */
+import {
+  compareIds,
+  formatId,
+  hasSum,
+  isAnnouncement,
+  isFragment,
+  MAX_PACE,
+  PUSH_PERIODS,
+  sameId,
+  WAIT_PERIODS
+} from '../../src/admb/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, CheckedRun, Invariant, PredictorChange } from './invariant.js'
 
 /** Messages per hop in the worst case: a step whose parent the receiver does not hold, the request for the predictor, the response. */
 const MESSAGES_A_HOP = 3
 
+/**
+ * Property 9 (progress), in runs without faults in which predictors are sent without a request: Lemma 1 and Theorem 2 of Dekel et
+ * al., "Robust Distributed Online Prediction". Predictors are forwarded immediately, so a hop takes no period, only the delay of
+ * the push and, if the receiver cannot use the push, of a request and its response.
+ */
 export class Progress implements Invariant {
   readonly #run: CheckedRun
   /** Time in ms until the best predictor has reached all nodes (Lemma 1). */
@@ -84,4 +94,187 @@ export class Progress implements Invariant {
       this.#servedAtMin = this.#served
     }
   }
+}
+
+/**
+ * Property "prompt", in runs without faults and with a constant delay: own gradients do not wait forever. A neighbour that holds the
+ * node's predictor receives a sum with them within `MAX_PACE` periods, and a round trip for the acknowledgement of earlier sums,
+ * unless the node holds sums back.
+ */
+interface Sent {
+  /** Since when a sum could be sent, or the last one has left. */
+  period: number
+  /** Own gradients in it. */
+  own: number
+}
+
+export class Prompt implements Invariant {
+  readonly #most: number
+  readonly #sent = new WeakMap<CheckedNode, Map<number, Sent>>()
+
+  /** @param roundTrip in periods */
+  constructor(roundTrip: number) {
+    this.#most = MAX_PACE + Math.ceil(roundTrip) + 2
+  }
+
+  started(checked: CheckedNode): void {
+    this.#sent.set(checked, new Map())
+  }
+
+  connected(checked: CheckedNode, edge: number): void {
+    this.#sent.get(checked)?.set(edge, { period: checked.period, own: 0 })
+  }
+
+  disconnected(checked: CheckedNode, edge: number): void {
+    this.#sent.get(checked)?.delete(edge)
+  }
+
+  predictorChanged(checked: CheckedNode): void {
+    for (const sent of this.#sent.get(checked)?.values() ?? []) {
+      sent.period = checked.period
+      sent.own = 0
+    }
+  }
+
+  frameSent(checked: CheckedNode, edge: number, frame: Uint8Array): void {
+    if (isAnnouncement(frame) || isFragment(frame) || !hasSum(frame)) return
+    this.#sent.get(checked)?.set(edge, { period: checked.period, own: checked.node.ownGradients })
+  }
+
+  /** What became due is sent after the tick, so that the next tick checks it. */
+  ticked(checked: CheckedNode): void {
+    const { node, origin, period } = checked
+    for (const [edge, sent] of this.#sent.get(checked) ?? []) {
+      const held = node.neighbourPredictor(edge)
+      if (node.holdsSums || held === undefined || !sameId(held, node.predictor.id)) sent.period = period
+      const waiting = period - sent.period
+      if (node.ownGradients > sent.own && waiting > this.#most)
+        throw new Violation('prompt', `${origin} has held back own gradients from a neighbour for ${waiting} periods`)
+    }
+  }
+}
+
+/**
+ * Property 14 (waiting): a node waits only for a better predictor that exists, and that a neighbour of an open session has announced
+ * or repeated within `WAIT_PERIODS`. It holds sums back only while it waits, or while a neighbour lacks its predictor, to which it has
+ * sent a frame within `PUSH_PERIODS`.
+ */
+export class Waiting implements Invariant {
+  readonly #computed = new Set<string>()
+  /** The period of each node in which the last announcement came over an edge. */
+  readonly #heard = new WeakMap<CheckedNode, Map<number, number>>()
+
+  /** The period of each node in which the last frame left over an edge. */
+  readonly #sent = new WeakMap<CheckedNode, Map<number, number>>()
+
+  started(node: CheckedNode): void {
+    this.#heard.set(node, new Map())
+    this.#sent.set(node, new Map())
+  }
+
+  predictorChanged(_node: CheckedNode, { cause, predictor }: PredictorChange): void {
+    if (cause === 'updated') this.#computed.add(formatId(predictor.id))
+  }
+
+  frameReceived(node: CheckedNode, edge: number, frame: Uint8Array): void {
+    if (isAnnouncement(frame)) this.#heard.get(node)?.set(edge, node.period)
+  }
+
+  frameSent(node: CheckedNode, edge: number): void {
+    this.#sent.get(node)?.set(edge, node.period)
+  }
+
+  disconnected(node: CheckedNode, edge: number): void {
+    this.#heard.get(node)?.delete(edge)
+    this.#sent.get(node)?.delete(edge)
+  }
+
+  afterEvent(checked: CheckedNode): void {
+    const { node, origin, period } = checked
+    const { expected } = node
+    if (expected === undefined) {
+      if (node.holdsSums) this.#checkSent(checked)
+      return
+    }
+    const key = formatId(expected)
+    if (compareIds(expected, node.predictor.id) <= 0)
+      throw new Violation('waiting', `${origin} waits for ${key}, which is not better than its predictor`)
+    if (!this.#computed.has(key))
+      throw new Violation('waiting', `${origin} waits for ${key}, which no node has computed`)
+    const heard = Math.max(Number.NEGATIVE_INFINITY, ...(this.#heard.get(checked)?.values() ?? []))
+    if (period - heard > WAIT_PERIODS)
+      throw new Violation('waiting', `${origin} waits for ${key}, which was announced ${period - heard} periods ago`)
+  }
+
+  #checkSent(checked: CheckedNode): void {
+    const { node, origin, period } = checked
+    for (const [edge, sent] of this.#sent.get(checked) ?? []) {
+      const held = node.neighbourPredictor(edge)
+      const lacksIt = held === undefined || !sameId(held, node.predictor.id)
+      if (lacksIt && period - sent <= PUSH_PERIODS) return
+    }
+    throw new Violation('waiting', `${origin} holds sums back, although no predictor is on its way to a neighbour`)
+  }
+}
+
+/**
+ * Properties 8 (quiescence), 12 (flush) and `remainder`: after the end of inputs and faults, all nodes of a tree hold its best predictor, and
+ * every node's sum contains all live gradients and no gradients left over from former links. When
+ * the nodes have used what was left, no gradient is outside an update.
+ */
+export class Quiescence implements Invariant {
+  readonly #hasQuotas: boolean
+
+  /** @param hasQuotas whether fewer than b gradients make no update */
+  constructor(hasQuotas: boolean) {
+    this.#hasQuotas = hasQuotas
+  }
+
+  checkEnd(nodes: readonly CheckedNode[]): Violation | undefined {
+    if (this.#hasQuotas) return undefined
+    const holder = nodes.find(({ node }) => node.gradients > 0)
+    return (
+      holder && new Violation('remainder', `${holder.origin} holds ${holder.node.gradients} gradients in no update`)
+    )
+  }
+
+  checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
+    for (const tree of componentsOf(nodes)) {
+      const best = tree.map(({ node }) => node.predictor.id).reduce((a, b) => (compareIds(a, b) >= 0 ? a : b))
+      const live = tree.reduce((sum, { node }) => sum + node.ownGradients, 0)
+      for (const { origin, node } of tree) {
+        const { id } = node.predictor
+        if (compareIds(id, best) !== 0)
+          return new Violation('quiescence', `${origin} holds ${formatId(id)} while the best is ${formatId(best)}`)
+        if (node.gradients < live)
+          return new Violation('quiescence', `${origin} holds ${node.gradients} of ${live} live gradients`)
+        if (node.gradients > live)
+          return new Violation('flush', `${origin} holds ${node.gradients} gradients, but only ${live} are live`)
+      }
+    }
+    return undefined
+  }
+}
+
+/** Components of nodes connected by sessions that are open at both ends. */
+function componentsOf(nodes: readonly CheckedNode[]): CheckedNode[][] {
+  const byOrigin = new Map(nodes.map(member => [member.origin, member]))
+  const seen = new Set<CheckedNode>()
+  const components: CheckedNode[][] = []
+  for (const first of nodes) {
+    if (seen.has(first)) continue
+    seen.add(first)
+    const tree = [first]
+    for (const member of tree) {
+      for (const { peer, session } of member.edges.values()) {
+        const other = byOrigin.get(peer)
+        if (other === undefined || seen.has(other)) continue
+        if (![...other.edges.values()].some(back => back.peer === member.origin && back.session === session)) continue
+        seen.add(other)
+        tree.push(other)
+      }
+    }
+    components.push(tree)
+  }
+  return components
 }

@@ -120,3 +120,77 @@ export class EventQueue {
     this.#release(before)
   }
 }
+
+/** Storage for the many small objects of a run: message bytes, and values that wait for their event. */
+const SLAB_BYTES = 1 << 16
+
+/** Allocates message bytes from large buffers, because a buffer for each message costs more than the message. */
+export class SlabAllocator {
+  #buffer = new Uint8Array(SLAB_BYTES)
+  #used = 0
+
+  /** @returns bytes that are not shared; their content is undefined */
+  allocate(length: number): Uint8Array {
+    if (length > SLAB_BYTES / 4) return new Uint8Array(length)
+    if (this.#used + length > SLAB_BYTES) {
+      this.#buffer = new Uint8Array(SLAB_BYTES)
+      this.#used = 0
+    }
+    const start = this.#used
+    this.#used += length
+    return this.#buffer.subarray(start, this.#used)
+  }
+}
+
+/** Holds the values of pending events, which refer to them by slot number. Slots are reused. */
+export class SlotTable<T> {
+  readonly #items: (T | undefined)[] = []
+  readonly #free: number[] = []
+
+  /** @returns the slot of the item */
+  put(item: T): number {
+    const slot = this.#free.pop() ?? this.#items.length
+    this.#items[slot] = item
+    return slot
+  }
+
+  get(slot: number): T {
+    return this.#items[slot] as T
+  }
+
+  /** Removes and returns the item in a slot. */
+  take(slot: number): T {
+    const item = this.get(slot)
+    this.#items[slot] = undefined
+    this.#free.push(slot)
+    return item
+  }
+}
+
+/** A hash of all events of a run: equal for the same scenario and seed, on any machine. */
+const scratch = new Float64Array(1)
+const words = new Uint32Array(scratch.buffer)
+
+export class TraceHash {
+  #low = 0x811c9dc5
+  #high = 0x2166136f
+
+  /** Adds an event. @param time virtual milliseconds */
+  add(time: number, a: number, b: number): void {
+    scratch[0] = time
+    this.#word(words[0])
+    this.#word(words[1])
+    this.#word(a)
+    this.#word(b)
+  }
+
+  #word(value: number): void {
+    this.#low = Math.imul(this.#low ^ value, 0x01000193)
+    this.#high = Math.imul((this.#high ^ value) + (this.#low >>> 13), 0x85ebca6b)
+  }
+
+  /** 16 hexadecimal digits. */
+  get digest(): string {
+    return [this.#high, this.#low].map(word => (word >>> 0).toString(16).padStart(8, '0')).join('')
+  }
+}

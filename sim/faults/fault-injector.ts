@@ -2,8 +2,7 @@
 import type { Transport } from '../network/transport.js'
 import type { StopCause, Wiring } from '../wiring/wiring.js'
 import type { Algorithm, DiskState } from '../world.js'
-import type { NodeFault, Population } from './population.js'
-import type { Fault } from './schedule.js'
+import type { Fault, NodeFault, Population } from './schedule.js'
 
 /** The parts of a run that faults affect. */
 export interface Targets {

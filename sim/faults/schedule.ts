@@ -3,6 +3,7 @@
  * JSON, replayed and shrunk. Any list of faults is a valid schedule: a fault that does not apply (such as the restart of a
  * node that is up) has no effect.
  */
+import * as z from 'zod'
 
 /**
  * The process ends: its memory and the messages in flight to it are lost. Its machine then closes its sessions, unless the crash
@@ -90,3 +91,110 @@ export interface Rewiring {
 
 /** Times in virtual milliseconds; nodes are numbered from 0. */
 export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Clog | Hang | Rewiring
+
+/** The keys `faults.*` of a scenario. */
+const share = z.number().min(0).max(1).default(0)
+const duration = (virtualMs: number) => z.number().positive().default(virtualMs)
+
+export const PARTITION_MODES = ['random', 'uniform', 'isolate', 'split'] as const
+
+/** Shares of time are averages; lengths are in virtual milliseconds. */
+export const faultKeys = z.strictObject({
+  /** Share of time that each node is down. */
+  crashShare: share,
+  /** Mean downtime after a crash. */
+  downtime: duration(50),
+  /** Share of crashes that lose the disk. */
+  diskLossShare: share,
+  /** Share of crashes that do not close sessions: the machine is down, not only the process. */
+  silentShare: share,
+  /** Share of time that each node's process is paused, and the mean length of a pause. */
+  pauseShare: share,
+  pauseTime: duration(50),
+  /** Share of time that each node has left, and the mean time until it joins again. */
+  awayShare: share,
+  awayTime: duration(200),
+  /** Share of time that the network is partitioned in two. */
+  partitionShare: share,
+  /** Mean length of a partition. */
+  partitionTime: duration(200),
+  /** Minimum length of a partition; the rest is exponential. @default all partitions have the mean length */
+  partitionMin: z.number().min(0).optional(),
+  /**
+   * Sides of a partition. `random`: each node at random. `uniform`: a uniformly distributed number of nodes on one side.
+   * `isolate`: a single node on one side. `split`: the nodes below an edge of the tree.
+   */
+  partitionMode: z.enum(PARTITION_MODES).default('random'),
+  /** Share of partitions that block one direction only. */
+  oneWayShare: share,
+  /** Share of time that each direction of a link is clogged, and the mean length of a clog. */
+  clogShare: share,
+  clogTime: duration(50)
+})
+
+export type Faults = z.infer<typeof faultKeys>
+
+/** The state of each node, changed by faults. A fault that does not apply to the node's state has no effect. */
+type State = 'up' | 'paused' | 'down' | 'absent'
+/** A fault of one node. */
+export type NodeFault = Extract<Fault, { readonly node: number }>
+
+/** State transitions of a node by fault. */
+const TRANSITIONS: Readonly<Record<NodeFault['kind'], { readonly from: readonly State[]; readonly to: State }>> = {
+  crash: { from: ['up', 'paused'], to: 'down' },
+  restart: { from: ['down'], to: 'up' },
+  pause: { from: ['up'], to: 'paused' },
+  resume: { from: ['paused'], to: 'up' },
+  hang: { from: ['up'], to: 'up' },
+  unhang: { from: ['up'], to: 'up' },
+  // A paused process cannot announce that it leaves.
+  leave: { from: ['up'], to: 'absent' },
+  join: { from: ['absent'], to: 'up' }
+}
+
+/** The nodes of a run: which are up, paused, down or absent, and how often each has restarted. */
+export class Population {
+  readonly #states: State[]
+  /** Number of restarts of each node, −1 before it first joins. Messages and timers are bound to a lifetime. */
+  readonly #lifetimes: number[]
+
+  constructor(nodes: number, faults: readonly Fault[]) {
+    this.#states = new Array<State>(nodes).fill('up')
+    this.#lifetimes = new Array<number>(nodes).fill(0)
+    const seen = new Set<number>()
+    for (const fault of faults) {
+      if (!('node' in fault) || seen.has(fault.node)) continue
+      seen.add(fault.node)
+      if (fault.kind !== 'join' || fault.node >= nodes) continue
+      this.#states[fault.node] = 'absent'
+      this.#lifetimes[fault.node] = -1
+    }
+  }
+
+  /** Whether the node serves inputs and receives messages. */
+  isUp(node: number): boolean {
+    return this.#states[node] === 'up'
+  }
+
+  isPaused(node: number): boolean {
+    return this.#states[node] === 'paused'
+  }
+
+  /** Whether the node has a process, running or paused. */
+  isAlive(node: number): boolean {
+    return this.isUp(node) || this.isPaused(node)
+  }
+
+  lifetime(node: number): number {
+    return this.#lifetimes[node]
+  }
+
+  /** @returns whether the fault had an effect */
+  apply({ kind, node }: NodeFault): boolean {
+    const { from, to } = TRANSITIONS[kind]
+    if (!from.includes(this.#states[node])) return false
+    this.#states[node] = to
+    if (kind === 'restart' || kind === 'join') this.#lifetimes[node]++
+    return true
+  }
+}

@@ -4,8 +4,8 @@
  */
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import { UNLIMITED_CARRY } from '../checkers/exact.js'
-import type { NodeFactory } from '../learning-node.js'
 import type { Scenario } from '../scenario.js'
+import type { NodeFactory } from '../world.js'
 
 export interface Repair {
   readonly title: string

@@ -20,14 +20,11 @@ import {
 import type { HostileNodes } from '../checkers/invariant.js'
 import { OverlayChecker, type OverlayEndpoint } from '../checkers/overlay.js'
 import type { Random } from '../engine/random.js'
-import type { Population } from '../faults/population.js'
-import type { Message } from '../network/message.js'
+import type { Population } from '../faults/schedule.js'
 import type { Transport } from '../network/transport.js'
 import { Violation } from '../result.js'
-import type { Connectable, StopCause, Wiring } from '../wiring/wiring.js'
-import { Gossip, type GossipMessage } from './gossip.js'
-import { OverlayHost } from './host.js'
-import { type SessionMessage, Sessions } from './sessions.js'
+import type { Connectable, Message, StopCause, Wiring } from '../wiring/wiring.js'
+import { Gossip, type GossipMessage, OverlayHost, type SessionMessage, Sessions } from './sessions.js'
 
 /** Heartbeat interval of the overlay's default timers. */
 const HEARTBEAT_MS = 1000

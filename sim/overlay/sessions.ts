@@ -3,10 +3,11 @@
  * ends, its machine closes the process's sessions. A machine that is down does not; when it is up again, it replies to messages
  * of unknown sessions with a close.
  */
-import type { SessionId } from '../../src/overlay/index.js'
-import type { Population } from '../faults/population.js'
-import type { SessionChannel } from '../network/message.js'
+import type { OverlayNode, OverlayView, SessionId } from '../../src/overlay/index.js'
+import type { CheckedOverlayNode, OverlayEndpoint } from '../checkers/overlay.js'
+import type { Population } from '../faults/schedule.js'
 import type { Transport } from '../network/transport.js'
+import type { SessionChannel } from '../wiring/wiring.js'
 
 /** One end of a session, in one lifetime of its node, and the channel of its outgoing messages. */
 interface Endpoint extends SessionChannel {
@@ -191,4 +192,107 @@ export class Sessions {
 
 function createEndpoint(node: number, lifetime: number, number: SessionId | undefined): Endpoint {
   return { node, lifetime, number, isOpen: true, lastArrival: 0, held: [] }
+}
+
+/** The state of a simulated overlay node. */
+export class OverlayHost implements CheckedOverlayNode {
+  readonly node: number
+  /** Undefined while the node is down. */
+  core: OverlayNode | undefined
+  /** View after the last event, if the overlay is checked. */
+  view: OverlayView | undefined
+  /** The session of the newest tree edge with each neighbour. */
+  readonly edges = new Map<number, SessionId>()
+  /** Time of its next timer in virtual milliseconds. */
+  wakeAt = Number.POSITIVE_INFINITY
+  /** Minimum reading of its clock at `wakeAt`, so that rounding does not set it back. */
+  deadline = 0
+  /** Last reading of its clock. */
+  clock = 0
+  /** Reading of its clock when its process was stopped; undefined while it runs. */
+  pausedAt: number | undefined
+  /** When something last arrived on each tree edge, by its clock without the time for which the process was stopped. */
+  readonly heard = new Map<SessionId, number>()
+  /** Total time for which the process was stopped. */
+  stalled = 0
+  readonly #keys: readonly string[]
+  readonly #findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
+
+  /** @param keys current keys of all nodes */
+  constructor(
+    node: number,
+    keys: readonly string[],
+    findRemote: (node: number, session: SessionId) => OverlayEndpoint | undefined
+  ) {
+    this.node = node
+    this.#keys = keys
+    this.#findRemote = findRemote
+  }
+
+  get key(): string {
+    return this.#keys[this.node]
+  }
+
+  remoteEndpoint(session: SessionId): OverlayEndpoint | undefined {
+    return this.#findRemote(this.node, session)
+  }
+
+  /** Call when the node's process ends. */
+  stop(): void {
+    this.core = undefined
+    this.view = undefined
+    this.edges.clear()
+    this.heard.clear()
+    this.pausedAt = undefined
+    this.wakeAt = Number.POSITIVE_INFINITY
+  }
+}
+
+/**
+ * Gossip of beacons: flooding over the initial links. A node receives a beacon over several links, so that a lost message
+ * rarely matters, and forwards it the first time.
+ */
+export interface GossipMessage {
+  readonly kind: 'gossip'
+  readonly origin: number
+  /** Number of the message among those of its origin. */
+  readonly sequence: number
+  readonly bytes: Uint8Array
+}
+
+export class Gossip {
+  readonly #links: readonly (readonly number[])[]
+  readonly #transport: Transport
+  readonly #published: number[]
+  /** For each node, the newest sequence number by origin. */
+  readonly #seen: Map<number, number>[]
+
+  constructor(links: readonly (readonly number[])[], transport: Transport) {
+    this.#links = links
+    this.#transport = transport
+    this.#published = links.map(() => 0)
+    this.#seen = links.map(() => new Map())
+  }
+
+  publish(node: number, bytes: Uint8Array): void {
+    const sequence = ++this.#published[node]
+    this.#forward(node, { kind: 'gossip', origin: node, sequence, bytes }, node)
+  }
+
+  /** Forwards a new message. @returns whether it is new to the node */
+  receive(node: number, from: number, message: GossipMessage): boolean {
+    const { origin, sequence } = message
+    if (origin === node || sequence <= (this.#seen[node].get(origin) ?? 0)) return false
+    this.#seen[node].set(origin, sequence)
+    this.#forward(node, message, from)
+    return true
+  }
+
+  #forward(node: number, message: GossipMessage, except: number): void {
+    for (const to of this.#links[node]) {
+      if (to === except) continue
+      const envelope = { from: node, to, content: message, isOverlay: true, lifetime: 0, channel: undefined }
+      this.#transport.send(envelope, message.bytes.length)
+    }
+  }
 }

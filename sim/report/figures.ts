@@ -1,9 +1,65 @@
-/** The line plots of a report, all in one style: a line for each group of runs, over the inputs or over a varied number. */
-import type { TopLevelSpec } from '#vega-lite'
+/**
+ * The plots of a report: Vega-Lite specifications, which are compiled and rendered as SVG without a browser or a canvas. Line
+ * plots are all in one style: a line for each group of runs, over the inputs or over a varied number. The space-time view has a
+ * row for each node, and colours for the predictor that it held over time among its rivals.
+ */
+import { loader, parse, View } from '#vega'
+import { compile, type TopLevelSpec } from '#vega-lite'
 import { algorithms } from '../index.js'
-import { type CurveRow, curvesOf, type Group, labelOf, MEASURES, type Measure, spreadOf } from './groups.js'
-import type { Figure } from './render.js'
-import { DASHES, SERIES, SHAPES } from './theme.js'
+import { type CurveRow, curvesOf, type Group, labelOf, MEASURES, type Measure, spreadOf } from './tables.js'
+import { CONFIG, type Colour, colour, DASHES, SERIES, SHAPES } from './theme.js'
+import type { PredictorEntry, Span, Timeline } from './timeline.js'
+
+export interface Figure {
+  /** Name of its file and id of its element in the page. */
+  readonly name: string
+  readonly title: string
+  /** Description of the plot, for the page and for screen readers. */
+  readonly caption: string
+  /** Whether the figure takes the full width of the page. */
+  readonly isWide: boolean
+  readonly spec: TopLevelSpec
+}
+
+export interface Drawing extends Figure {
+  /** With colours as CSS variables. */
+  readonly svg: string
+}
+
+export async function draw(figure: Figure): Promise<Drawing> {
+  const { $schema: _, ...vega } = compile({ ...figure.spec, config: CONFIG } as TopLevelSpec).spec
+  const view = new View(parse(vega), { renderer: 'none', loader: loader({ mode: 'file' }) })
+  const svg = await view.toSVG()
+  view.finalize()
+  return { ...figure, svg: described(rounded(withoutRoles(svg)), figure) }
+}
+
+/** Removes the roles of the parts, since the drawing is a single image with a title and a description. */
+function withoutRoles(svg: string): string {
+  return svg.replace(/ (?:role|aria-[a-z]+)="[^"]*"/g, '')
+}
+
+/** Rounds lengths to a hundredth of a pixel. */
+function rounded(svg: string): string {
+  return svg.replace(/ d="[^"]*"/g, path =>
+    path.replace(/\d+\.\d{3,}(?:e-?\d+)?/g, text => `${Number(Number(text).toFixed(2))}`)
+  )
+}
+
+/** Adds title and description to the SVG, for screen readers. */
+function described(svg: string, { name, title, caption }: Figure): string {
+  const head = `<title id="${name}-title">${escaped(title)}</title><desc id="${name}-desc">${escaped(caption)}</desc>`
+  return svg.replace(
+    /^<svg([^>]*)>/,
+    (_, attributes: string) => `<svg${attributes} role="img" aria-labelledby="${name}-title ${name}-desc">${head}`
+  )
+}
+
+/** Escapes text for HTML and XML. */
+export function escaped(text: string): string {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+  return text.replace(/[&<>"']/g, letter => entities[letter])
+}
 
 /** Number of lines with distinct colours and dashes. */
 export const MAX_LINES = SERIES.length * DASHES.length
@@ -166,4 +222,108 @@ function figureOf(
 function columnsFor(labels: readonly string[]): number {
   const longest = Math.max(...labels.map(({ length }) => length))
   return Math.max(1, Math.min(4, Math.floor(440 / (34 + 6.6 * longest))))
+}
+
+/** Colours of the spans by the standing of the predictor. */
+const STANDINGS = {
+  'starting predictor': 'first',
+  'held most (odd update)': 'wave-1',
+  'held most (even update)': 'wave-2',
+  'first rival': 'rival-1',
+  'second rival': 'rival-2',
+  'further rivals': 'rival-3',
+  away: 'away'
+} as const satisfies Record<string, Colour>
+type Standing = keyof typeof STANDINGS
+
+/** @param label of the run @param name of its file @param nodes of the network, of which the timeline may have some */
+export function spaceTime(
+  { from, until, order, spans, marks }: Timeline,
+  { label, name, nodes }: { readonly label: string; readonly name: string; readonly nodes: number }
+): Figure {
+  const standing = standingsOf(spans)
+  const row = new Map(order.map((node, index) => [node, index]))
+  const cells = spans.map(({ node, from: start, until: end, held }) => {
+    const at = row.get(node) as number
+    return { row: at, below: at + 1, from: start, until: end, state: standing(held) }
+  })
+  const isCut = marks[0]?.time === from
+  const title = `${isCut ? 'A partition' : 'The start'}: predictors held by the nodes, ${label}`
+  const caption = [
+    'Light and dark blue alternate: of all predictors with the same number of updates, the one held longest in total.',
+    'Other colours: rivals with the same number of updates.',
+    isCut ? 'Nodes are grouped by the sides of the partition.' : '',
+    order.length < nodes ? `${order.length} of ${nodes} nodes are shown, evenly spaced.` : ''
+  ]
+  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ state }) => state === one))
+  const x = { type: 'quantitative', scale: { domain: [from, until], nice: false } } as const
+  const y = { type: 'quantitative', scale: { domain: [0, order.length], reverse: true, nice: false } } as const
+  const isNumbered = order.every((node, index) => node === index)
+  const inside = marks
+    .filter(({ time }) => time > from && time < until)
+    .map(({ time: at, what: text }) => ({ at, text }))
+  const spec = {
+    title,
+    width: 930,
+    height: Math.max(90, Math.min(320, order.length * 12)),
+    layer: [
+      {
+        data: { values: cells },
+        mark: { type: 'rect' },
+        encoding: {
+          x: { ...x, field: 'from', axis: { title: 'virtual time, ms', grid: false, tickCount: 12 } },
+          x2: { field: 'until' },
+          y: {
+            ...y,
+            field: 'row',
+            axis: { title: 'node', grid: false, ticks: false, labels: isNumbered, tickCount: 5 }
+          },
+          y2: { field: 'below' },
+          color: {
+            field: 'state',
+            type: 'nominal',
+            scale: { domain: used, range: used.map(one => colour(STANDINGS[one])) },
+            legend: { title: null, orient: 'bottom', columns: 7, symbolType: 'square', symbolSize: 120, labelLimit: 0 }
+          }
+        }
+      },
+      {
+        data: { values: inside },
+        mark: { type: 'rule', color: colour('ink'), strokeWidth: 1.5, strokeDash: [4, 3] },
+        encoding: { x: { ...x, field: 'at' } }
+      },
+      {
+        data: { values: inside },
+        mark: { type: 'text', align: 'left', dx: 4, dy: -7, y: 0, color: colour('ink'), fontSize: 11 },
+        encoding: { x: { ...x, field: 'at' }, text: { field: 'text' } }
+      }
+    ]
+  }
+  const isWide = true
+  return { name, title, caption: caption.filter(Boolean).join(' '), isWide, spec: spec as unknown as TopLevelSpec }
+}
+
+/** The standing of each predictor among those with the same number of updates, by the total time that nodes held it. */
+export function standingsOf(spans: readonly Span[]): (held: PredictorEntry | undefined) => Standing {
+  const times = new Map<number, { held: PredictorEntry; time: number }>()
+  for (const { held, from, until } of spans) {
+    if (held === undefined) continue
+    const entry = times.get(held.id) ?? { held, time: 0 }
+    entry.time += until - from
+    times.set(held.id, entry)
+  }
+  const ranks = new Map<number, number>()
+  const seen = new Map<number, number>()
+  for (const { held } of [...times.values()].sort((a, b) => b.time - a.time || a.held.id - b.held.id)) {
+    const rank = seen.get(held.updates) ?? 0
+    ranks.set(held.id, rank)
+    seen.set(held.updates, rank + 1)
+  }
+  return held => {
+    if (held === undefined) return 'away'
+    if (held.updates === 0) return 'starting predictor'
+    const rank = ranks.get(held.id)
+    if (rank === 0) return held.updates % 2 === 1 ? 'held most (odd update)' : 'held most (even update)'
+    return rank === 1 ? 'first rival' : rank === 2 ? 'second rival' : 'further rivals'
+  }
 }

@@ -1,11 +1,17 @@
 /** The report page: a single HTML file without scripts that loads nothing from the network. */
-import type { Group } from './groups.js'
-import { STYLE } from './page-assets.js'
-import { type Drawing, escaped } from './render.js'
-import { type Summary, type SummaryCell, summarise } from './summary.js'
-import type { Cell } from './tables.js'
-import { type ScenarioEntry, scenarioEntries } from './tables.js'
-import type { Report } from './types.js'
+
+import { type Drawing, escaped } from './figures.js'
+import {
+  type Cell,
+  flatten,
+  type Group,
+  type Report,
+  type ReportedRun,
+  type ScenarioEntry,
+  scenarioEntries,
+  spreadOf
+} from './tables.js'
+import { STYLE } from './theme.js'
 
 export interface PageParts {
   readonly report: Report
@@ -104,4 +110,152 @@ function figureOf({ name, caption, isWide, svg }: Drawing): string {
 <div class="plot">${svg}</div>
 <figcaption>${escaped(caption)} <a href="figures/${name}.svg">SVG</a></figcaption>
 </figure>`
+}
+
+/** The table of the runs. */
+export interface SummaryCell {
+  readonly text: string
+  readonly tone?: 'good' | 'bad'
+}
+
+export interface Summary {
+  readonly heads: readonly { readonly text: string; readonly about: string }[]
+  readonly rows: readonly { readonly label: string; readonly cells: readonly SummaryCell[] }[]
+}
+
+interface Column {
+  readonly head: string
+  readonly about: string
+  cell(group: Group): SummaryCell
+}
+
+export function summarise(groups: readonly Group[]): Summary {
+  const runs = groups.flatMap(group => group.runs)
+  const serial = serialTwins(runs)
+  const columns = COLUMNS.map(column =>
+    column.head === '× serial' ? { ...column, cell: (group: Group) => ratioTo(serial, group) } : column
+  ).filter(({ cell }) => groups.some(group => cell(group) !== NONE))
+  return {
+    heads: columns.map(({ head, about }) => ({ text: head, about })),
+    rows: groups.map(group => ({ label: group.label, cells: columns.map(column => column.cell(group)) }))
+  }
+}
+
+const NONE: SummaryCell = { text: '–' }
+
+const COLUMNS: readonly Column[] = [
+  {
+    head: 'regret',
+    about: 'loss of all served predictions minus the best predictor’s',
+    cell: group => spread(group, ({ result }) => result.regret, whole)
+  },
+  {
+    head: '× serial',
+    about: 'regret relative to the serial learner on the same scenario',
+    cell: () => NONE
+  },
+  { head: 'bound', about: 'the theorem’s bound on the expected regret, where there is one', cell: bound },
+  {
+    head: 'average loss',
+    about: 'loss per input',
+    cell: group =>
+      spread(
+        group,
+        ({ result }) => result.averageLoss,
+        value => value.toFixed(5)
+      )
+  },
+  {
+    head: 'start',
+    about: 'inputs served until every node had an updated predictor',
+    cell: ({ runs }) => {
+      const starts = runs.flatMap(({ result }) => result.startInputs ?? [])
+      return starts.length === 0 ? NONE : { text: whole(spreadOf(starts).mean) }
+    }
+  },
+  {
+    head: 'updates',
+    about: 'updates of the best predictor',
+    cell: group => average(group, ({ result }) => result.updates, whole)
+  },
+  {
+    head: 'used / held / discarded',
+    about: 'shares of gradients: on the lineage of the best predictor, waiting for an update, given up',
+    cell: ({ runs }) => {
+      const shares = (['used', 'held', 'discarded'] as const).map(key =>
+        spreadOf(runs.map(({ result }) => (100 * result[key]) / result.inputs)).mean.toFixed(1)
+      )
+      return { text: `${shares.join(' / ')} %` }
+    }
+  },
+  {
+    head: 'messages',
+    about: 'messages of all nodes',
+    cell: group => average(group, ({ result }) => result.messages, whole)
+  },
+  {
+    head: 'MB sent',
+    about: 'megabytes of all messages',
+    cell: group =>
+      average(
+        group,
+        ({ result }) => result.bytes / 1e6,
+        value => value.toFixed(1)
+      )
+  },
+  { head: 'violations', about: 'violated properties', cell: violationsOf }
+]
+
+function whole(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+}
+
+function average({ runs }: Group, value: (run: ReportedRun) => number, format: (value: number) => string): SummaryCell {
+  return { text: format(spreadOf(runs.map(value)).mean) }
+}
+
+/** Mean ± standard deviation. */
+function spread({ runs }: Group, value: (run: ReportedRun) => number, format: (value: number) => string): SummaryCell {
+  const { mean, deviation } = spreadOf(runs.map(value))
+  return { text: runs.length > 1 ? `${format(mean)} ± ${format(deviation)}` : format(mean) }
+}
+
+function bound({ runs }: Group): SummaryCell {
+  const bounds = runs.flatMap(({ result }) => result.bound ?? [])
+  if (bounds.length === 0) return NONE
+  const mean = whole(spreadOf(bounds).mean)
+  if (runs.every(({ result }) => result.bound === undefined || result.boundIsVacuous))
+    return { text: `${mean} vacuous` }
+  const isKept = runs.every(({ result }) => result.boundHolds !== false)
+  return {
+    text: `${mean} ${isKept ? '✓ holds' : '✗ exceeded'}`,
+    tone: isKept ? 'good' : 'bad'
+  }
+}
+
+function violationsOf({ runs }: Group): SummaryCell {
+  const count = runs.reduce((sum, { result }) => sum + result.violations.length, 0)
+  return { text: whole(count), tone: count > 0 ? 'bad' : undefined }
+}
+
+/** For each run, the regret of the serial run on the same scenario. */
+function serialTwins(runs: readonly ReportedRun[]): Map<ReportedRun, number> {
+  const key = ({ scenario }: ReportedRun) => JSON.stringify({ ...flatten(scenario), algorithm: '' })
+  const serial = new Map(
+    runs.filter(({ scenario }) => scenario.algorithm === 'serial').map(run => [key(run), run.result.regret])
+  )
+  const twins = new Map<ReportedRun, number>()
+  for (const run of runs) {
+    const regret = serial.get(key(run))
+    if (regret !== undefined && run.scenario.algorithm !== 'serial') twins.set(run, regret)
+  }
+  return twins
+}
+
+function ratioTo(serial: ReadonlyMap<ReportedRun, number>, { runs }: Group): SummaryCell {
+  const ratios = runs.flatMap(run => {
+    const regret = serial.get(run)
+    return regret === undefined || regret <= 0 ? [] : [run.result.regret / regret]
+  })
+  return ratios.length === 0 ? NONE : { text: spreadOf(ratios).mean.toFixed(2) }
 }

@@ -1,14 +1,10 @@
 /** Writes a report: the page, the plots as SVG files, and the data. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { figuresOf, MAX_LINES } from './figures.js'
-import { groupRuns } from './groups.js'
+import { draw, figuresOf, MAX_LINES, spaceTime } from './figures.js'
 import { pageOf } from './page.js'
-import { draw } from './render.js'
-import { spaceTime } from './space-time.js'
-import { curveRows, runRows, toCsv } from './tables.js'
+import { curveRows, groupRuns, type Report, runRows, toCsv } from './tables.js'
 import { inPlainColours } from './theme.js'
-import type { Report } from './types.js'
 
 /** Maximum number of runs with space-time views. */
 const MAX_TIMELINES = 3

@@ -21,3 +21,51 @@ export interface Inputs {
   /** The next input, in arrays that the next call overwrites. */
   next(): Examples
 }
+
+/** Plain data that any number of runs can share. */
+export interface RecordedStream {
+  readonly model: ModelName
+  /** Number of classes, for softmax. */
+  readonly classes?: number
+  /** By which the target of a regression is standardised. Losses are in its own units. */
+  readonly targetScale?: TargetScale
+  /** Number of features, the constant feature included. */
+  readonly dimension: number
+  /** At least one row, all labelled. */
+  readonly examples: Examples
+}
+
+/** Replays recorded inputs in order, and from the start again if a run needs more. */
+export function replay({ model, classes, targetScale, dimension, examples }: RecordedStream): Inputs {
+  const { size, labels, offsets, indices, values } = examples
+  let longest = 0
+  for (let r = 0; r < size; r++) longest = Math.max(longest, offsets[r + 1] - offsets[r])
+  const row = {
+    size: 1,
+    labels: new Float32Array(1),
+    offsets: new Int32Array(2),
+    indices: new Int32Array(longest),
+    values: new Float32Array(longest)
+  }
+  let index = 0
+  return {
+    model,
+    classes,
+    targetScale,
+    dimension,
+    varies: true,
+    features: offsets[size] / size,
+    next() {
+      const from = offsets[index]
+      const length = offsets[index + 1] - from
+      for (let i = 0; i < length; i++) {
+        row.indices[i] = indices[from + i]
+        row.values[i] = values[from + i]
+      }
+      row.labels[0] = labels[index]
+      row.offsets[1] = length
+      index = index + 1 < size ? index + 1 : 0
+      return row
+    }
+  }
+}

@@ -17,7 +17,6 @@ export {
   Violation
 } from '../checkers/index.js'
 export type { Random } from '../engine/random.js'
-export type { NodeFault, Population } from '../faults/population.js'
 export type {
   Clog,
   Crash,
@@ -25,25 +24,24 @@ export type {
   Hang,
   Heal,
   Membership,
+  NodeFault,
   Partition,
   Pause,
+  Population,
   Restart,
   Rewiring
 } from '../faults/schedule.js'
-export type { LearningNode, NodeFactory } from '../learning-node.js'
-export type { Message, SessionChannel } from '../network/message.js'
 export type { Reachability, Transport } from '../network/transport.js'
 export type { ObservedRun, RunObserver, SimulateOptions } from '../options.js'
 export type { CurvePoint, RunResult, StatusTraffic } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { simulate } from '../simulate.js'
-export type { Inputs } from '../streams/inputs.js'
-export type { RecordedStream } from '../streams/replay.js'
+export type { Inputs, RecordedStream } from '../streams/inputs.js'
 export { fromParents, type Topology } from '../topology.js'
 export type { WiringFactory, WiringRun } from '../wiring/create.js'
-export { FixedWiring } from '../wiring/fixed.js'
-export type { Connectable, StopCause, Wiring } from '../wiring/wiring.js'
-export type { PredictorCause } from '../world.js'
+export { FixedWiring } from '../wiring/create.js'
+export type { Connectable, Message, SessionChannel, StopCause, Wiring } from '../wiring/wiring.js'
+export type { LearningNode, NodeFactory, PredictorCause } from '../world.js'
 export { type Extent, faultSchedules } from './fault-schedules.js'
 export { type FixedKeys, scenarios } from './scenarios.js'
 export { checkExactly, hostileTrials, type Trial, trials } from './trials.js'

@@ -1,8 +1,8 @@
 /** Trials of property tests: a scenario and its fault schedule, and their check with the exact learner. */
 import fc from 'fast-check'
+import { CountingInputs, countingRecipe, countSegment } from '../checkers/exact.js'
 import { exactInvariants, invariants } from '../checkers/index.js'
 import type { Fault } from '../faults/schedule.js'
-import { CountingInputs, countingRecipe, countSegment } from '../fuzz/counting.js'
 import type { SimulateOptions } from '../options.js'
 import type { Scenario } from '../scenario.js'
 import { simulate } from '../simulate.js'

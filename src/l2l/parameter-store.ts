@@ -1,5 +1,5 @@
 /** Parameter stores over plain blocks, for computing gradients without updating parameters. */
-import { isFiniteBlock } from '../base/floats.js'
+import { isFiniteBlock } from '../base/numbers.js'
 import { type Blocks, DivergenceError } from '../learner/index.js'
 import { blockIndices } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'

@@ -2,9 +2,8 @@
  * Options with defaults, ranges and help texts, for rules, averages and models, and types of options at run time, because
  * programs in JavaScript have no others. Errors have the same form everywhere, and equal configurations have equal descriptions.
  */
-
 import * as z from 'zod'
-import { nearest } from '../base/nearest.js'
+import { nearest } from '../base/wording.js'
 import { OptionError } from './errors.js'
 
 /** A numeric option. */

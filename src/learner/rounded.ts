@@ -1,4 +1,4 @@
-/** Recipes whose predictors consist of numbers with few bits (`src/base/rounded.ts`). */
+/** Recipes whose predictors consist of numbers with few bits (`src/base/numbers.ts`). */
 import type { Averaging, Layout, RoundedBlocks, UpdateRule } from './types.js'
 
 /** Shorter blocks are not rounded: they take few bytes. */

@@ -4,8 +4,7 @@
  * Blocks of parameters are created, grown, and projected onto a Euclidean ball.
  */
 import { copyBlock, newBlock } from '../base/memory.js'
-import { nonZeroIndices, Support } from '../base/support.js'
-import { stepTouched, type Touched } from '../base/touched.js'
+import { nonZeroIndices, Support, stepTouched, type Touched } from '../base/support.js'
 import { mixInto, type WeightedAveraging } from './averaging.js'
 import type { Averaging, Blocks, Content, Layout, UpdateRule } from './types.js'
 

@@ -1,8 +1,11 @@
 /**
  * Access control: allow-list, bans that grow with each violation, and blocks. libp2p consults it as its connection gater before
  * dialling and as soon as the remote peer has proved its id.
+ *
+ * Half-open connections are accepted, but not yet authenticated. libp2p bounds their number in all; the share of each host is bounded
+ * here, so that one host that holds its connections open cannot keep all others out.
  */
-import type { ConnectionGater } from '@libp2p/interface'
+import type { ConnectionGater, MultiaddrConnection } from '@libp2p/interface'
 import type { Membership } from './membership.js'
 
 /** Duration of the first ban of a peer, in ms. It doubles with each further one. */
@@ -88,5 +91,76 @@ export class AccessControl {
       denyOutboundRelayedConnection: (source, destination) => denies(source) || denies(destination),
       denyInboundRelayedConnection: (_relay, peer) => denies(peer)
     }
+  }
+}
+
+/** Part of a connection gater. @param perHost half-open connections of one host at a time */
+export function limitHalfOpen(
+  perHost: number
+): Pick<ConnectionGater, 'denyInboundConnection' | 'denyInboundUpgradedConnection'> {
+  const counts = new Map<string, number>()
+  const counted = new WeakSet<MultiaddrConnection>()
+  const release = (connection: MultiaddrConnection) => {
+    if (!counted.delete(connection)) return
+    const host = hostOf(connection)
+    const left = (counts.get(host) ?? 1) - 1
+    if (left > 0) counts.set(host, left)
+    else counts.delete(host)
+  }
+  return {
+    denyInboundConnection(connection) {
+      const host = hostOf(connection)
+      const count = counts.get(host) ?? 0
+      if (count >= perHost) return true
+      counts.set(host, count + 1)
+      counted.add(connection)
+      connection.addEventListener('close', () => release(connection), { once: true })
+      return false
+    },
+    denyInboundUpgradedConnection(_peer, connection) {
+      release(connection)
+      return false
+    }
+  }
+}
+
+function hostOf({ remoteAddr }: MultiaddrConnection): string {
+  return remoteAddr.getComponents()[0]?.value ?? ''
+}
+
+/** Pauses in ms after the first line about a peer, and the longest one. */
+const FIRST_PAUSE_MS = 60_000
+const LONGEST_PAUSE_MS = 3_600_000
+const MAX_PEERS = 1000
+
+interface Logged {
+  readonly reason: string
+  pause: number
+  next: number
+}
+
+/** Which refusals of peers are logged: each reason once, and then with growing pauses, because refused peers try again and again. */
+export class RefusalLog {
+  readonly #now: () => number
+  readonly #peers = new Map<string, Logged>()
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Whether to log that a peer was refused for this reason. */
+  isDue(peer: string, reason: string): boolean {
+    const now = this.#now()
+    const logged = this.#peers.get(peer)
+    if (logged?.reason === reason) {
+      if (now < logged.next) return false
+      logged.pause = Math.min(LONGEST_PAUSE_MS, 2 * logged.pause)
+      logged.next = now + logged.pause
+      return true
+    }
+    if (this.#peers.size >= MAX_PEERS) this.#peers.clear()
+    this.#peers.set(peer, { reason, pause: FIRST_PAUSE_MS, next: now + FIRST_PAUSE_MS })
+    return true
   }
 }

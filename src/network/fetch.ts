@@ -4,9 +4,8 @@
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
-import { ChunkKind, decodeCount } from './chunks.js'
+import { ChunkKind, decodeCount, FrameAssembler } from './chunks.js'
 import { FetchError, nothingFound, ProtocolViolationError } from './errors.js'
-import { FrameAssembler } from './frame-assembler.js'
 import type { Limits } from './limits.js'
 
 /** Handles a request: returns buffers to concatenate, or undefined if there is no answer. */

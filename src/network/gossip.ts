@@ -1,14 +1,19 @@
 /**
  * Gossip among all peers: small messages, signed by their origin and validated (size, allow-list, rate) before they are
  * forwarded.
+ *
+ * Gossip catch-up: a peer sends its latest gossip messages directly to a peer that has just connected and would otherwise wait
+ * for the next regular ones. A separate stream with one control chunk; the receiver closes it.
  */
 import './polyfill.js'
 import { type GossipSub, gossipsub, type Message, TopicValidatorResult } from '@chainsafe/libp2p-gossipsub'
-import type { PeerId } from '@libp2p/interface'
+import type { PeerId, Stream } from '@libp2p/interface'
 import { RateLimiter } from '../base/rate-limiter.js'
 import type { AccessControl } from './access.js'
-import { maxGossipBytes } from './limits.js'
-import { type Topic, topicName, topics } from './protocols.js'
+import { ChunkChannel } from './chunk-channel.js'
+import { ChunkKind } from './chunks.js'
+import { ProtocolViolationError } from './errors.js'
+import { type Limits, maxGossipBytes, type Topic, topicName, topics } from './limits.js'
 
 export type GossipHandler = (topic: Topic, from: string, message: Uint8Array) => void
 
@@ -122,4 +127,64 @@ export class Gossip {
     if (topic === undefined || message.type !== 'signed') return
     this.#handler?.(topic, message.from.toString(), Uint8Array.from(message.data))
   }
+}
+
+/** For each message: topic number (u8), length (u16, little-endian), bytes. */
+export function encodeCatchUp(latest: ReadonlyMap<Topic, Uint8Array>): Uint8Array {
+  const parts = [...latest].flatMap(([topic, message]) => [
+    Uint8Array.of(topics.indexOf(topic), message.length & 0xff, message.length >>> 8),
+    message
+  ])
+  return new Uint8Array(Buffer.concat(parts))
+}
+
+/** @throws ProtocolViolationError if the bytes are malformed */
+export function decodeCatchUp(bytes: Uint8Array): Map<Topic, Uint8Array> {
+  const latest = new Map<Topic, Uint8Array>()
+  let at = 0
+  while (at < bytes.length) {
+    const topic = topics[bytes[at]]
+    const length = bytes[at + 1] | (bytes[at + 2] << 8)
+    const end = at + 3 + length
+    // If a length byte is missing, `end` is NaN.
+    if (topic === undefined || latest.has(topic) || length > maxGossipBytes || !(end <= bytes.length)) {
+      throw new ProtocolViolationError('malformed gossip catch-up')
+    }
+    latest.set(topic, bytes.slice(at + 3, end))
+    at = end
+  }
+  return latest
+}
+
+/** Sends the messages on a new stream. Best effort: the regular gossip follows. */
+export function sendCatchUp(stream: Stream, latest: ReadonlyMap<Topic, Uint8Array>, limits: Limits): void {
+  const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
+  channel.receive({
+    chunk: kind => channel.fail(new ProtocolViolationError(`unexpected chunk of kind ${kind} in a gossip catch-up`)),
+    data: () => channel.fail(new ProtocolViolationError('unexpected frame data in a gossip catch-up')),
+    closed: () => {}
+  })
+  channel.send(ChunkKind.control, encodeCatchUp(latest))
+}
+
+/** Receives the messages of an inbound stream. */
+export function receiveCatchUp(
+  stream: Stream,
+  limits: Limits,
+  onMessages: (latest: ReadonlyMap<Topic, Uint8Array>) => void,
+  onViolation: (reason: string) => void
+): void {
+  const channel = new ChunkChannel(stream, limits.closeTimeoutMs)
+  channel.receive({
+    chunk: (kind, payload) => {
+      if (kind !== ChunkKind.control)
+        throw new ProtocolViolationError(`unexpected chunk of kind ${kind} in a gossip catch-up`)
+      onMessages(decodeCatchUp(payload))
+      channel.close('received')
+    },
+    data: () => channel.fail(new ProtocolViolationError('unexpected frame data in a gossip catch-up')),
+    closed: (reason, violation) => {
+      if (violation) onViolation(reason)
+    }
+  })
 }

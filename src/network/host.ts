@@ -1,23 +1,28 @@
-/** The libp2p node of a peer: noise, yamux, relaying, and only the services that admb needs. `#transports` depends on the platform. */
+/**
+ * The libp2p node of a peer: noise, yamux, relaying, and only the services that admb needs. `#transports` depends on the
+ * platform.
+ *
+ * libp2p's peer store keeps what it knows of every peer that was ever connected or discovered. Identities are free, so strangers
+ * could fill it: it is bounded here. libp2p also drops a reservation when the relay disconnects and does not request another when
+ * it is back: reservations are renewed here.
+ */
 import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
 import { circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
-import type { Libp2p, Transport } from '@libp2p/interface'
+import type { Libp2p, PeerId, Transport } from '@libp2p/interface'
+import { peerIdFromString } from '@libp2p/peer-id'
+import type { Multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { directTransports, hostServices } from '#transports'
-import type { AccessControl } from './access.js'
-import { isRelayed, isWebSocket, parseAddress } from './addresses.js'
-import { admittingNoise } from './admission.js'
+import { type AccessControl, limitHalfOpen } from './access.js'
+import { isRelayed, isWebSocket, parseAddress, peerOf } from './addresses.js'
 import { gossipService } from './gossip.js'
-import { limitHalfOpen } from './half-open.js'
 import { libp2pKey, peerIdOf, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
-import type { Membership } from './membership.js'
+import { admittingNoise, type Membership } from './membership.js'
 import { boundedYamux } from './muxer.js'
-import { forgetStrangers } from './peer-store.js'
 import { networkKeyProtector, openProtector } from './protector.js'
-import { keepReservations, type Reservations } from './relay-keeper.js'
 import type { IdentityKey, Log } from './types.js'
 import type { WebSocketUpgrades } from './upgrades.js'
 
@@ -109,4 +114,68 @@ export async function createHost(options: HostOptions): Promise<Host> {
   forgetStrangers(host)
   if (reservations) keepReservations(host, reservations, listen.filter(isRelayed), options.log)
   return host
+}
+
+/** Peers remembered that are not connected. */
+const maxRemembered = 1024
+
+/** Deletes the oldest peers that have disconnected. */
+export function forgetStrangers(host: Pick<Libp2p, 'addEventListener' | 'getConnections' | 'peerStore'>): void {
+  const remembered = new Map<string, PeerId>()
+  const remember = (peer: PeerId) => {
+    const id = peer.toString()
+    remembered.delete(id)
+    remembered.set(id, peer)
+    if (remembered.size <= maxRemembered) return
+    const [oldest, oldestPeer] = remembered.entries().next().value as [string, PeerId]
+    remembered.delete(oldest)
+    // A peer that is connected again is remembered when it disconnects.
+    if (host.getConnections(oldestPeer).length === 0) host.peerStore.delete(oldestPeer).catch(() => {})
+  }
+  host.addEventListener('peer:disconnect', ({ detail }) => remember(detail))
+  host.addEventListener('peer:discovery', ({ detail }) => remember(detail.id))
+}
+
+/** Interval between checks, in ms. */
+const CHECK_INTERVAL_MS = 2000
+
+/** The part of libp2p's relay transport that manages reservations. */
+export interface Reservations {
+  hasReservation(relay: PeerId): boolean
+  addRelay(relay: PeerId, type: 'configured'): Promise<unknown>
+}
+
+/** @param addresses listen addresses that end in `/p2p-circuit`. Runs while the host is started. */
+export function keepReservations(
+  host: Libp2p,
+  reservations: Reservations,
+  addresses: readonly Multiaddr[],
+  log: Log
+): void {
+  const relays = addresses.map(address => address.decapsulate('/p2p-circuit'))
+  let timer: NodeJS.Timeout | undefined
+  const check = async () => {
+    await Promise.all(relays.map(relay => renew(host, reservations, relay, log)))
+    if (timer !== undefined) timer = setTimeout(check, CHECK_INTERVAL_MS)
+  }
+  host.addEventListener('start', () => {
+    timer = setTimeout(check, CHECK_INTERVAL_MS)
+  })
+  host.addEventListener('stop', () => {
+    clearTimeout(timer)
+    timer = undefined
+  })
+}
+
+async function renew(host: Libp2p, reservations: Reservations, relay: Multiaddr, log: Log): Promise<void> {
+  const id = peerOf(relay)
+  if (id === undefined || reservations.hasReservation(peerIdFromString(id))) return
+  try {
+    // Dial first: libp2p would permanently treat an unreachable relay as one that refuses.
+    await host.dial(relay)
+    await reservations.addRelay(peerIdFromString(id), 'configured')
+    log('info', `reachable again through relay ${id}`, { relay: id })
+  } catch (error) {
+    log('debug', `relay ${id} granted no reservation: ${(error as Error).message}`, { relay: id })
+  }
 }

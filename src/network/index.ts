@@ -1,6 +1,9 @@
 /** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
+
 export { dialled } from '#transports'
 export { type TransportName, transportOf } from './addresses.js'
+export type { PeerEvent } from './connections.js'
+export { decodeReferral, encodeReferral } from './connections.js'
 export { diagnose } from './diagnosis.js'
 export {
   DamagedKeyError,
@@ -27,18 +30,16 @@ export {
   generateIdentityKey,
   generateNetworkKey,
   networkIdIn,
+  parseNetworkId,
   parseNetworkKey,
   parsePeerId,
   peerIdOf
 } from './keys.js'
+export type { Topic } from './limits.js'
 export { decodeMemberRequest, decodeMembershipState, encodeMembers, exchangeMembers } from './member-requests.js'
 export { Membership, type MembershipChange } from './membership.js'
 export { createNetwork, type Network } from './network.js'
-export { parseNetworkId } from './network-id.js'
 export type { NetworkOptions, PeerTarget } from './options.js'
-export type { PeerEvent } from './peer-table.js'
-export type { Topic } from './protocols.js'
-export { decodeReferral, encodeReferral } from './referral.js'
 export type { Session } from './session.js'
 export { createSigner, isSignedBy } from './signatures.js'
 export type { IdentityKey, Log, LogLevel } from './types.js'

@@ -5,8 +5,7 @@
 import * as z from 'zod'
 import { privateKey, publicKey } from '#platform'
 import { MalformedInvitationError } from './errors.js'
-import { generateIdentityKey, peerIdOf } from './keys.js'
-import { isNetworkId } from './network-id.js'
+import { generateIdentityKey, isNetworkId, peerIdOf } from './keys.js'
 import { publicKeyOf } from './signatures.js'
 import type { IdentityKey } from './types.js'
 

@@ -4,8 +4,7 @@ import { generateKeyPair, privateKeyFromProtobuf, privateKeyToProtobuf } from '@
 import type { Ed25519PrivateKey } from '@libp2p/interface'
 import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
 import { bytesToHex, hexToBytes, randomBytes } from '@noble/hashes/utils.js'
-import { DamagedKeyError, MalformedPeerIdError } from './errors.js'
-import { drawNetworkId, parseNetworkId } from './network-id.js'
+import { DamagedKeyError, MalformedNetworkIdError, MalformedPeerIdError } from './errors.js'
 import type { IdentityKey } from './types.js'
 
 /** The key for libp2p. */
@@ -83,4 +82,24 @@ export function networkIdIn(content: Uint8Array): string | undefined {
 /** The 32 bytes of a network key file. @throws DamagedKeyError if it is malformed */
 export function rawNetworkKey(content: Uint8Array): Uint8Array {
   return hexToBytes(new TextDecoder().decode(parseNetworkKey(content)).split('\n')[2])
+}
+
+/**
+ * The id of a network. Peers with different ids, or of which only one has an id, neither open sessions nor exchange predictors, so
+ * that two networks of the same model never merge by accident. It is no secret.
+ */
+const PATTERN = /^[A-Za-z0-9._-]{1,64}$/
+
+export function drawNetworkId(): string {
+  return bytesToHex(randomBytes(16))
+}
+
+export function isNetworkId(text: string): boolean {
+  return PATTERN.test(text)
+}
+
+/** @throws MalformedNetworkIdError */
+export function parseNetworkId(text: string): string {
+  if (!isNetworkId(text)) throw new MalformedNetworkIdError(text)
+  return text
 }

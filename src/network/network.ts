@@ -6,8 +6,9 @@ import './polyfill.js'
 import type { Connection, Stream } from '@libp2p/interface'
 import { peerIdFromString } from '@libp2p/peer-id'
 import { RateLimiter } from '../base/rate-limiter.js'
-import { AccessControl } from './access.js'
-import { Dialer } from './dialer.js'
+import { AccessControl, RefusalLog } from './access.js'
+import { type KnownPeer, type PeerEvent, PeerTable, receiveReferral, Trimmer } from './connections.js'
+import { Dialer, explainListen } from './dialer.js'
 import {
   IncompatiblePeerError,
   NetworkError,
@@ -16,29 +17,25 @@ import {
   UnreachablePeerError
 } from './errors.js'
 import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
-import { Gossip, type GossipHandler } from './gossip.js'
-import { receiveCatchUp, sendCatchUp } from './gossip-catch-up.js'
+import { Gossip, type GossipHandler, receiveCatchUp, sendCatchUp } from './gossip.js'
 import { exchangeHello, probeHello } from './handshake.js'
 import { type Hello, helloTag, inNetworkWithId } from './hello.js'
 import { createHost, type Host } from './host.js'
 import { parsePeerId, peerIdOf } from './keys.js'
-import { explainListen } from './libp2p-errors.js'
-import { defaultLimits, type Limits, maxControlBytes } from './limits.js'
-import type { NetworkOptions, PeerTarget } from './options.js'
-import { type KnownPeer, type PeerEvent, PeerTable } from './peer-table.js'
 import {
   catchUpProtocol,
+  defaultLimits,
   edgeProtocol,
   fetchProtocol,
   inNetwork,
+  type Limits,
+  maxControlBytes,
   referralProtocol,
   type Topic,
   tagged
-} from './protocols.js'
-import { receiveReferral } from './referral.js'
-import { RefusalLog } from './refusal-log.js'
+} from './limits.js'
+import type { NetworkOptions, PeerTarget } from './options.js'
 import { Session } from './session.js'
-import { Trimmer } from './trimmer.js'
 
 /** Maximum number of streams per protocol, connection and direction. A pair of peers needs one, two while it is replaced. */
 const streamsPerConnection = 4

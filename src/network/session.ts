@@ -3,12 +3,10 @@
  * The receiver grants the next frame when it has consumed the last one, so a slow learner delays frames but never heartbeats.
  * Fragments may be sent before a frame under the same grant; together they must not exceed the maximum frame size.
  */
-
 import type { RateLimiter } from '../base/rate-limiter.js'
 import type { ChannelHandler, ChunkChannel } from './chunk-channel.js'
-import { ChunkKind, decodeCount, type FrameKind } from './chunks.js'
+import { ChunkKind, decodeCount, FrameAssembler, type FrameKind } from './chunks.js'
 import { ProtocolViolationError, SessionClosedError } from './errors.js'
-import { FrameAssembler } from './frame-assembler.js'
 import { maxControlBytes } from './limits.js'
 
 export interface SessionHandlers {

@@ -1,6 +1,10 @@
-/** Signatures of texts by the identity keys of peers, for messages that other peers relay. */
+/**
+ * Signatures by the identity keys of peers (Ed25519), of texts that other peers relay and of headers. A peer's id contains its
+ * public key.
+ */
 import { hexToBytes } from '@noble/hashes/utils.js'
-import { type PublicKey, privateKey, publicKey } from '#platform'
+import { type PublicKey, privateKey, publicKey, sha256 } from '#platform'
+import type { Signer } from '../admb/index.js'
 import type { IdentityKey } from './types.js'
 
 /** Signed before the text, so that no other message of a peer is valid as one of these. */
@@ -42,4 +46,37 @@ export function publicKeyOf(id: string): PublicKey | undefined {
   const hex = value.toString(16).padStart(2 * ID_BYTES, '0')
   if (hex.length !== 2 * ID_BYTES || !hex.startsWith(PREFIX)) return undefined
   return publicKey(hexToBytes(hex.slice(PREFIX.length)))
+}
+
+/** What a peer signs headers with. */
+export interface HeaderKey extends Pick<IdentityKey, 'raw'> {
+  /** Of the network, if it has an id: signatures of another one are not valid. */
+  readonly networkId: string | undefined
+}
+
+/** Public keys that are kept in memory. */
+const MAX_KEYS = 1024
+
+export function createHeaderSigner({ raw, networkId = '' }: HeaderKey): Signer {
+  const key = privateKey(raw)
+  const domain = new TextEncoder().encode(`admb/1/header\n${networkId}\n`)
+  const keys = new Map<string, PublicKey | undefined>()
+  const keyOf = (origin: string) => {
+    if (keys.has(origin)) return keys.get(origin)
+    if (keys.size >= MAX_KEYS) keys.delete(keys.keys().next().value as string)
+    const found = publicKeyOf(origin)
+    keys.set(origin, found)
+    return found
+  }
+  const signed = (bytes: Uint8Array) => {
+    const all = new Uint8Array(domain.length + bytes.length)
+    all.set(domain)
+    all.set(bytes, domain.length)
+    return all
+  }
+  return {
+    sign: bytes => key.sign(signed(bytes)),
+    verify: (origin, bytes, signature) => keyOf(origin)?.verify(signed(bytes), signature) ?? false,
+    hash: bytes => sha256(bytes)
+  }
 }

@@ -55,7 +55,7 @@ export type HostServices = Pick<Parts, 'peerDiscovery' | 'services'>
 
 export async function directTransports({ limits, hasWebSockets, upgrades }: DirectOptions): Promise<DirectTransports> {
   if (!hasWebSockets && upgrades === undefined) return { transports: [tcp()], listen: [] }
-  await import('./websocket-polyfill.js')
+  await import('./websocket-transport.js')
   const { boundedWebSockets } = await import('./websocket-transport.js')
   return { transports: [tcp(), boundedWebSockets(limits, upgrades)], listen: [] }
 }

@@ -2,17 +2,52 @@
  * WebSockets with bounds on what a connection can hold before libp2p knows of it. The listener of `@libp2p/websockets`
  * accepts messages of 100 MiB, waits for the opening handshake without a time limit, and lets a malformed frame end the
  * process. It has no options for these, so its servers are configured after it is created.
+ *
+ * The global `WebSocket` with which libp2p dials, which Node.js 20 lacks. It repairs what libp2p expects of a browser's:
+ *
+ * - libp2p starts to read a moment after `open`. Data that arrives with the end of the opening handshake, such as the nonce of a
+ *   network key, would be lost, so reading is paused until then.
+ * - libp2p has no `error` listener once the socket is open, and an `error` event without a listener ends the process.
  */
+
 import './polyfill.js'
 import type { Server, Socket } from 'node:net'
 import type { Listener, Transport, Upgrader } from '@libp2p/interface'
 import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
-import type { WebSocket } from 'ws'
+import { WebSocket } from 'ws'
 import type { Limits } from './limits.js'
 import { maxTransportMessageBytes } from './protector.js'
 import type { AcceptUpgrade, WebSocketUpgrades } from './upgrades.js'
-import { closeOnError } from './websocket-polyfill.js'
 
+class DeferredWebSocket extends WebSocket {
+  constructor(address: string) {
+    super(address)
+    closeOnError(this)
+    this.once('open', () => {
+      this.pause()
+      setImmediate(() => this.resume())
+    })
+  }
+}
+
+const global = globalThis as { WebSocket?: unknown }
+global.WebSocket ??= DeferredWebSocket
+
+/** The close code of an aborted connection. libp2p passes it to `close`, which refuses it as reserved. */
+const abnormalClosure = 1006
+
+/** Terminates a socket that fails, or that libp2p aborts. */
+export function closeOnError(websocket: WebSocket): void {
+  websocket.on('error', () => websocket.terminate())
+  const close = websocket.close.bind(websocket)
+  websocket.close = (code, reason) => (code === abnormalClosure ? websocket.terminate() : close(code, reason))
+}
+
+/**
+ * WebSockets with bounds on what a connection can hold before libp2p knows of it. The listener of `@libp2p/websockets`
+ * accepts messages of 100 MiB, waits for the opening handshake without a time limit, and lets a malformed frame end the
+ * process. It has no options for these, so its servers are configured after it is created.
+ */
 type Upgraded = (websocket: WebSocket, request: unknown) => void
 
 /** The fields of the listener that are used here. They are private in its types. */

@@ -1,7 +1,7 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, type Quota, startingPredictor } from '../admb/index.js'
 import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
-import { createHeaderSigner } from '../network/header-signer.js'
+import { createHeaderSigner } from '../network/signatures.js'
 import { isCustomFormat } from '../streams/parsing.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'

@@ -2,7 +2,6 @@
 import { FrameError, maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import type { CodedError } from '../base/errors.js'
 import { checkWindows, OptionError } from '../learner/index.js'
-import type { HeaderKey } from '../network/header-signer.js'
 import {
   createNetwork,
   decodeIdentityKey,
@@ -14,6 +13,7 @@ import {
   networkIdIn,
   parseNetworkId
 } from '../network/index.js'
+import type { HeaderKey } from '../network/signatures.js'
 import { type Checkpoint, DamagedStateError, drawNonce, type StartedRun, type Store } from '../storage/index.js'
 import { learningParts, learningSpecFields, PROTOCOL_VERSION } from '../task/learning-spec.js'
 import type { LearnerHandle } from './learner-handle.js'

@@ -2,11 +2,17 @@
  * Compares each node of a simulated run with the specification (`sim/reference/admb.ts`) after every event. The specified node is told
  * what happened, and must then hold the same predictor to the last bit, and the same gradients.
  */
-
-import type { CountingInputs } from '../../sim/fuzz/counting.js'
+import type { CountingInputs } from '../../sim/checkers/exact.js'
 import { type Message, type Predictor, SpecifiedNode, start } from '../../sim/reference/admb.js'
-import type { AdmbNode, AdmbOptions, Effect, Header, Predictor as Real, Recipe } from '../../src/admb/index.js'
-import { formatId } from '../../src/admb/index.js'
+import {
+  type AdmbNode,
+  type AdmbOptions,
+  type Effect,
+  formatId,
+  type Header,
+  type Predictor as Real,
+  type Recipe
+} from '../../src/admb/index.js'
 
 /** Parameters, running average and state, as bits. */
 type Content = Pick<Real, 'parameters' | 'average' | 'state'>

@@ -1,10 +1,10 @@
 /** The simulator's transport between ten nodes in virtual time, without a run. */
 import { EventQueue } from '../../sim/engine/queue.js'
 import { Random } from '../../sim/engine/random.js'
-import { Population } from '../../sim/faults/population.js'
+import { Population } from '../../sim/faults/schedule.js'
 import { parseScenario } from '../../sim/index.js'
-import type { Message } from '../../sim/network/message.js'
 import { Transport, type TransportHost } from '../../sim/network/transport.js'
+import type { Message } from '../../sim/wiring/wiring.js'
 
 export class TransportHarness implements TransportHost {
   now = 0

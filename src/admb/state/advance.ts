@@ -2,8 +2,8 @@
  * The update of a predictor's content. If rule and average are local and a batch has few non-zero elements, only these are stepped
  * (`touched.ts`), by the same rule and average that step whole blocks. So both ways give the same bits.
  */
-import { roundChanged } from '../../base/rounded.js'
-import { gatherEach, stepTouched } from '../../base/touched.js'
+import { roundChanged } from '../../base/numbers.js'
+import { gatherEach, stepTouched } from '../../base/support.js'
 import type { Averaging, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../../learner/types.js'
 import { SharedContent } from './shared-content.js'
 

@@ -2,9 +2,8 @@
  * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
-
 import { copyBlock, newBlock } from '../../base/memory.js'
-import { roundChanged } from '../../base/rounded.js'
+import { roundChanged } from '../../base/numbers.js'
 import type { BatchRule, Blocks, Content } from '../../learner/types.js'
 import { advance, type Batch, type Recipe } from './advance.js'
 import type { Contributor } from './contributors.js'

@@ -1,6 +1,7 @@
 /** Float32 arithmetic on parameter blocks, and a pool of blocks. */
-import { isFiniteBlock } from '../../base/floats.js'
+
 import { copyBlock } from '../../base/memory.js'
+import { isFiniteBlock } from '../../base/numbers.js'
 import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../../base/support.js'
 import type { Averaging, Blocks, Layout, UpdateRule } from '../../learner/types.js'
 

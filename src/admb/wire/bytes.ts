@@ -4,9 +4,9 @@
  */
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { CodedError } from '../../base/errors.js'
-import { isFiniteBlock } from '../../base/floats.js'
 import { addPacked, type PackedBlock } from '../../base/lattice.js'
 import { copyBytes } from '../../base/memory.js'
+import { isFiniteBlock } from '../../base/numbers.js'
 import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../../base/support.js'
 import type { Blocks, Layout } from '../../learner/types.js'
 import { checksum } from './checksum.js'

@@ -1,10 +1,9 @@
 /** `admb tune`: finds an update rule, an average and a batch for a linear model by successive halving. */
-
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
-import { fileProblem } from '../../base/file-problems.js'
+import { fileProblem } from '../../base/wording.js'
 import { baselineFor } from '../../learner/index.js'
 import { collect } from '../../streams/index.js'
 import { SERIAL_BATCH } from '../../task/spec.js'

@@ -1,7 +1,7 @@
 /** YAML files of options by long name. Flags override them, and unknown keys are errors. */
 import { readFileSync } from 'node:fs'
 import type { Command, Option } from 'commander'
-import { nearest } from '../../base/nearest.js'
+import { nearest } from '../../base/wording.js'
 import { parseYaml } from '../../base/yaml.js'
 import { UsageError } from '../errors.js'
 import { meantOption } from './suggestions.js'

@@ -3,11 +3,10 @@
  * over all inputs that a run has scored. Only the last line of a run counts, so a restarted peer continues to append under the
  * same id. Files of several peers can be read together or concatenated.
  */
-
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import * as z from 'zod'
 import { CodedError } from '../../base/errors.js'
-import { fileProblem } from '../../base/file-problems.js'
+import { fileProblem } from '../../base/wording.js'
 
 /** A log that cannot be opened, written or read, or that is not a progress log. */
 export class ProgressLogError extends CodedError {

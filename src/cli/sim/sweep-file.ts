@@ -2,10 +2,9 @@
  * The file of a sweep: JSON lines `{scenario, result}`, appended as each run finishes, so that finished runs survive an
  * interruption. The scenario is the key of a run, since it determines the result.
  */
-
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs'
 import { parseScenario, type RunResult, type Scenario } from '../../../sim/index.js'
-import { fileProblem } from '../../base/file-problems.js'
+import { fileProblem } from '../../base/wording.js'
 import { UsageError } from '../errors.js'
 
 export class SweepFile {

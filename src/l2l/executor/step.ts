@@ -4,7 +4,7 @@
  */
 import { DeviceError, openedDevice, watchBuffers } from '#device'
 import * as tf from '#tfjs'
-import { formatExcess } from '../../base/format-bytes.js'
+import { formatExcess } from '../../base/wording.js'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
 import { addAdapter, addTo } from '../../nn/ops.js'

@@ -1,6 +1,7 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
-import { meanOf } from '../../base/floats.js'
+
 import { copyBlock, newBlock } from '../../base/memory.js'
+import { meanOf } from '../../base/numbers.js'
 import { OptionError } from '../errors.js'
 import { describe, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { BlockLayout, Blocks, Layout, RuleState, UpdateRule } from '../types.js'

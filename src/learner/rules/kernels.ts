@@ -19,7 +19,7 @@ import {
   withMemory,
   withSharedMemory
 } from '../../base/assembler.js'
-import { isFiniteBlock } from '../../base/floats.js'
+import { isFiniteBlock } from '../../base/numbers.js'
 
 /** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
 export function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {

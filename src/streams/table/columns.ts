@@ -1,6 +1,7 @@
 /** Infers the columns of a table from their values in the first rows: their kinds, and how their values are written. */
-import { nearest } from '../../base/nearest.js'
+
 import { importance, type Notice } from '../../base/notices.js'
+import { nearest } from '../../base/wording.js'
 import { HeaderError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
 import { ANY_TEXT, COMMON_MISSING } from './categories.js'

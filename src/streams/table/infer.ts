@@ -1,5 +1,5 @@
 /** Infers a schema from the first rows of an input. */
-import { roundedScale } from '../../base/rounded-scale.js'
+import { roundedScale } from '../../base/numbers.js'
 import { SchemaError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
 import type { FirstRows, InferredColumn } from './columns.js'

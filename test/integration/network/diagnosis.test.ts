@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { diagnose } from '../../../src/network/diagnosis.js'
+import { diagnose, type Step } from '../../../src/network/diagnosis.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import type { Step } from '../../../src/network/reach.js'
 import { hello, Peers } from '../../support/network-peers.js'
 
 describe('a diagnosis', function () {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PeerEvent } from '../../../src/network/connections.js'
 import * as errors from '../../../src/network/errors.js'
 import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/network/keys.js'
-import type { PeerEvent } from '../../../src/network/peer-table.js'
 import type { LogLevel } from '../../../src/network/types.js'
 import { hello, openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 

@@ -1,8 +1,8 @@
 /** Many peers that know one address: idle connections are closed, and their peers are referred to others. */
 import assert from 'node:assert/strict'
+import { decodeReferral } from '../../../src/network/connections.js'
 import { UnreachablePeerError } from '../../../src/network/errors.js'
 import type { Network } from '../../../src/network/network.js'
-import { decodeReferral } from '../../../src/network/referral.js'
 import { openSession, Peers, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 describe('connections', function () {

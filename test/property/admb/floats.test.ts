@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { nextPredictor, type Recipe, startingPredictor } from '../../../src/admb/index.js'
 import { decodeFloats, encodeFloats } from '../../../src/admb/wire/floats.js'
-import { roundChanged } from '../../../src/base/rounded.js'
+import { roundChanged } from '../../../src/base/numbers.js'
 import {
   createAveraging,
   createRule,

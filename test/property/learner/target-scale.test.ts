@@ -1,7 +1,7 @@
 /** Regression with a standardised target: independent of the target's unit, in its units, and stable with every rule. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { roundedScale } from '../../../src/base/rounded-scale.js'
+import { roundedScale } from '../../../src/base/numbers.js'
 import { createLearner, type Examples, SerialTrainer } from '../../../src/learner/index.js'
 import { standardised } from '../../../src/learner/losses.js'
 import type { RuleName } from '../../../src/learner/rules/index.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { FrameAssembler } from '../../../src/network/chunks.js'
 import { ProtocolViolationError } from '../../../src/network/errors.js'
-import { FrameAssembler } from '../../../src/network/frame-assembler.js'
 
 describe('a frame assembler', () => {
   it('joins buffers of any size into one new buffer', () => {

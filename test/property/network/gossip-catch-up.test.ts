@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { ProtocolViolationError } from '../../../src/network/errors.js'
-import { decodeCatchUp, encodeCatchUp } from '../../../src/network/gossip-catch-up.js'
-import type { Topic } from '../../../src/network/protocols.js'
+import { decodeCatchUp, encodeCatchUp } from '../../../src/network/gossip.js'
+import type { Topic } from '../../../src/network/limits.js'
 
 const message = fc.uint8Array({ maxLength: 300 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { StreamCipher } from '../../../src/network/stream-cipher.js'
+import { StreamCipher } from '../../../src/network/protector.js'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))
 

@@ -1,10 +1,10 @@
 /** Hostile nodes in simulations: each kind does harm or is refused, and the properties of the other nodes hold. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { triggered } from '../../../sim/adversaries/backdoor.js'
+import { triggered } from '../../../sim/adversaries/adversary.js'
 import { adversaryNames } from '../../../sim/adversaries/index.js'
 import { parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
-import { replay } from '../../../sim/streams/replay.js'
+import { replay } from '../../../sim/streams/inputs.js'
 import { checkExactly, hostileTrials } from '../../../sim/testing/index.js'
 import { AdmbNode, type AdmbOptions, type Effect } from '../../../src/admb/index.js'
 import { share } from '../../support/runs.js'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Random } from '../../../sim/engine/random.js'
-import { Target } from '../../../sim/streams/target.js'
+import { Target } from '../../../sim/streams/create.js'
 
 describe('drift', () => {
   const weights = (of: Target, dimension: number) => Array.from({ length: dimension }, (_, i) => of.weight(i))

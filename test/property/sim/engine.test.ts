@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Event, EventQueue } from '../../../sim/engine/queue.js'
 import { Random } from '../../../sim/engine/random.js'
-import type { SessionChannel } from '../../../sim/network/message.js'
 import { createTopology, linkGraph, topologyNames } from '../../../sim/topology.js'
+import type { SessionChannel } from '../../../sim/wiring/wiring.js'
 import { TransportHarness } from '../../support/transport-harness.js'
 
 /** Number of nodes that are connected with node 0. */

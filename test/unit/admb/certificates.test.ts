@@ -1,6 +1,6 @@
 /** Certificates of contributors: whose gradients are used, who is refused, and which gradients are ignored. */
 import assert from 'node:assert/strict'
-import { simulatedSigner } from '../../../sim/engine/signer.js'
+import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, type AdmbOptions, type Contributor, type Saved } from '../../../src/admb/index.js'
 import { certifiedBytes } from '../../../src/admb/trust/signatures.js'
 import { type Certified, Forger } from '../../support/forged-frames.js'

@@ -1,6 +1,6 @@
 /** Thresholds for whole predictors that do not follow from a held one: what waits, who answers for it, and when it is adopted. */
 import assert from 'node:assert/strict'
-import { simulatedSigner } from '../../../sim/engine/signer.js'
+import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, type AdmbOptions, formatId, isVoucher, type Saved } from '../../../src/admb/index.js'
 import { encodeVoucher } from '../../../src/admb/trust/vouchers.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'

@@ -1,6 +1,6 @@
 /** Signed headers: what is refused, who is named for it, and what continues without signatures. */
 import assert from 'node:assert/strict'
-import { simulatedSigner } from '../../../sim/engine/signer.js'
+import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, formatId, type Header, type Saved } from '../../../src/admb/index.js'
 import { Writer } from '../../../src/admb/wire/bytes.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'

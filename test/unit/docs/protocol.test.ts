@@ -22,8 +22,8 @@ import {
   roundedRecipe
 } from '../../../src/learner/index.js'
 import type { Blocks } from '../../../src/learner/types.js'
-import { createHeaderSigner } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
+import { createHeaderSigner } from '../../../src/network/signatures.js'
 
 const DIMENSION = 40
 const BATCH = 3

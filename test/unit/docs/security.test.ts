@@ -3,7 +3,7 @@
  * cover what such a peer cannot do.
  */
 import assert from 'node:assert/strict'
-import { simulatedSigner } from '../../../sim/engine/signer.js'
+import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
 import { ContributorTable } from '../../../src/admb/state/contributors.js'
 import { Authenticity } from '../../../src/admb/trust/authenticity.js'

@@ -1,9 +1,9 @@
-import '../../../src/network/polyfill.js'
 import assert from 'node:assert/strict'
 import type { MultiaddrConnection, PeerId } from '@libp2p/interface'
 import { multiaddrConnectionPair } from '@libp2p/utils'
+import { limitHalfOpen } from '../../../src/network/access.js'
 import { parseAddress } from '../../../src/network/addresses.js'
-import { limitHalfOpen } from '../../../src/network/half-open.js'
+import '../../../src/network/polyfill.js'
 
 function from(host: string): MultiaddrConnection {
   const [connection] = multiaddrConnectionPair()

@@ -1,8 +1,7 @@
 /** Signatures of headers by the keys of peers. */
 import assert from 'node:assert/strict'
-import { createHeaderSigner } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
-import { publicKeyOf } from '../../../src/network/signatures.js'
+import { createHeaderSigner, publicKeyOf } from '../../../src/network/signatures.js'
 
 const BYTES = Uint8Array.of(1, 2, 3)
 

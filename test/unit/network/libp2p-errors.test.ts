@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import type { Connection } from '@libp2p/interface'
 import { AccessControl } from '../../../src/network/access.js'
-import { Dialer } from '../../../src/network/dialer.js'
+import { Dialer, explainDial } from '../../../src/network/dialer.js'
 import type { Host } from '../../../src/network/host.js'
-import { explainDial } from '../../../src/network/libp2p-errors.js'
 import { defaultLimits } from '../../../src/network/limits.js'
 
 describe('a failed dial', () => {

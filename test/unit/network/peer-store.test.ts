@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { PeerId, PeerStore } from '@libp2p/interface'
-import { forgetStrangers } from '../../../src/network/peer-store.js'
+import { forgetStrangers } from '../../../src/network/host.js'
 
 describe('the limit of the peer store', () => {
   it('deletes the oldest disconnected peers, but no peer that has reconnected', () => {

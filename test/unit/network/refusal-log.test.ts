@@ -1,6 +1,6 @@
 /** Lines about refused peers. */
 import assert from 'node:assert/strict'
-import { RefusalLog } from '../../../src/network/refusal-log.js'
+import { RefusalLog } from '../../../src/network/access.js'
 
 describe('the log of refusals', () => {
   it('has each reason of a peer once, and then with growing pauses', () => {

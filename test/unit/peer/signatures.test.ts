@@ -1,7 +1,7 @@
 /** Learner loops with the keys of peers: what they adopt, and whom they name. */
 import assert from 'node:assert/strict'
-import type { HeaderKey } from '../../../src/network/header-signer.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
+import type { HeaderKey } from '../../../src/network/signatures.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
 import { createParser } from '../../../src/streams/index.js'

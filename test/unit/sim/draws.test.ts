@@ -1,11 +1,11 @@
 /** Random draws before a run: fault schedules and arrivals; and the simulated disk. */
 import assert from 'node:assert/strict'
-import { drawArrivals } from '../../../sim/arrivals.js'
 import { Random } from '../../../sim/engine/random.js'
 import { SimulatedDisk } from '../../../sim/faults/disk.js'
 import { drawFaults } from '../../../sim/faults/draw.js'
 import type { Fault } from '../../../sim/faults/schedule.js'
 import { parseScenario } from '../../../sim/index.js'
+import { drawArrivals } from '../../../sim/streams/create.js'
 import { createTopology } from '../../../sim/topology.js'
 import type { Saved } from '../../../src/admb/index.js'
 

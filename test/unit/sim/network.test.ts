@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario } from '../../../sim/index.js'
-import { Links } from '../../../sim/network/links.js'
-import type { SessionChannel } from '../../../sim/network/message.js'
+import { Links } from '../../../sim/network/transport.js'
+import type { SessionChannel } from '../../../sim/wiring/wiring.js'
 import { TransportHarness } from '../../support/transport-harness.js'
 
 const scenario = (values: object) => parseScenario({ nodes: 10, ...values }, 'test')

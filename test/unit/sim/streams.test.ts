@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, ScenarioError, simulate } from '../../../sim/index.js'
-import { createInputs } from '../../../sim/streams/create.js'
+import { createInputs, Target } from '../../../sim/streams/create.js'
 import type { Inputs } from '../../../sim/streams/inputs.js'
-import { Target } from '../../../sim/streams/target.js'
 
 const RECORDED: RecordedStream = {
   model: 'softmax',

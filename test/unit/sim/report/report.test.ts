@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../../sim/index.js'
 import { figuresOf, outcomesOf } from '../../../../sim/report/figures.js'
-import { curvesOf } from '../../../../sim/report/groups.js'
 import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } from '../../../../sim/report/index.js'
-import { summarise } from '../../../../sim/report/summary.js'
-import { scenarioEntries } from '../../../../sim/report/tables.js'
+import { summarise } from '../../../../sim/report/page.js'
+import { curvesOf, scenarioEntries } from '../../../../sim/report/tables.js'
 import { parseCsv } from '../../../support/reports.js'
 
 const BASE = { nodes: 6, inputs: 3000, batch: 64, dimension: 5, faults: { crashShare: 0.05, partitionShare: 0.1 } }

@@ -1,8 +1,8 @@
 /** Recorded timelines: no gaps, no overlaps, bounded memory, and consistency with the run. */
 import assert from 'node:assert/strict'
 import { parseScenario, simulate } from '../../../../sim/index.js'
+import { standingsOf } from '../../../../sim/report/figures.js'
 import { TimelineRecorder } from '../../../../sim/report/index.js'
-import { standingsOf } from '../../../../sim/report/space-time.js'
 import type { Span, Timeline } from '../../../../sim/report/timeline.js'
 import { recordTimeline } from '../../../support/reports.js'
 
