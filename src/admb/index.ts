@@ -8,6 +8,15 @@ export { AdmbNode } from './core/node.js'
 export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
 export type { AdmbOptions, Effect } from './core/options.js'
 export { MAX_PACE } from './core/pace.js'
+export {
+  type DrivenNode,
+  Driver,
+  type DriverHost,
+  type DriverJournal,
+  type HostEffect
+} from './driver/driver.js'
+export { JournalQueue } from './driver/journal-queue.js'
+export { type AnnouncedPredictor, PredictorGossip } from './driver/predictor-gossip.js'
 export type { Contributor, ContributorTable, CoveredContributor } from './state/contributors.js'
 export type { Coverage } from './state/coverage.js'
 export {
@@ -28,7 +37,7 @@ export {
 export { type Shapes, shapesOf } from './state/vectors.js'
 export { isProof } from './trust/equivocation.js'
 export type { JumpRule, QuarantinedPredictor } from './trust/jumps.js'
-export type { Quota } from './trust/quotas.js'
+export { type Quota, quotaOf } from './trust/quotas.js'
 export type { Attestation, Claims, Signer } from './trust/signatures.js'
 export { isVoucher } from './trust/vouchers.js'
 export { type Allocate, FrameError } from './wire/bytes.js'

@@ -41,23 +41,18 @@ export class EdgeWriters {
     return writer !== undefined && writer.pending.length === 0 && !writer.isFragmented
   }
 
+  /** Whether the edge can take a frame or a fragment. */
+  canSend(edge: number): boolean {
+    const writer = this.#writers.get(edge)
+    return writer !== undefined && canTake(writer)
+  }
+
   send(edge: number, bytes: Uint8Array): void {
     const writer = this.#writers.get(edge)
     if (writer === undefined) return
     writer.pending.push(bytes.length)
     writer.isFragmented = isFragment(bytes)
     this.#post(edge, bytes)
-  }
-
-  /** Sends on all edges that can take more. @param next returns an edge's next frame or fragment, undefined if there is none */
-  fill(next: (edge: number) => Uint8Array | undefined): void {
-    for (const [edge, writer] of this.#writers) {
-      while (canTake(writer)) {
-        const bytes = next(edge)
-        if (bytes === undefined) break
-        this.send(edge, bytes)
-      }
-    }
   }
 }
 

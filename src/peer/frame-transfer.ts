@@ -22,14 +22,16 @@ export class FrameTransfer {
   send(edges: Edges, edge: number, bytes: Uint8Array): void {
     this.sent.messages++
     this.sent.bytes += bytes.length
-    const send = () => (isFragment(bytes) ? edges.sendFragment(edge, bytes) : edges.send(edge, bytes))
-    const durable = this.#journal?.durable
-    const sent = durable ? durable.then(send) : send()
-    sent.then(
-      () => this.#learner.post({ kind: 'writable', edge }),
-      // The session has ended, which the overlay reports.
-      () => undefined
-    )
+    const send = () => {
+      const sent = isFragment(bytes) ? edges.sendFragment(edge, bytes) : edges.send(edge, bytes)
+      sent.then(
+        () => this.#learner.post({ kind: 'writable', edge }),
+        // The session has ended, which the overlay reports.
+        () => undefined
+      )
+    }
+    if (this.#journal) this.#journal.whenDurable(send)
+    else send()
   }
 
   /** Sends the learner's announcement of a predictor. */

@@ -1,4 +1,5 @@
-/** Writes the journal. While one batch is being written, further records are collected for the next one (group commit). */
+/** Writes the journal to the store, and holds back what must wait for it. */
+import { JournalQueue } from '../admb/index.js'
 import type { JournalAppend } from '../storage/index.js'
 
 /** Where the journal is stored. */
@@ -7,40 +8,38 @@ interface JournalStore {
 }
 
 export class JournalWriter {
-  readonly #store: JournalStore
-  #collected: JournalAppend | undefined
-  #durable: Promise<void> | undefined
+  readonly #queue: JournalQueue<JournalAppend>
 
-  constructor(store: JournalStore) {
-    this.#store = store
+  /** @param onFailure called once if the records cannot be written; nothing that waits for them leaves then */
+  constructor(store: JournalStore, onFailure: (error: Error) => void) {
+    const write = (append: JournalAppend) =>
+      store.append(append).then(
+        () => this.#queue.written(),
+        error => {
+          this.#queue.written(error)
+          onFailure(error)
+        }
+      )
+    this.#queue = new JournalQueue(append => void write(append), merged)
   }
 
-  /** Resolves when everything passed to `write` so far is durable, and rejects if that failed; undefined if it already is. */
+  write(append: JournalAppend): void {
+    this.#queue.append(append)
+  }
+
+  /** Calls back when everything passed to `write` so far is durable; at once if it already is. */
+  whenDurable(action: () => void): void {
+    this.#queue.whenDurable(error => error ?? action())
+  }
+
+  /** Resolves then, and rejects if it cannot be written; undefined if it already is durable. */
   get durable(): Promise<void> | undefined {
-    return this.#durable
-  }
-
-  /** @returns rejects if the records cannot be written */
-  async write(append: JournalAppend): Promise<void> {
-    const isFirst = this.#collected === undefined
-    this.#collected = merged(this.#collected, append)
-    if (!isFirst) return
-    const durable = this.#append(this.#durable)
-    this.#durable = durable
-    await durable
-    if (this.#durable === durable) this.#durable = undefined
-  }
-
-  async #append(before: Promise<void> | undefined): Promise<void> {
-    await before
-    const batch = this.#collected as JournalAppend
-    this.#collected = undefined
-    await this.#store.append(batch)
+    if (this.#queue.isDurable) return undefined
+    return new Promise((resolve, reject) => this.#queue.whenDurable(error => (error ? reject(error) : resolve())))
   }
 }
 
-function merged(a: JournalAppend | undefined, b: JournalAppend): JournalAppend {
-  if (a === undefined) return b
+function merged(a: JournalAppend, b: JournalAppend): JournalAppend {
   return {
     records: [...a.records, ...b.records],
     pending: [...a.pending, ...b.pending],

@@ -3,7 +3,15 @@
  * requests between them. It never waits for the network: a frame is sent when an edge can take one, and encoded only then, from
  * the newest state.
  */
-import { type AdmbNode, type Effect, FrameError, type PredictorId } from '../admb/index.js'
+import {
+  type AdmbNode,
+  Driver,
+  type DriverJournal,
+  FrameError,
+  type HostEffect,
+  PredictorGossip,
+  type PredictorId
+} from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/aggregate.js'
@@ -15,10 +23,8 @@ import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
-import { PredictorGossip } from './predictor-gossip.js'
 import { PrivacyBudget } from './privacy-budget.js'
 import { Recovery } from './recovery.js'
-import { Remainder } from './remainder.js'
 import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
@@ -36,12 +42,11 @@ export class LearnerLoop {
   readonly #post: Post
   readonly #now: () => number
   readonly #node: AdmbNode
+  readonly #driver: Driver
   readonly #writers: EdgeWriters
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
-  /** Whether the journal is stored. */
-  readonly #isDurable: boolean
   /** Answers requests. */
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
@@ -50,16 +55,14 @@ export class LearnerLoop {
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
   #stream: ExampleStream | undefined
-  readonly #remainder: Remainder
   readonly #pace: Pace
   #hasEnded = false
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
   #lastStatus = 0
-  #lastTick: number
+  /** Whether the predictor has changed since frames were sent. */
+  #hasChanged = false
   readonly #budget: PrivacyBudget | undefined
-  /** Announcements that wait until the journal is posted, with differential privacy. */
-  readonly #announcements: FromLearner[] = []
   /**
    * Resolves when the peer holds the predictor of the network that it joins, or begins without one. Until then it reads no stream and
    * serves no predictions.
@@ -81,7 +84,6 @@ export class LearnerLoop {
     this.#init = init
     this.#post = post
     this.#now = now
-    this.#lastTick = now()
     this.#pace = new Pace(init.rate ?? Number.POSITIVE_INFINITY, now())
     this.begun = init.joins ? new Promise(resolve => (this.#begin = resolve)) : Promise.resolve()
     const { learner, recipe } = parts
@@ -89,14 +91,22 @@ export class LearnerLoop {
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
-    this.#remainder = new Remainder(node, init.period)
     if (init.journal || init.stream) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
-    this.#isDurable = init.journal !== undefined
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
-    if (this.#inputs && this.#isDurable) this.#node.recover(this.#inputs.records)
-    if (init.saved) this.#node.restoreBlocks(init.saved)
+    this.#driver = new Driver(
+      node,
+      {
+        canSend: edge => this.#writers.canSend(edge),
+        send: (edge, bytes) => this.#writers.send(edge, bytes),
+        announce: (edge, bytes) => post({ kind: 'announcement', edge, bytes }),
+        on: effect => this.#on(effect)
+      },
+      { period: init.period, now: now(), isPrivate: this.#budget !== undefined, journal: this.#journal }
+    )
+    const { saved } = init
+    this.#driver.restore(init.journal && this.#inputs?.records, () => saved && node.restoreBlocks(saved))
     this.#progress = new StreamProgress(init, learner, now)
     this.#checkpoints =
       this.#inputs &&
@@ -108,7 +118,7 @@ export class LearnerLoop {
         saved: init.saved,
         keepJournal: init.keepJournal ?? false,
         onDisk: init.arraysIn !== undefined,
-        writeJournal: () => this.#writeJournal(true),
+        writeJournal: () => this.#driver.record(true),
         post,
         now
       })
@@ -125,7 +135,7 @@ export class LearnerLoop {
       progress: this.#progress,
       inputs: this.#inputs,
       onLearned: () => {
-        this.#takeEffects()
+        this.#driver.takeEffects()
         this.onLearned?.()
       },
       onMisfit: reason => this.warn(reason)
@@ -138,7 +148,7 @@ export class LearnerLoop {
       post,
       now,
       isStopping: () => this.#isStopping,
-      flush: () => this.#flushEffects()
+      flush: () => this.#flush()
     })
   }
 
@@ -187,6 +197,8 @@ export class LearnerLoop {
           pace.take(to - row)
           this.#progress.read(rows, row, to)
           row = to
+          // An update is passed on at once, but not before the position in the stream is behind all inputs that were counted.
+          if (this.#hasChanged) this.#flush()
         } else if (row < rows.size) {
           await pause(pace.wait)
           until = this.#now() + SLICE_MS
@@ -214,7 +226,7 @@ export class LearnerLoop {
     if (this.#inputs === undefined) return
     if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
     for (const piece of this.#inputs.pending) this.#training.learnPending(restored(piece))
-    this.#flushEffects()
+    this.#flush()
     const [node, inputs, training, chunk, now] = [this.#node, this.#inputs, this.#training, this.#chunk, this.#now]
     const isStopping = () => this.#isStopping
     const { period } = this.#init
@@ -228,18 +240,15 @@ export class LearnerLoop {
           `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
         )
     }
-    const common = { node, inputs, training, chunk, now, period, learnsAgain, open, pause }
+    const common = { node, driver: this.#driver, inputs, training, chunk, now, period, learnsAgain, open, pause }
     await new Recovery({ ...common, isStopping, isBusy, idle, onLost }).run()
   }
 
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
     const now = this.#now()
-    // A learner that is busy ticks less often.
-    this.#node.tick((now - this.#lastTick) / this.#init.period)
-    this.#lastTick = now
-    if (this.#hasEnded && !this.#isStopping) this.#remainder.tick(now)
-    this.#protect()
+    this.#driver.tick(now, this.#hasEnded && !this.#isStopping)
+    this.#driver.protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const { id } = this.#node.predictor
     const announced = this.#gossip.takeDue(
@@ -256,7 +265,7 @@ export class LearnerLoop {
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
     this.#checkpoints?.write()
-    this.#flushEffects()
+    this.#flush()
   }
 
   /** Whether the last status is out of date. */
@@ -270,11 +279,11 @@ export class LearnerLoop {
       case 'connect':
         this.#writers.open(message.edge)
         // Each session has its own stream, so late frames of another session cannot arrive on this edge.
-        this.#node.connect(message.edge, 0, message.peer)
+        this.#driver.connect(message.edge, 0, message.peer)
         break
       case 'disconnect':
         this.#writers.close(message.edge)
-        this.#node.disconnect(message.edge)
+        this.#driver.disconnect(message.edge)
         break
       case 'frame':
         this.#node.receive(message.edge, message.bytes)
@@ -324,7 +333,7 @@ export class LearnerLoop {
       default:
         message satisfies never
     }
-    this.#flushEffects()
+    this.#flush()
     if (this.#begin && this.#node.hasJoined) {
       this.notice(`joined the network at update ${this.#node.predictor.id.updates}`)
       this.#begin()
@@ -397,11 +406,7 @@ export class LearnerLoop {
     this.#wakeRecovery()
   }
 
-  #takeEffects(): void {
-    for (const effect of this.#node.takeEffects()) this.#on(effect)
-  }
-
-  #on(effect: Effect): void {
+  #on(effect: HostEffect): void {
     switch (effect.kind) {
       case 'adopted':
         this.#adopted++
@@ -409,10 +414,6 @@ export class LearnerLoop {
         break
       case 'updated':
         this.#predictorChanged()
-        break
-      case 'announced':
-        this.#announcements.push({ kind: 'announcement', edge: effect.edge, bytes: effect.bytes })
-        if (this.#budget === undefined) this.#sendAnnouncements()
         break
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
@@ -433,6 +434,7 @@ export class LearnerLoop {
   }
 
   #predictorChanged(): void {
+    this.#hasChanged = true
     if (this.#node.waiting > 0) this.#wakeRecovery()
     this.#training.updateServing()
     this.#pace.updated(this.#node.predictor.id.updates, this.#now())
@@ -440,36 +442,19 @@ export class LearnerLoop {
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
-  #flushEffects(): void {
-    this.#takeEffects()
-    this.#protect()
-    this.#sendAnnouncements()
-    this.#writers.fill(edge => {
-      const frame = this.#node.frame(edge)
-      this.#writeJournal()
-      return frame
-    })
+  #flush(): void {
+    this.#driver.flush()
+    this.#hasChanged = false
   }
 
-  /** Posts the records of segments that the next message may contain, with all inputs so far. */
-  #writeJournal(always = false): void {
-    if (this.#inputs === undefined) return
-    const records = this.#node.takeJournal()
-    if (!this.#isDurable) this.#inputs.close()
-    if ((records.length === 0 && !always) || !this.#isDurable) return
-    this.#node.closeSegment()
-    const all = [...records, ...this.#node.takeJournal()]
-    const entries = this.#inputs.take(all, this.#progress.tail)
-    this.#post({ kind: 'journal', ...entries, budget: this.#budget?.take() })
-  }
-
-  /** With differential privacy, all that follows from a noisy sum waits for its record, its announcement and status included. */
-  #protect(): void {
-    if (this.#budget) this.#writeJournal()
-  }
-
-  #sendAnnouncements(): void {
-    for (const message of this.#announcements.splice(0)) this.#post(message)
+  /** Records are posted before what follows from them; the main thread stores them in this order. */
+  get #journal(): DriverJournal | undefined {
+    const inputs = this.#inputs
+    if (inputs === undefined) return undefined
+    if (this.#init.journal === undefined) return { isStored: false, append: () => inputs.close() }
+    const append: DriverJournal['append'] = records =>
+      this.#post({ kind: 'journal', ...inputs.take(records, this.#progress.tail), budget: this.#budget?.take() })
+    return { isStored: true, append }
   }
 
   /** A pass over the data begins. @returns whether its rows may be learned */
@@ -510,7 +495,7 @@ export class LearnerLoop {
   }
 
   #sendSaved(id: number): void {
-    this.#writeJournal()
+    this.#driver.record()
     const bytes = this.#node.storage.save()
     this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
   }

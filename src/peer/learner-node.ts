@@ -1,5 +1,5 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
-import { AdmbNode, type Predictor, type Quota, startingPredictor } from '../admb/index.js'
+import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
 import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
 import { isCustomFormat } from '../streams/parsing.js'
@@ -10,13 +10,6 @@ import type { LearnerInit } from './thread-messages.js'
 
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */
 const FRAGMENT_BYTES = 1 << 20
-
-/** Seconds whose gradients a peer may save up. */
-const BURST_SECONDS = 10
-
-function quotaOf(rate: number, period: number): Quota {
-  return { perPeriod: (rate * period) / 1000, burst: BURST_SECONDS * rate }
-}
 
 const HOUR_MS = 3_600_000
 

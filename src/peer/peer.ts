@@ -143,7 +143,7 @@ export class Peer extends EventEmitter {
     this.#network = network
     this.#learner = learner
     const onFailure = (error: Error) => this.#fail(error)
-    const journal = store && new JournalWriter(store)
+    const journal = store && new JournalWriter(store, onFailure)
     this.#journal = journal
     this.#checkpoints = store && journal && new CheckpointWriter({ store, journal, learner, onFailure })
     this.#frames = new FrameTransfer(learner, this.#journal)
@@ -435,13 +435,9 @@ export class Peer extends EventEmitter {
 
   #onLearnerMessage(message: FromLearner): void {
     // With differential privacy, nothing that follows from a noisy sum leaves before its record is durable.
-    const durable = this.#options.dp && WAITING.has(message.kind) ? this.#journal?.durable : undefined
-    if (durable === undefined) this.#handle(message)
-    else
-      durable.then(
-        () => this.#handle(message),
-        () => undefined
-      )
+    if (this.#journal && this.#options.dp && WAITING.has(message.kind))
+      this.#journal.whenDurable(() => this.#handle(message))
+    else this.#handle(message)
   }
 
   #handle(message: FromLearner): void {
@@ -476,7 +472,7 @@ export class Peer extends EventEmitter {
         this.emit('status', this.status())
         break
       case 'journal':
-        this.#journal?.write(message).catch(error => this.#fail(error as Error))
+        this.#journal?.write(message)
         break
       case 'checkpoint':
       case 'checkpoint-steps':

@@ -2,7 +2,7 @@
  * Learns inputs again, beside the stream, that no batch of the lineage has used: those of earlier runs, and those that a jump to another
  * lineage has left unused.
  */
-import type { AdmbNode } from '../admb/index.js'
+import type { AdmbNode, Driver } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
 import type { ChunkSize } from './chunk-size.js'
 import { type InputLog, type InputPiece, restored } from './input-log.js'
@@ -13,6 +13,7 @@ const SLICE_MS = 20
 
 interface RecoveryOptions {
   readonly node: AdmbNode
+  readonly driver: Driver
   readonly inputs: InputLog
   readonly training: TestThenTrain
   readonly chunk: ChunkSize
@@ -62,7 +63,7 @@ export class Recovery {
   }
 
   async #learn({ first, count, skip = 0 }: InputPiece, stream: AsyncIterable<Rows> | Iterable<Rows>): Promise<void> {
-    const { node, isStopping, isBusy, period, pause } = this.#options
+    const { node, driver, isStopping, isBusy, period, pause } = this.#options
     let number = first - skip
     for await (const rows of stream) {
       let row = Math.min(rows.size, Math.max(0, first - number))
@@ -70,6 +71,7 @@ export class Recovery {
       while (row < end) {
         if (isStopping()) return
         row = this.#learnSlice(rows, row, end, number)
+        driver.flush()
         // The lineage may have changed, and with it what must be learned.
         if (row < end && node.relearnable?.[0] !== number + row) return
         await pause(isBusy() ? period : 0)
@@ -83,19 +85,19 @@ export class Recovery {
 
   /** @param number number of the first input of the batch @returns the row after the last one that was learned */
   #learnSlice(rows: Rows, from: number, end: number, number: number): number {
-    const { node, training, chunk, now } = this.#options
+    const { driver, training, chunk, now } = this.#options
     const until = now() + SLICE_MS
-    let row = from
-    node.closeSegment()
-    for (let start = now(); row < end && start < until; start = now()) {
-      const count = Math.min(end - row, chunk.rows)
-      const to = row + count
-      row = training.learnAgain(rows, row, to, number + row)
-      if (row < to) break
-      chunk.took(count, now() - start)
-    }
-    node.closeSegment()
-    return row
+    return driver.inOwnSegment(() => {
+      let row = from
+      for (let start = now(); row < end && start < until; start = now()) {
+        const count = Math.min(end - row, chunk.rows)
+        const to = row + count
+        row = training.learnAgain(rows, row, to, number + row)
+        if (row < to) break
+        chunk.took(count, now() - start)
+      }
+      return row
+    })
   }
 
   #forget(first: number, end: number): void {

@@ -122,38 +122,42 @@ describe('the writer of the journal', () => {
   it('batches records that arrive during a write, in order, and reports when all are durable', async () => {
     const batches: number[][] = []
     const finish: (() => void)[] = []
-    const writer = new JournalWriter({
-      append: ({ records }) => {
+    const store = {
+      append: ({ records }: JournalAppend) => {
         batches.push(records.map(([{ segment }]) => segment))
-        return new Promise(resolve => finish.push(resolve))
+        return new Promise<void>(resolve => finish.push(resolve))
       }
-    })
-    const durable = () => writer.durable
-    assert.equal(durable(), undefined)
-    const first = writer.write(record(1))
-    await new Promise(setImmediate)
-    const others = [writer.write(record(2)), writer.write(record(3))]
-    let isDurable = false
-    const all = durable()?.then(() => {
-      isDurable = true
-    })
-    await new Promise(setImmediate)
+    }
+    const writer = new JournalWriter(store, error => assert.fail(error))
+    assert.equal(writer.durable, undefined)
+    const log: string[] = []
+    writer.write(record(1))
+    writer.whenDurable(() => log.push('first'))
+    writer.write(record(2))
+    writer.write(record(3))
+    writer.whenDurable(() => log.push('all'))
+    const all = writer.durable
     assert.deepEqual(batches, [[1]])
     finish[0]()
-    await first
     await new Promise(setImmediate)
     assert.deepEqual(batches, [[1], [2, 3]])
-    assert.equal(isDurable, false)
+    assert.deepEqual(log, ['first'])
     finish[1]()
-    await Promise.all([...others, all])
-    assert.equal(isDurable, true)
-    assert.equal(durable(), undefined)
+    await all
+    assert.deepEqual(log, ['first', 'all'])
+    assert.equal(writer.durable, undefined)
   })
 
-  it('fails for all records that are not durable', async () => {
-    const writer = new JournalWriter({ append: () => Promise.reject(new Error('the disk is full')) })
-    const [write, durable] = [writer.write(record(1)), writer.durable]
-    await assert.rejects(write, /the disk is full/)
-    await assert.rejects(durable ?? Promise.resolve(), /the disk is full/)
+  it('fails once for all records that are not durable, and lets nothing pass', async () => {
+    const failures: Error[] = []
+    const store = { append: () => Promise.reject(new Error('the disk is full')) }
+    const writer = new JournalWriter(store, error => failures.push(error))
+    writer.write(record(1))
+    writer.whenDurable(() => assert.fail('the record is not durable'))
+    await assert.rejects(writer.durable ?? Promise.resolve(), /the disk is full/)
+    writer.write(record(2))
+    writer.whenDurable(() => assert.fail('the record is not durable'))
+    await assert.rejects(writer.durable ?? Promise.resolve(), /the disk is full/)
+    assert.equal(failures.length, 1)
   })
 })

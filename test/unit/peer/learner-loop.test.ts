@@ -314,6 +314,26 @@ describe('LearnerLoop', () => {
     assert.equal(b.loop.status().predictor.updates, 2)
   })
 
+  it('passes an update of its stream on at once, when the position in the stream is behind all inputs that are recorded', async () => {
+    const [a, b] = [new Harness(), new Harness({ self: 'b' })]
+    a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
+    b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
+    a.loop.receive({ kind: 'frame', edge: 1, bytes: b.of('frame')[0].bytes })
+    a.loop.receive({ kind: 'writable', edge: 1 })
+    const before = a.of('frame').length
+    await a.run(rows(0, 6))
+    const frames = a.of('frame').slice(before)
+    assert.equal(frames.length, 1, 'no tick has passed')
+    b.loop.receive({ kind: 'frame', edge: 1, bytes: frames[0].bytes })
+    assert.equal(b.loop.status().predictor.updates, 1)
+    const journal = a.of('journal')
+    assert.ok(journal.length > 0)
+    for (const { tail } of journal) {
+      const { next, position } = JSON.parse(tail?.text ?? '{}')
+      assert.equal(position, next)
+    }
+  })
+
   it('sends sums and steps of a large model layer by layer', () => {
     const harness = { a: new Harness({ self: 'a' }, layered()), b: new Harness({ self: 'b' }, layered()) }
     const { a, b } = harness

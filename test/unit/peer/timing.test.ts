@@ -1,5 +1,6 @@
 /** The parts of a peer that depend on time, with a clock that the test sets or a fake network. */
 import assert from 'node:assert/strict'
+import { PredictorGossip } from '../../../src/admb/driver/predictor-gossip.js'
 import type { PredictorId } from '../../../src/admb/index.js'
 import type { Network } from '../../../src/network/index.js'
 import { Bootstrap } from '../../../src/peer/bootstrap.js'
@@ -9,7 +10,6 @@ import { type EdgeHandlers, Edges } from '../../../src/peer/edges.js'
 import { LearnerWatch } from '../../../src/peer/learner-watch.js'
 import { OverlayClock } from '../../../src/peer/overlay-clock.js'
 import { Pace } from '../../../src/peer/pace.js'
-import { PredictorGossip } from '../../../src/peer/predictor-gossip.js'
 import { WarningLimiter } from '../../../src/peer/warning-limiter.js'
 import type { LearningSpec } from '../../../src/task/learning-spec.js'
 

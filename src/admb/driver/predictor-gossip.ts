@@ -2,7 +2,7 @@
  * Gossip about predictors: which predictors this peer announces, and which announced predictor it fetches because the tree did
  * not deliver it in time. In this way late joiners, and one side of a healed partition, receive the current predictor.
  */
-import { compareIds, type PredictorId, sameId } from '../admb/index.js'
+import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 
 /** Minimum time between two announcements, in milliseconds. */
 const ANNOUNCE_MS = 1000

@@ -2,7 +2,7 @@
  * Lets a peer learn from fewer than b gradients at the end. When its stream has ended, and neither the predictor nor the number of
  * available gradients has changed for some time, no other inputs are expected, so the peer updates with what is left.
  */
-import type { AdmbNode } from '../admb/index.js'
+import type { AdmbNode } from '../core/node.js'
 
 /** Time without a change: long enough for all sums to arrive at an adaptive period, which is 64 periods at most. */
 const MIN_QUIET_MS = 5000

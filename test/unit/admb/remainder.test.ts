@@ -1,6 +1,6 @@
 /** When a peer whose stream has ended learns from what is left. */
 import assert from 'node:assert/strict'
-import { Remainder } from '../../../src/peer/remainder.js'
+import { Remainder } from '../../../src/admb/driver/remainder.js'
 
 describe('what is left at the end of a stream', () => {
   const fake = () => {

@@ -1,0 +1,177 @@
+/**
+ * Drives a node: in which order its frames, its journal and its effects leave it, what it does between events, and how it continues
+ * after a restart. Peers and the simulator run it. It has no clock, no I/O and no promises: time is passed in, and a host sends and stores.
+ *
+ * 1. A frame is composed when its edge can take one, from the newest state. The records of the segments that it may contain are in
+ *    the journal before it: the host sends it only when they are durable (`JournalQueue`).
+ * 2. A record of the journal, and a checkpoint, have all inputs so far in closed segments, because the position in the stream that is
+ *    stored with them is behind these inputs.
+ * 3. Announcements leave at once. With differential privacy they wait for the journal as well, as they follow from noisy sums.
+ * 4. A node that restarts knows the journal before its checkpoint, and both before its first edge.
+ * 5. Inputs that are learned again have segments of their own.
+ */
+import type { JournalRecord } from '../core/journal.js'
+import type { AdmbNode } from '../core/node.js'
+import type { Effect } from '../core/options.js'
+import { isFragment } from '../wire/fragments.js'
+import { Remainder } from './remainder.js'
+
+/** The node, as its driver needs it. */
+export type DrivenNode = Pick<
+  AdmbNode,
+  | 'predictor'
+  | 'gradients'
+  | 'tick'
+  | 'connect'
+  | 'disconnect'
+  | 'frame'
+  | 'takeEffects'
+  | 'takeJournal'
+  | 'closeSegment'
+  | 'recover'
+  | 'useRemainder'
+>
+
+/** An effect that the driver does not execute itself. */
+export type HostEffect = Exclude<Effect, { readonly kind: 'announced' }>
+
+/** What surrounds a node: its edges, and who wants to know what happens. */
+export interface DriverHost {
+  /** Whether an edge can take a frame or a fragment now. If not, the host calls `flush` when it can. */
+  canSend(edge: number): boolean
+  /** Sends a frame or a fragment, as soon as all records so far are durable. */
+  send(edge: number, bytes: Uint8Array): void
+  /** Sends a short message ahead of frames. */
+  announce(edge: number, bytes: Uint8Array): void
+  on(effect: HostEffect): void
+}
+
+/** Where records are kept. */
+export interface DriverJournal {
+  /** Whether they are stored. If not, they only tell this run where its inputs can be read again. */
+  readonly isStored: boolean
+  /** Takes records. If they are stored, all inputs so far are in their segments. */
+  append(records: readonly JournalRecord[]): void
+}
+
+export interface DriverOptions {
+  /** T in milliseconds. */
+  readonly period: number
+  /** Milliseconds of the clock whose times are passed in. */
+  readonly now: number
+  /** @default no inputs are numbered */
+  readonly journal?: DriverJournal
+  /** Whether all that follows from own sums waits for the journal. @default only frames and checkpoints */
+  readonly isPrivate?: boolean
+}
+
+export class Driver {
+  readonly #node: DrivenNode
+  readonly #host: DriverHost
+  readonly #options: DriverOptions
+  readonly #remainder: Remainder
+  readonly #edges = new Set<number>()
+  /** Announcements that wait for the journal. */
+  readonly #announcements: { readonly edge: number; readonly bytes: Uint8Array }[] = []
+  #lastTick: number
+
+  constructor(node: DrivenNode, host: DriverHost, options: DriverOptions) {
+    this.#node = node
+    this.#host = host
+    this.#options = options
+    this.#remainder = new Remainder(node, options.period)
+    this.#lastTick = options.now
+  }
+
+  /**
+   * Continues earlier runs. Call it before anything else.
+   * @param records undefined without a journal
+   * @param restore restores the checkpoint
+   * @throws FrameError
+   */
+  restore(records: readonly JournalRecord[] | undefined, restore: () => void): void {
+    if (records) this.#node.recover(records)
+    restore()
+  }
+
+  /** An edge session starts. `flush` follows this event, as all others. */
+  connect(edge: number, session: number, peer: string): void {
+    this.#edges.add(edge)
+    this.#node.connect(edge, session, peer)
+  }
+
+  disconnect(edge: number): void {
+    this.#edges.delete(edge)
+    this.#node.disconnect(edge)
+  }
+
+  /**
+   * A period has passed, or several if the node was busy.
+   * @param isOver whether no further inputs are expected
+   */
+  tick(now: number, isOver: boolean): void {
+    this.#node.tick((now - this.#lastTick) / this.#options.period)
+    this.#lastTick = now
+    if (isOver) this.#remainder.tick(now)
+    if (this.#options.journal?.isStored === false) this.record()
+  }
+
+  /** Executes the effects of what has happened since, while inputs are being learned: no frame may leave before they are all counted. */
+  takeEffects(): void {
+    for (const effect of this.#node.takeEffects()) {
+      if (effect.kind !== 'announced') this.#host.on(effect)
+      else if (this.#options.isPrivate) this.#announcements.push(effect)
+      else this.#host.announce(effect.edge, effect.bytes)
+    }
+  }
+
+  /** Executes the effects of an event, and sends on all edges that can take a frame. */
+  flush(): void {
+    this.takeEffects()
+    this.protect()
+    for (const edge of this.#edges) this.#fill(edge)
+  }
+
+  /** Sends what an edge can take. */
+  #fill(edge: number): void {
+    for (let isMore = true; isMore && this.#host.canSend(edge); ) {
+      const bytes = this.#node.frame(edge)
+      this.record()
+      if (bytes === undefined) return
+      this.#host.send(edge, bytes)
+      isMore = isFragment(bytes)
+    }
+  }
+
+  /** With differential privacy, what follows from noisy sums waits for their records: call it before the host tells of any. */
+  protect(): void {
+    if (!this.#options.isPrivate) return
+    this.record()
+    for (const { edge, bytes } of this.#announcements.splice(0)) this.#host.announce(edge, bytes)
+  }
+
+  /**
+   * Puts new records into the journal, with all inputs so far.
+   * @param always also if there are none, for a checkpoint, which contains the position in the stream
+   */
+  record(always = false): void {
+    const { journal } = this.#options
+    if (journal === undefined) return
+    const records = this.#node.takeJournal()
+    if (!journal.isStored) journal.append(records)
+    if (!journal.isStored || (records.length === 0 && !always)) return
+    this.#node.closeSegment()
+    journal.append([...records, ...this.#node.takeJournal()])
+  }
+
+  /**
+   * Learns inputs again as a segment of their own: those of earlier runs, and those that a jump to another lineage has left unused. Hosts
+   * do so at most once a period while there are new inputs, which must not wait.
+   */
+  inOwnSegment<Result>(learn: () => Result): Result {
+    this.#node.closeSegment()
+    const result = learn()
+    this.#node.closeSegment()
+    return result
+  }
+}
