@@ -69,7 +69,7 @@ interface Host {
   predictor: PredictorId
 }
 
-export interface StatusOptions {
+interface StatusOptions {
   /** Number of nodes with an open page. */
   readonly watchers: number
   /** Virtual milliseconds that are not counted. */

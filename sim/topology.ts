@@ -5,7 +5,7 @@
 import type { Random } from './engine/random.js'
 
 export const topologyNames = ['path', 'star', 'tree', 'random', 'caterpillar', 'overlay'] as const
-export type TopologyName = (typeof topologyNames)[number]
+type TopologyName = (typeof topologyNames)[number]
 
 /** A tree of nodes. */
 export interface Topology {
@@ -21,7 +21,7 @@ export interface Topology {
 }
 
 /** The keys of a scenario that determine its topology. */
-export interface TopologyOptions {
+interface TopologyOptions {
   readonly topology: TopologyName
   readonly nodes: number
   readonly degree: number
@@ -118,7 +118,7 @@ function diameterOf(neighbours: readonly (readonly number[])[]): number {
   return farthest(farthest(0)[0])[1]
 }
 
-export interface LabelOptions {
+interface LabelOptions {
   readonly topology: TopologyName
   readonly nodes: number
   readonly labels: 'ascending' | 'random' | 'hub-highest'

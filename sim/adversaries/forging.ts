@@ -23,10 +23,10 @@ import { type Random, simulatedSigner } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 
 /** Contributors, and the number of segments covered of each. */
-export type Claims = readonly (readonly [Contributor, number])[]
+type Claims = readonly (readonly [Contributor, number])[]
 
 /** What a forged frame contains beside its head. */
-export type Forged =
+type Forged =
   | {
       readonly kind: 'sum'
       readonly id: PredictorId
@@ -61,7 +61,7 @@ export function headOf(frame: Uint8Array): { readonly head: Head; readonly rest:
   return { head, rest: frame.subarray(frame.length - 4 - input.left, frame.length - 4) }
 }
 
-export class ForgingNode extends AdmbNode {
+class ForgingNode extends AdmbNode {
   readonly #forge: Forge
   readonly options: AdmbOptions
   readonly random: Random
@@ -158,7 +158,7 @@ function certificateIn(forged: Forged): Uint8Array | undefined {
 }
 
 /** @returns undefined if the correct frame is sent */
-export type Forge = (node: ForgingNode, edge: number) => Forged | undefined
+type Forge = (node: ForgingNode, edge: number) => Forged | undefined
 
 function forging(help: string, forge: Forge): Adversary {
   return { help, create: (options, setting) => new ForgingNode(options, forge, setting) }

@@ -40,7 +40,7 @@ export const adversaryKeys = z.strictObject({
   from: z.number().min(0).default(0)
 })
 
-export type AdversaryKeys = z.infer<typeof adversaryKeys>
+type AdversaryKeys = z.infer<typeof adversaryKeys>
 
 /** The hostile nodes of a run. */
 export class Adversaries {

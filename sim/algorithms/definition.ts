@@ -13,7 +13,7 @@ export interface AlgorithmDefinition {
   readonly bound?: AlgorithmBound
 }
 
-export interface AlgorithmBound {
+interface AlgorithmBound {
   /** Rate of updates that the theorem guarantees while nothing fails. */
   pace(terms: NetworkTerms): UpdatePace
   /** Whether learning depends on messages, and so on their delays and losses. */
@@ -31,7 +31,7 @@ export interface UpdatePace {
   readonly learners: number
 }
 
-export interface NetworkTerms {
+interface NetworkTerms {
   readonly nodes: number
   /** b */
   readonly batch: number

@@ -43,7 +43,7 @@ const countingRule: UpdateRule = {
 }
 
 /** Number of inputs of the exact learner that blocks of its weights have elements for. */
-export function inputsIn([{ length }]: Blocks): number {
+function inputsIn([{ length }]: Blocks): number {
   return length - 2
 }
 
@@ -53,12 +53,12 @@ export function countSegment([sum]: Blocks): void {
 }
 
 /** Number of segments in a sum of gradients. */
-export function segmentsIn([sum]: Blocks): number {
+function segmentsIn([sum]: Blocks): number {
   return sum[sum.length - 2]
 }
 
 /** Total of the gradients of the last feature on the lineage of a predictor of the exact learner. */
-export function totalOf({ state }: Predictor): number {
+function totalOf({ state }: Predictor): number {
   return state[0][1]
 }
 

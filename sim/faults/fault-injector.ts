@@ -5,7 +5,7 @@ import type { Algorithm, DiskState } from '../world.js'
 import type { Fault, NodeFault, Population } from './schedule.js'
 
 /** The parts of a run that faults affect. */
-export interface Targets {
+interface Targets {
   readonly population: Population
   readonly transport: Transport
   readonly wiring: Wiring

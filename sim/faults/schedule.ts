@@ -96,7 +96,7 @@ export type Fault = Crash | Restart | Pause | Membership | Partition | Heal | Cl
 const share = z.number().min(0).max(1).default(0)
 const duration = (virtualMs: number) => z.number().positive().default(virtualMs)
 
-export const PARTITION_MODES = ['random', 'uniform', 'isolate', 'split'] as const
+const PARTITION_MODES = ['random', 'uniform', 'isolate', 'split'] as const
 
 /** Shares of time are averages; lengths are in virtual milliseconds. */
 export const faultKeys = z.strictObject({

@@ -26,7 +26,7 @@ export interface FuzzReport {
   readonly violations: readonly FuzzViolation[]
 }
 
-export interface FuzzOptions {
+interface FuzzOptions {
   /** Keys with the same value in every trial. @default none */
   readonly scenario?: FixedKeys
   /** Creates the nodes. @default AdmbNode */

@@ -37,7 +37,7 @@ const transportsOf: TransportsOf = addresses => addresses.reduce((all, address) 
 /** Silence after which a neighbour counts as dead, by these timers. */
 const DEAD_MS = 4000
 
-export interface OverlayWiringOptions {
+interface OverlayWiringOptions {
   /** Maximum number of tree neighbours. */
   readonly degree: number
   /** Number of nodes that other nodes cannot dial, the last ones, and of those that they can dial, the first ones. */

@@ -41,7 +41,7 @@ export interface SessionMessage {
 }
 
 /** The other end of a session. */
-export interface RemoteEndpoint {
+interface RemoteEndpoint {
   readonly node: number
   /** Number of the session at that end, if it has accepted the session. */
   readonly session: SessionId | undefined
@@ -50,7 +50,7 @@ export interface RemoteEndpoint {
 }
 
 /** Callbacks for the events at a node's end of a session. */
-export interface SessionHandlers {
+interface SessionHandlers {
   /** @returns the number assigned to the session, or undefined to refuse it */
   inbound(node: number, dialler: string): SessionId | undefined
   opened(node: number, number: SessionId): void

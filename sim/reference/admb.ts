@@ -14,7 +14,7 @@
  */
 
 /** A gradient of one input, which a run of a node has computed at the predictor that it held. */
-export interface Gradient<Input> {
+interface Gradient<Input> {
   readonly run: Run
   readonly input: Input
   /** Number of updates of that predictor. */
@@ -24,7 +24,7 @@ export interface Gradient<Input> {
 }
 
 /** A node from its start to its crash. A restarted node is another run of the same peer. */
-export interface Run {
+interface Run {
   readonly peer: string
   /** Number of the run. */
   readonly incarnation: number
@@ -52,7 +52,7 @@ export interface Message<Input, Content> {
   readonly sum: ReadonlySet<Gradient<Input>>
 }
 
-export interface Settings<Input, Content> {
+interface Settings<Input, Content> {
   /** b: the number of gradients of an update. */
   readonly batch: number
   /** S: the number of periods for which unused gradients are carried over; 0 as in the paper. */
@@ -70,7 +70,7 @@ export function start<Input, Content>(content: Content): Predictor<Input, Conten
  * Whether a node that holds `b` adopts `a`: it has more updates, or as many from an origin with a lower index. All nodes order all
  * predictors in the same way, so that the best one wins everywhere.
  */
-export function isBetter(a: Predictor<unknown, unknown>, b: Predictor<unknown, unknown>): boolean {
+function isBetter(a: Predictor<unknown, unknown>, b: Predictor<unknown, unknown>): boolean {
   if (a.updates !== b.updates) return a.updates > b.updates
   if (a.origin === b.origin || a.origin === undefined || b.origin === undefined) return false
   if (a.origin.peer !== b.origin.peer) return a.origin.peer < b.origin.peer

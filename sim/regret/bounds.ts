@@ -10,7 +10,7 @@ import { algorithms } from '../algorithms/index.js'
 import type { Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
 
-export interface BoundTerms {
+interface BoundTerms {
   /** D with ½‖w*‖² ≤ D². */
   readonly radius: number
   /** L: smoothness of the loss. */
@@ -19,7 +19,7 @@ export interface BoundTerms {
   readonly deviation: number
 }
 
-export interface Measured {
+interface Measured {
   readonly terms: BoundTerms
   readonly inputs: number
   /** Inputs of each good period. */
@@ -30,7 +30,7 @@ export interface Measured {
   readonly isFaulty: boolean
 }
 
-export interface Bound {
+interface Bound {
   /** Bound on the expected regret. */
   readonly regret: number
   /** Whether the bound covers the inputs of good periods only. */

@@ -194,7 +194,7 @@ function summary(regrets: Float64Array): RegretAccounts['regretByNode'] {
 const MAX_FEATURES = 2 ** 27
 
 /** Records every input of a run, to find the best predictor in hindsight. */
-export class Recording {
+class Recording {
   readonly #labels: Float32Array
   readonly #offsets: Int32Array
   #indices: Int32Array

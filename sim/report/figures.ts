@@ -10,7 +10,7 @@ import { type CurveRow, curvesOf, type Group, labelOf, MEASURES, type Measure, s
 import { CONFIG, type Colour, colour, DASHES, SERIES, SHAPES } from './theme.js'
 import type { PredictorEntry, Span, Timeline } from './timeline.js'
 
-export interface Figure {
+interface Figure {
   /** Name of its file and id of its element in the page. */
   readonly name: string
   readonly title: string
@@ -157,7 +157,7 @@ export function outcomesOf(groups: readonly Group[], key: string): CurveRow[] {
 }
 
 /** The points with marks: each line has some, at other inputs than the lines beside it, so that no mark hides another one. */
-export function marksOf(rows: readonly CurveRow[], labels: readonly string[]): CurveRow[] {
+function marksOf(rows: readonly CurveRow[], labels: readonly string[]): CurveRow[] {
   if (labels.length === 1) return []
   const places = [...new Set(rows.map(({ x }) => x))].sort((a, b) => a - b)
   const turns = Math.min(labels.length, SERIES.length)

@@ -13,7 +13,7 @@ import {
 } from './tables.js'
 import { STYLE } from './theme.js'
 
-export interface PageParts {
+interface PageParts {
   readonly report: Report
   readonly groups: readonly Group[]
   readonly drawings: readonly Drawing[]
@@ -113,12 +113,12 @@ function figureOf({ name, caption, isWide, svg }: Drawing): string {
 }
 
 /** The table of the runs. */
-export interface SummaryCell {
+interface SummaryCell {
   readonly text: string
   readonly tone?: 'good' | 'bad'
 }
 
-export interface Summary {
+interface Summary {
   readonly heads: readonly { readonly text: string; readonly about: string }[]
   readonly rows: readonly { readonly label: string; readonly cells: readonly SummaryCell[] }[]
 }

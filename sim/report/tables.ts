@@ -102,7 +102,7 @@ export function curvesOf(groups: readonly Group[], measure: Measure, positive: b
 }
 
 export type Cell = string | number | boolean | undefined
-export type Row = Readonly<Record<string, Cell>>
+type Row = Readonly<Record<string, Cell>>
 
 /** A row per run: its number, scenario and result. */
 export function runRows(runs: readonly ReportedRun[]): Row[] {

@@ -4,7 +4,7 @@
  */
 
 /** Values of each colour on light and dark backgrounds. The series colours are distinguishable with colour blindness. */
-export const COLOURS = {
+const COLOURS = {
   ground: ['#ffffff', '#14171c'],
   ink: ['#1b1f24', '#e6e8eb'],
   muted: ['#5b6570', '#9aa4b0'],
@@ -75,7 +75,7 @@ export function inPlainColours(svg: string): string {
 }
 
 /** CSS declarations of the variables. */
-export function declarations(which: 'light' | 'dark'): string {
+function declarations(which: 'light' | 'dark'): string {
   return Object.entries(COLOURS)
     .map(([name, [light, dark]]) => `--${name}:${which === 'light' ? light : dark}`)
     .join(';')

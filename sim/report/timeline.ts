@@ -18,7 +18,7 @@ export interface PredictorEntry {
 }
 
 /** A network-wide event. */
-export interface Mark {
+interface Mark {
   readonly time: number
   readonly what: 'cut' | 'healed'
 }
@@ -39,7 +39,7 @@ const MAX_UPDATES = 24
 /** Time recorded after the end of a partition, as a share of its length. */
 const RECOVERY_SHARE = 0.4
 
-export interface WindowStart {
+interface WindowStart {
   readonly from: number
   readonly watched: readonly number[]
   /** Predictor of each recorded node at the start of the window. */
@@ -48,7 +48,7 @@ export interface WindowStart {
   readonly sides?: ArrayLike<number>
 }
 
-export class WindowRecorder {
+class WindowRecorder {
   readonly #start: WindowStart
   readonly #rows: ReadonlyMap<number, number>
   readonly #since: number[]

@@ -32,7 +32,7 @@ export function drawArrivals(scenario: Scenario, random: Random): Arrivals {
   }
 }
 
-export interface InputOptions extends SyntheticOptions {
+interface InputOptions extends SyntheticOptions {
   readonly stream: StreamName
   /** Share of inputs whose class is replaced by another one. */
   readonly labelNoise: number
@@ -81,7 +81,7 @@ function withLabelNoise(inputs: Inputs, share: number, random: Random): Inputs {
   }
 }
 
-export interface SyntheticOptions extends TargetOptions {
+interface SyntheticOptions extends TargetOptions {
   /** Standard deviation of the noise of `least-squares`. */
   readonly noise: number
 }
@@ -90,7 +90,7 @@ export interface SyntheticOptions extends TargetOptions {
 const SPARSE_FEATURES = 12
 
 /** Standard normal features; P(y = 1) = σ(w*·x), or y = w*·x + noise. */
-export function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: Random): Inputs {
+function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: Random): Inputs {
   const { dimension, noise } = options
   const target = new Target(options, random)
   const draw = random.fork('inputs')
@@ -116,7 +116,7 @@ export function dense(model: 'logistic' | 'linear', options: SyntheticOptions, r
 }
 
 /** Binary features with power-law frequencies, like the words of search queries; P(y = 1) = σ(w*·x). */
-export function sparse(options: SyntheticOptions, random: Random): Inputs {
+function sparse(options: SyntheticOptions, random: Random): Inputs {
   const { dimension } = options
   const features = Math.min(SPARSE_FEATURES, dimension)
   const target = new Target(options, random, Math.sqrt(dimension / SPARSE_FEATURES))
@@ -166,7 +166,7 @@ function sigmoid(score: number): number {
 }
 
 /** The optimum w* of a synthetic stream: constant, or rotating in a plane while inputs are drawn. */
-export interface TargetOptions {
+interface TargetOptions {
   readonly dimension: number
   /** Full rotations of w* during the run; 0: constant. */
   readonly drift: number

@@ -9,8 +9,8 @@ import { parseScenario, type Scenario } from '../scenario.js'
 import { topologyNames } from '../topology.js'
 
 /** Maximum numbers of nodes and inputs of a scenario. */
-export const MAX_NODES = 12
-export const MAX_INPUTS = 400
+const MAX_NODES = 12
+const MAX_INPUTS = 400
 
 /** A multiple of 0.01, which is short to print and quick to shrink. */
 function hundredths(least: number, most: number): fc.Arbitrary<number> {

@@ -13,7 +13,7 @@ import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support
 export type Grid = readonly Int8Array[]
 
 /** Maximum magnitude of a sum. Differences from up to two others are then exact in float32 as well. */
-export const MAX_SUM = 2 ** 22
+const MAX_SUM = 2 ** 22
 /** Maximum magnitude of one rounded value, so that 128 of them always have a valid sum. */
 export const MAX_ROUNDED = 2 ** 15 - 1
 

@@ -72,11 +72,11 @@ function outer(a: tf.TensorInfo, b: tf.TensorInfo): number[] {
  *
  * Shapes: x […, k], kernel W [k, n], bias b [n], y and dy […, n].
  */
-export const AFFINE_KERNELS = ['Affine', 'AffineBack', 'AffineGradients'] as const
+const AFFINE_KERNELS = ['Affine', 'AffineBack', 'AffineGradients'] as const
 export type AffineKernel = (typeof AFFINE_KERNELS)[number]
 
 /** Row functions on the wasm heap. */
-export interface RowFunctions {
+interface RowFunctions {
   /** Copies y to each row of x. */
   fillRows(x: number, y: number, rows: number, width: number): void
   /** Adds all rows of x to y. */
@@ -156,7 +156,7 @@ function clear(backend: WasmBackend, tensor: tf.TensorInfo): void {
  * Shapes: qkv [batch, length, 3·width], p (probabilities) and scores [batch·heads, length, length], mixed [batch,
  * length, width].
  */
-export const HEAD_KERNELS = ['HeadScores', 'HeadMix', 'HeadMixBack', 'HeadGradients'] as const
+const HEAD_KERNELS = ['HeadScores', 'HeadMix', 'HeadMixBack', 'HeadGradients'] as const
 export type HeadKernel = (typeof HEAD_KERNELS)[number]
 
 /** @param blas undefined to unregister the HEADS */

@@ -4,7 +4,7 @@
  */
 import { DeviceError } from './types.js'
 
-export interface BlasOptions {
+interface BlasOptions {
   /** Name or path of the library, or `none`. @default the first known library that is found */
   readonly library?: string
   /** Threads of a product; 1 suits several device workers on the same cores. @default 1 */

@@ -12,7 +12,7 @@ import { packageFolder } from './optional-packages.js'
 import type { TensorflowPackage } from './tensorflow.js'
 import { DeviceError } from './types.js'
 
-export interface InstallOptions {
+interface InstallOptions {
   /** `gpu` requires CUDA. @default 'cpu' */
   readonly kind?: 'cpu' | 'gpu'
   /** Called with a line for each step. */
@@ -155,7 +155,7 @@ async function checkGradient(home: string, name: string): Promise<void> {
 }
 
 /** Runs a program and waits for its end, for installations. */
-export interface CommandOptions {
+interface CommandOptions {
   readonly cwd: string
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>

@@ -18,7 +18,7 @@ import {
 import { norm, normBack, softmax, softmaxBack } from './wasm-code/rows.js'
 import type { WasmBackend } from './wasm-memory.js'
 
-export const WASM_KERNELS = [
+const WASM_KERNELS = [
   'AddInPlace',
   'MultiplyInPlace',
   'SumRows',

@@ -26,7 +26,7 @@ import {
 } from './types.js'
 import { grown, WorkingContent, zeros } from './working-content.js'
 
-export interface BatchEngineOptions {
+interface BatchEngineOptions {
   /** Creates the learner for a number of features. */
   readonly learnerFor: (dimension: number) => Learner
   /** Number of features; undefined if the model grows with the data. */

@@ -14,7 +14,7 @@ import type { UpdateRule } from './types.js'
 const RECORD = 64
 const HEAD = 4
 /** Longest name that can be added, in bytes of UTF-8. */
-export const MAX_NAME_BYTES = RECORD - HEAD
+const MAX_NAME_BYTES = RECORD - HEAD
 
 /** Length of a block with room for some classes. */
 export function tableLength(slots: number): number {

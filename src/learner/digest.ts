@@ -7,7 +7,7 @@ import { MAX_BUNDLE, MerkleTree } from './merkle.js'
 import type { Blocks, Digest, IncrementalDigest } from './types.js'
 
 /** 128 bits. */
-export const HEX_DIGITS = 32
+const HEX_DIGITS = 32
 const hostIsLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1
 
 function littleEndian(block: Float32Array): Uint8Array {

@@ -21,7 +21,7 @@ export interface Drift {
   readonly recent: readonly DriftAlarm[]
 }
 
-export const ALARMS_KEPT = 20
+const ALARMS_KEPT = 20
 
 /** Values of a group that ADWIN does not cut, and groups between two tests. */
 const GROUP = 32
@@ -119,7 +119,7 @@ export function describeAlarm({ inputs, before, after }: DriftAlarm): string {
 }
 
 /** Sums over some consecutive values. */
-export interface Sums {
+interface Sums {
   readonly count: number
   readonly sum: number
   /** Sum of the squares. */
@@ -131,7 +131,7 @@ export interface Sums {
  * Adaptive Windowing", SDM 2007; ADWIN2 with the bound of section 3). It keeps sums of exponentially growing groups of values, so
  * n values take O(log n) memory and O(1) amortised time, and a test of the window takes O(log n).
  */
-export interface AdwinOptions {
+interface AdwinOptions {
   /** δ: bound of the probability of a false cut. @default 0.002 */
   readonly delta?: number
   /** M: buckets of one size, at least 1. More make the tested cuts denser. @default 5 */
@@ -139,7 +139,7 @@ export interface AdwinOptions {
 }
 
 /** A cut of the window. */
-export interface Change {
+interface Change {
   /** Mean of the values that were dropped. */
   readonly before: number
   /** Mean of the values that remain. */

@@ -71,7 +71,7 @@ export function createLearner(options: ModelOptions): Learner {
     : new ScalarLearner(loss, dimension, common)
 }
 
-export interface CustomLossOptions {
+interface CustomLossOptions {
   readonly model: CustomName
   /** Number of features, including the constant one. */
   readonly dimension: number

@@ -15,7 +15,7 @@ const LEAST = 64
 const STANDARD_ERRORS = 4
 
 /** The parameters by which a predictor is judged. */
-export interface JudgedPredictor {
+interface JudgedPredictor {
   readonly parameters: Blocks
   readonly average: Blocks
 }
@@ -89,7 +89,7 @@ function isWorse(a: Float64Array, b: Float64Array): boolean {
 }
 
 /** @param learner with `rowMacs` */
-export function rowLosses(learner: Learner, parameters: Blocks, examples: Examples): Float64Array {
+function rowLosses(learner: Learner, parameters: Blocks, examples: Examples): Float64Array {
   const kind = learner.outcomeKind as OutcomeKind
   const width = widthOf(kind)
   const entries = new Float64Array(OUTCOME_ROWS * width)
@@ -111,7 +111,7 @@ function lossOf(kind: OutcomeKind, entries: Float64Array, at: number): number {
 }
 
 /** The rows of several batches in one. */
-export function joined(batches: readonly Examples[]): Examples {
+function joined(batches: readonly Examples[]): Examples {
   const size = batches.reduce((sum, batch) => sum + batch.size, 0)
   const entries = batches.reduce((sum, { offsets, size: rows }) => sum + offsets[rows], 0)
   const labels = new Float64Array(size)

@@ -9,10 +9,10 @@
 import { type Code, define, get, i32, integers, type Local, repeat, set, withMemory } from '../base/assembler.js'
 
 /** Size of an input and of a hash, in 32-bit words. */
-export const INPUT_WORDS = 16
-export const HASH_WORDS = 4
+const INPUT_WORDS = 16
+const HASH_WORDS = 4
 /** Maximum number of inputs of a call. */
-export const MAX_INPUTS = 1024
+const MAX_INPUTS = 1024
 
 const LANES = 4
 const ROUNDS = 10
@@ -129,12 +129,7 @@ function createKernel(): Kernel {
  * @param write writes the words of all inputs: word w of input n at `wordAt(n, INPUT_WORDS) + 4·w`
  * @param into receives the hash of input n at `HASH_WORDS · positions[n]`
  */
-export function hashEach(
-  count: number,
-  write: (words: Uint32Array) => void,
-  into: Uint32Array,
-  positions: Int32Array
-): void {
+function hashEach(count: number, write: (words: Uint32Array) => void, into: Uint32Array, positions: Int32Array): void {
   created ??= createKernel()
   const { inputs, hashes, hash } = created
   write(inputs)
@@ -147,7 +142,7 @@ export function hashEach(
 }
 
 /** Index of the first word of number n, in groups of four numbers with `words` words each. */
-export function wordAt(n: number, words: number): number {
+function wordAt(n: number, words: number): number {
   return (n >> 2) * LANES * words + (n & 3)
 }
 

@@ -67,7 +67,7 @@ export function withPeer(address: Multiaddr, peer: string): string {
 }
 
 /** The first TCP endpoint of an address. */
-export interface TcpEnd {
+interface TcpEnd {
   readonly host: string
   readonly port: number
   /** Whether `host` is a DNS name. */

@@ -130,7 +130,7 @@ function isContact(value: unknown): value is KnownPeer {
 }
 
 /** Sends a referral and closes the connection, whether the referral has arrived or not. */
-export async function refer(connection: Connection, contacts: readonly KnownPeer[], limits: Limits): Promise<void> {
+async function refer(connection: Connection, contacts: readonly KnownPeer[], limits: Limits): Promise<void> {
   try {
     const signal = AbortSignal.timeout(limits.helloTimeoutMs)
     const stream = await connection.newStream(referralProtocol, { signal })
@@ -178,7 +178,7 @@ export function receiveReferral(
 /** Share of the connections that is kept free. */
 const reservedShare = 0.1
 
-export interface TrimmerOptions {
+interface TrimmerOptions {
   readonly host: Host
   readonly limits: Limits
   /** Whether this peer needs the connection: for a session, for gossip, or as a relay. */

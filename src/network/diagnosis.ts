@@ -16,7 +16,7 @@ import type { Network } from './network.js'
  * Determines what listens on a TCP port without any key: a peer with a network key sends a nonce of 24 bytes at once; one
  * without waits for the multistream header and echoes it; other services do neither.
  */
-export type PortProbe =
+type PortProbe =
   | { readonly kind: 'open' | 'keyed' | 'silent' }
   /** Not libp2p. `banner`: the first bytes it sent, printable. */
   | { readonly kind: 'foreign'; readonly banner: string }
@@ -31,7 +31,7 @@ const MULTISTREAM = Buffer.from('\x13/multistream/1.0.0\n', 'latin1')
  * @param wait time limit in ms, for the connection and for the answer
  * @throws the operating system's error if the port cannot be reached, or an error with code ETIMEDOUT
  */
-export async function probePort(host: string, port: number, wait: number): Promise<PortProbe> {
+async function probePort(host: string, port: number, wait: number): Promise<PortProbe> {
   const socket = await open(host, port, wait)
   try {
     const unasked = await readFirstBytes(socket, wait / 4)
@@ -85,7 +85,7 @@ function isMultistream(bytes: Buffer): boolean {
   return bytes.subarray(0, MULTISTREAM.length).equals(MULTISTREAM)
 }
 
-export type StepName = 'name' | 'route' | 'port' | 'network key' | 'noise' | 'allow-list' | 'protocol' | 'model'
+type StepName = 'name' | 'route' | 'port' | 'network key' | 'noise' | 'allow-list' | 'protocol' | 'model'
 
 /** Result of a step of the diagnosis. */
 export interface Step {
@@ -97,9 +97,9 @@ export interface Step {
 }
 
 /** Records a passed step; only the first call per step counts. */
-export type Pass = (name: StepName, detail: string) => void
+type Pass = (name: StepName, detail: string) => void
 
-export class StepFailedError extends Error {
+class StepFailedError extends Error {
   constructor(
     readonly step: StepName,
     message: string,
@@ -114,7 +114,7 @@ export class StepFailedError extends Error {
  * @returns what listens there, if it is the peer itself in plain TCP
  * @throws StepFailedError
  */
-export async function reach(address: string, stepMs: number, pass: Pass): Promise<PortProbe | undefined> {
+async function reach(address: string, stepMs: number, pass: Pass): Promise<PortProbe | undefined> {
   const { host, port, isName, isPlain } = tcpEndOf(parseAddress(address))
   const ip = isName ? await resolve(host) : host
   pass('name', isName ? `${host} resolves to ${ip}` : `${host} is an IP address`)
@@ -172,7 +172,7 @@ function noRoute(ip: string, code: string | undefined): StepFailedError {
   return new StepFailedError('route', `no route to ${ip} (${code})`, remedy)
 }
 
-export interface DiagnosisOptions {
+interface DiagnosisOptions {
   /** Fields to compare with the peer's; empty if there is no model. */
   readonly hello: Hello
   /** Whether `network` has a network key. */

@@ -141,7 +141,7 @@ export function explainDial(error: Error, target: string, self: string): Network
  * As `explainDial`, for opening a stream on a connection.
  * @param attempt whether it took too long, and whether the other end had accepted the connection
  */
-export function explainStream(
+function explainStream(
   error: Error,
   { timedOut, wasAccepted }: { readonly timedOut: boolean; readonly wasAccepted: boolean },
   target: string,

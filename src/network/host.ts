@@ -29,7 +29,7 @@ import type { WebSocketUpgrades } from './upgrades.js'
 /** How many hosts can use up their share of half-open connections before others are refused. */
 const halfOpenHosts = 4
 
-export interface HostOptions {
+interface HostOptions {
   readonly privateKey: IdentityKey
   readonly listen: readonly string[]
   readonly announce: readonly string[]
@@ -140,18 +140,13 @@ export function forgetStrangers(host: Pick<Libp2p, 'addEventListener' | 'getConn
 const CHECK_INTERVAL_MS = 2000
 
 /** The part of libp2p's relay transport that manages reservations. */
-export interface Reservations {
+interface Reservations {
   hasReservation(relay: PeerId): boolean
   addRelay(relay: PeerId, type: 'configured'): Promise<unknown>
 }
 
 /** @param addresses listen addresses that end in `/p2p-circuit`. Runs while the host is started. */
-export function keepReservations(
-  host: Libp2p,
-  reservations: Reservations,
-  addresses: readonly Multiaddr[],
-  log: Log
-): void {
+function keepReservations(host: Libp2p, reservations: Reservations, addresses: readonly Multiaddr[], log: Log): void {
   const relays = addresses.map(address => address.decapsulate('/p2p-circuit'))
   let timer: NodeJS.Timeout | undefined
   const check = async () => {

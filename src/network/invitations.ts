@@ -54,7 +54,7 @@ export const recordsSchema = z.strictObject({
   revocations: z.array(revocationSchema)
 })
 
-export type Invitation = z.infer<typeof invitationSchema>
+type Invitation = z.infer<typeof invitationSchema>
 export type Admission = z.infer<typeof admissionSchema>
 export type Revocation = z.infer<typeof revocationSchema>
 export type MembershipRecords = z.infer<typeof recordsSchema>

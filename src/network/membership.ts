@@ -22,7 +22,7 @@ import { peerIdOf } from './keys.js'
 import type { IdentityKey } from './types.js'
 
 /** Largest number of admissions and of revocations. */
-export const MOST_RECORDS = 4096
+const MOST_RECORDS = 4096
 
 export interface MembershipOptions {
   readonly key: IdentityKey
@@ -43,7 +43,7 @@ export interface MembershipState extends MembershipRecords {
 }
 
 /** Answer to a peer that shows its admission. */
-export type Answer = { readonly listed: readonly string[] } | { readonly refused: string }
+type Answer = { readonly listed: readonly string[] } | { readonly refused: string }
 
 /** New records, and peers that no longer belong to the network. */
 export interface MembershipChange {

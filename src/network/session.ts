@@ -27,7 +27,7 @@ export interface SessionHandlers {
   close(reason: string): void
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly id: number
   readonly peer: string
   readonly outbound: boolean

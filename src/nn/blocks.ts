@@ -68,7 +68,7 @@ export function* eachInitialBlock(
 }
 
 /** Memory and compute cost of one layer: the planner's input. */
-export interface LayerCosts {
+interface LayerCosts {
   readonly name: string
   readonly kind: string
   /** Number of parameters that are trained. */

@@ -33,7 +33,7 @@ export function omittedLayers({ layers }: Pick<Model, 'layers'>, order: readonly
 }
 
 /** Whether a training step computes a gradient for the layer: it has weights, or shares some, that are not frozen. */
-export function isTrained({ weights, shares = [] }: Layer): boolean {
+function isTrained({ weights, shares = [] }: Layer): boolean {
   return weights.length > 0 || shares.some(({ isFrozen }) => !isFrozen)
 }
 

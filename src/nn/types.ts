@@ -29,7 +29,7 @@ export interface WeightSpec {
 }
 
 /** A weight tensor of another layer. */
-export interface SharedWeight {
+interface SharedWeight {
   /** Index of the layer in the model. It is executed in every step, before the layer that shares the weight. */
   readonly layer: number
   /** Index of the tensor in that layer's weights. */

@@ -35,7 +35,7 @@ export interface Child {
 }
 
 /** A deep branch and a slot for part of it. Depths are relative to the reporting node. */
-export interface Imbalance {
+interface Imbalance {
   readonly child: Child
   readonly slot: Slot
   readonly deepest: number

@@ -46,7 +46,7 @@ export function isPlainText(text: string, maxLength: number): boolean {
   return true
 }
 
-export class Writer extends ByteWriter {
+class Writer extends ByteWriter {
   override uint(value: number): void {
     if (!Number.isSafeInteger(value) || value < 0) throw new OverlayMessageError(`${value} is not an integer ≥ 0`)
     super.uint(value)
@@ -92,7 +92,7 @@ export class Writer extends ByteWriter {
 }
 
 /** `what` names the field in error messages. */
-export class Reader extends ByteReader {
+class Reader extends ByteReader {
   constructor(bytes: Uint8Array) {
     super(bytes, bytes.length, OverlayMessageError)
   }

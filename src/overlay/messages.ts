@@ -132,13 +132,13 @@ export interface Frozen {
 }
 
 /** Heartbeat to the parent. */
-export interface Up {
+interface Up {
   readonly kind: 'up'
   readonly summary: Summary
 }
 
 /** Heartbeat to a child. */
-export interface Heartbeat {
+interface Heartbeat {
   readonly kind: 'heartbeat'
 }
 
@@ -150,7 +150,7 @@ export interface Offer {
   readonly deepest: number
 }
 
-export interface Bye {
+interface Bye {
   readonly kind: 'bye'
   readonly reason: ByeReason
 }

@@ -30,7 +30,7 @@ export interface OverlayTimers {
   readonly moveHold: number
 }
 
-export interface OverlayLimits {
+interface OverlayLimits {
   /** Maximum number of known peers. @default 256 */
   readonly knownPeers: number
   /** Maximum number of inbound sessions that have not sent a JOIN. @default 32 */

@@ -47,7 +47,7 @@ export interface Attempt {
 }
 
 /** Children that have not answered FROZEN yet. */
-export interface FreezeWait {
+interface FreezeWait {
   readonly waiting: Set<SessionId>
   until: number
 }

@@ -2,7 +2,7 @@
 import type { Absence, CurvePoint, Reference } from '../view/types.js'
 import { formatCount } from './format.js'
 
-export interface PlotData {
+interface PlotData {
   readonly x: readonly number[]
   /** In the order of the given lines: undefined where a line has no point of its own, null in its gaps. */
   readonly ys: readonly (readonly (number | null | undefined)[])[]
@@ -33,7 +33,7 @@ function widen(column: (number | null | undefined)[], gap: number): void {
 }
 
 /** What the x axis shows: the inputs of a peer, or seconds since a time, in ms. */
-export type XOf = (point: CurvePoint) => number
+type XOf = (point: CurvePoint) => number
 
 export const inputsOf: XOf = ([inputs]) => inputs
 

@@ -7,13 +7,13 @@ import type { PeerRow } from '../view/types.js'
 
 type LayoutPeer = Pick<PeerRow, 'id' | 'neighbours' | 'alive' | 'firstSeen'>
 
-export interface NodePosition {
+interface NodePosition {
   readonly id: string
   readonly x: number
   readonly y: number
 }
 
-export interface Edge {
+interface Edge {
   readonly from: string
   readonly to: string
 }

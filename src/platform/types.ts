@@ -1,14 +1,14 @@
 /** What peers need of the platform that they run on; `#platform` in `package.json` chooses Node.js or the browser. */
 
 /** A running SHA-256. */
-export interface Sha256 {
+interface Sha256 {
   update(bytes: Uint8Array): unknown
   /** The hash in lower-case hexadecimal; the last call. */
   digest(encoding: 'hex'): string
 }
 
 /** Options of raw deflate (RFC 1951). */
-export interface DeflateOptions {
+interface DeflateOptions {
   /** What both ends know already. @default nothing */
   readonly dictionary?: Uint8Array
 }

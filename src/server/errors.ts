@@ -44,7 +44,7 @@ export class HttpCertificateError extends CodedError {
 }
 
 /** The JSON answer of failed requests: a message, a code for programs, and a remedy. */
-export interface Failure {
+interface Failure {
   readonly error: string
   readonly code: string
   readonly remedy?: string

@@ -130,7 +130,7 @@ async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer
 }
 
 /** @throws HttpCertificateError if the certificate and the key cannot be read, or do not belong together */
-export function checkCertificate(tls: TlsFiles): void {
+function checkCertificate(tls: TlsFiles): void {
   try {
     createSecureContext(tls)
   } catch (error) {
@@ -140,7 +140,7 @@ export function checkCertificate(tls: TlsFiles): void {
 }
 
 /** Connections that are open keep the previous certificate. @throws HttpCertificateError */
-export function replaceCertificate({ server }: FastifyInstance, tls: TlsFiles): void {
+function replaceCertificate({ server }: FastifyInstance, tls: TlsFiles): void {
   checkCertificate(tls)
   if (server instanceof TlsServer) server.setSecureContext(tls)
 }
@@ -173,7 +173,7 @@ function requirements(roles: readonly Role[] = []): { token: string[] }[] {
 }
 
 /** Call it before the routes are registered. */
-export async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
+async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -30,7 +30,7 @@ type Formats = typeof formats
 export type Format = keyof Formats
 /** Format of rows of text. */
 export type TextFormat = { [Name in Format]: Formats[Name] extends TextDefinition ? Name : never }[Format]
-export type BuiltInStream = keyof typeof builtInStreams
+type BuiltInStream = keyof typeof builtInStreams
 export const formatNames = Object.keys(formats) as readonly Format[]
 
 /** What an input is: a built-in stream, or a file or standard input in some format. */
@@ -136,7 +136,7 @@ const UNSUPPORTED: readonly Unsupported[] = [
 ]
 
 /** The error for a file with such a name; undefined if it may be supported. */
-export function unsupportedName(path: string): string | undefined {
+function unsupportedName(path: string): string | undefined {
   const found = UNSUPPORTED.find(({ name }) => name?.test(path.toLowerCase()))
   return found && message(found, path)
 }

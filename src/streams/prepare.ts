@@ -20,7 +20,7 @@ export interface Scaling {
 }
 
 /** What determines the stage. */
-export interface PreparationOptions {
+interface PreparationOptions {
   /** The columns of a table. */
   readonly schema: readonly ColumnSchema[] | undefined
   readonly hashBits: number | undefined

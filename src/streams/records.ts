@@ -174,7 +174,7 @@ export class RecordSplitter {
 }
 
 /** A record with its fields as texts. */
-export interface TextRecord {
+interface TextRecord {
   readonly fields: readonly string[]
   /** 1-based line of its start. */
   readonly line: number

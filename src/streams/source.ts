@@ -106,7 +106,7 @@ export async function* withoutFirst(blocks: AsyncGenerator<Uint8Array>, count: n
 }
 
 /** The error for a file that cannot be opened. */
-export function openFailure(path: string, cause: unknown): Error {
+function openFailure(path: string, cause: unknown): Error {
   const code = (cause as NodeJS.ErrnoException).code
   if (code === 'ENOENT') return new MissingInputError(`${path}: no such file: check the path`, { cause })
   return new UnreadableInputError(`${path}: cannot be opened (${code}): check its permissions`, { cause })

@@ -13,7 +13,7 @@ import { checkUtf8, Utf8Checker } from './sources/utf8.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
 import type { LabelSchema } from './table/types.js'
 
-export interface TextOptions extends InputOptions {
+interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
   /** Largest number of classes, including those that the first rows lack. @default those of the first rows */

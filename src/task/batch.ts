@@ -5,7 +5,7 @@ import { type BatchRange, OptionError } from '../learner/index.js'
 export type BatchOption = number | `${number}..${number}` | 'auto'
 
 /** The range of `auto`. */
-export const AUTO_BATCH: BatchRange = { min: 32, max: 4096 }
+const AUTO_BATCH: BatchRange = { min: 32, max: 4096 }
 /** The largest b of a range: a count of gradients up to it is exact in float32. */
 const MAX_RANGE = 2 ** 20
 /** The largest fixed b: a peer accepts sums of eight times as many gradients. */

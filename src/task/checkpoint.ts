@@ -23,7 +23,7 @@ export interface KnownText extends Partial<TextSpec> {
 }
 
 /** Tasks that start from a checkpoint: its model, its text, and its place in the learning spec. */
-export interface Start {
+interface Start {
   readonly model: TaskModel
   /** Undefined if the checkpoint does not read text. */
   readonly text: KnownText | undefined
@@ -111,7 +111,7 @@ function textOf({ network, foreign, tokenizer }: Checkpoint, source: string): Kn
 }
 
 /** What a checkpoint of this project says of the inputs of its network: columns, classes, and what they are scaled by. */
-export interface OwnCheckpoint {
+interface OwnCheckpoint {
   readonly spec: LearningSpec
   /** Running moments of the inputs; undefined if the spec does not scale by them. */
   readonly moments: SavedMoments | undefined
@@ -127,7 +127,7 @@ export function ownCheckpoint({ metadata }: Checkpoint): OwnCheckpoint | undefin
 }
 
 /** How the inputs of a network that starts from a checkpoint are read. */
-export interface StartingInputs {
+interface StartingInputs {
   readonly schema: Schema
   readonly scale: 'none' | 'standard'
   /** Running moments of rows without columns. */
@@ -135,7 +135,7 @@ export interface StartingInputs {
 }
 
 /** The inputs of a network that starts from the checkpoint. Its numbers are scaled as those that the weights have learned. */
-export function startingInputs({ spec, moments }: OwnCheckpoint): StartingInputs {
+function startingInputs({ spec, moments }: OwnCheckpoint): StartingInputs {
   const schema = schemaOf(spec)
   if (schema.columns === undefined) return { schema, scale: spec.features.scale, moments }
   const scaled = new Map(columnsOf(spec.features, moments)?.map(entry => [entry.name, entry]))

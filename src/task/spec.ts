@@ -34,7 +34,7 @@ export const PEER_BATCH = 128
 /** b of one learner, which profits from an update per input. */
 export const SERIAL_BATCH = 1
 /** b of one learner that trains a network. */
-export const SERIAL_NETWORK_BATCH = 32
+const SERIAL_NETWORK_BATCH = 32
 
 export const NO_TARGET_SCALE = 'a target scale is for models that predict a number: remove it, or give --model linear'
 
@@ -51,7 +51,7 @@ export type OpenLearningSpec = LearningSpec extends infer Spec
   : never
 
 /** Options of a task after its files have been read. */
-export interface ResolvedOptions {
+interface ResolvedOptions {
   readonly options: TaskOptions
   readonly role: 'peer' | 'serial'
   readonly model: TaskModel | undefined

@@ -37,7 +37,7 @@ export interface Texts {
 }
 
 const textFileFormats = ['csv', 'parquet', 'jsonl'] as const
-export type TextFileFormat = (typeof textFileFormats)[number]
+type TextFileFormat = (typeof textFileFormats)[number]
 
 /** What is known of the columns before the file is read. */
 export type TextHints = Pick<StreamOptions, 'label' | 'delimiter' | 'header' | 'ignore' | 'na'> & {
@@ -194,7 +194,7 @@ function kindOf(kind: string): TokenizerKind {
   )
 }
 
-export interface TrainedTokenizer {
+interface TrainedTokenizer {
   /** The contents of a `tokenizer.json`. */
   readonly json: string
   /** Number of tokens. */

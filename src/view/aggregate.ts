@@ -65,7 +65,7 @@ function thin(held: readonly HeldPredictor[], count: number): HeldPredictor[] {
 }
 
 /** The largest power of two that divides a number. */
-export function divisibility(updates: number): number {
+function divisibility(updates: number): number {
   if (updates === 0) return Number.MAX_SAFE_INTEGER
   let power = 1
   while (updates % (2 * power) === 0) power *= 2
@@ -73,7 +73,7 @@ export function divisibility(updates: number): number {
 }
 
 /** Maximum number of groups and of versions; peers of further ones are counted in the totals only. */
-export const MAX_GROUPS = 6
+const MAX_GROUPS = 6
 /** Maximum number of predictors that are kept of a group. */
 const MAX_HELD = 16
 /** Rates are summed in thousandths, losses in millionths. */
@@ -143,13 +143,13 @@ export const aggregateSchema = z.object({
 })
 
 export type Aggregate = z.infer<typeof aggregateSchema>
-export type AggregateGroup = Aggregate['groups'][number]
+type AggregateGroup = Aggregate['groups'][number]
 
 const COUNTS = Object.keys(counts) as (keyof typeof counts)[]
 
 const zero = (): number[] => new Array<number>(BUCKETS).fill(0)
 
-export const EMPTY: Aggregate = {
+const EMPTY: Aggregate = {
   ...(Object.fromEntries(COUNTS.map(key => [key, 0])) as Record<keyof typeof counts, number>),
   updates: 0,
   losses: zero(),

@@ -78,7 +78,7 @@ const HISTORY = 6
  * groups merge, the number of the group with more updates remains, because its predictor is adopted by the others. The update
  * counts from before the merge are compared: afterwards the others may already have reported the adopted updates.
  */
-export interface Follower {
+interface Follower {
   readonly id: string
   readonly updates: number
   /** Short digests of the predictors held recently. */
@@ -88,7 +88,7 @@ export interface Follower {
 }
 
 /** Peers that have adopted the predictor of another group. */
-export interface Adoption {
+interface Adoption {
   readonly peers: readonly string[]
   /** Their new group. */
   readonly group: number

@@ -325,7 +325,7 @@ const MAX_PENDING = 64
 const MAX_ANSWERS = 20
 
 /** Where a request came from, with its number there. */
-export interface Asker {
+interface Asker {
   readonly edge: number
   readonly ask: number
 }
@@ -334,7 +334,7 @@ export interface Asker {
  * The requests that a peer has sent or forwarded over the tree and that may still be answered. Their number and rate are bounded,
  * because a search reaches every peer.
  */
-export class StatusRequests {
+class StatusRequests {
   readonly #pending = new Map<number, { readonly from: Asker | undefined; answers: number }>()
   #asked = 0
   #busyUntil = Number.NEGATIVE_INFINITY

@@ -113,7 +113,7 @@ export interface NetworkEvent {
 
 /** Maximum number of events. */
 export const MAX_EVENTS = 200
-export const PEERS_NAMED = 12
+const PEERS_NAMED = 12
 
 export class EventLog {
   readonly #events: NetworkEvent[] = []

@@ -27,7 +27,7 @@ const LOOK_MS = 15_000
 /** Maximum number of runs that are remembered of peers without a row. */
 const MAX_RUNS = 4096
 /** Number of peers whose curves are part of a snapshot; more lines would be unreadable. */
-export const CURVES_SHOWN = 32
+const CURVES_SHOWN = 32
 
 export class NetworkView {
   readonly self: string | undefined
@@ -343,7 +343,7 @@ function isLater({ incarnation, started }: Run, before: Run): boolean {
 }
 
 /** @param numbers numbers of groups by the digests of the predictors that their rows held; other groups get further numbers */
-export function describeTotals(totals: Aggregate, numbers: ReadonlyMap<string, number>): NetworkTotals {
+function describeTotals(totals: Aggregate, numbers: ReadonlyMap<string, number>): NetworkTotals {
   const { peers, ended, problems, drifting, adopted, discarded, skipped, received, losses, rates } = totals
   let last = Math.max(-1, ...numbers.values())
   const groups = totals.groups.map(({ peers, updates, held }) => {

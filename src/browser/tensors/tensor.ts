@@ -1,7 +1,7 @@
 /** Tensors: numbers in row-major order, and a shape. */
 
 export type DataType = 'float32' | 'int32'
-export type Values = Float32Array | Int32Array
+type Values = Float32Array | Int32Array
 export type Shape = readonly number[]
 
 export class Tensor {

@@ -15,7 +15,7 @@ import {
 } from '../../base/assembler.js'
 
 /** How a loop body reads and writes: full vectors, or single numbers with zeros in the other lanes. */
-export interface Lanes {
+interface Lanes {
   load(pointer: Local): Code
   store(pointer: Local, value: Code): Code
   /** Like `load`, but with a single number in all lanes, for operations in which zeros would count. */

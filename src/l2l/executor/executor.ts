@@ -205,7 +205,7 @@ export function outcomeKindOf({ sample, head }: Model, hasRows: boolean): Outcom
  * @param out those of the minibatch, four numbers for a class and two for a number
  * @param first row of the microbatch
  */
-export function encodeOutcomes(head: Head, y: Tensor, targets: Tensor, out: Float64Array, first: number): void {
+function encodeOutcomes(head: Head, y: Tensor, targets: Tensor, out: Float64Array, first: number): void {
   const predicted = head.predict(y)
   const values = predicted.dataSync()
   const labels = targets.dataSync()

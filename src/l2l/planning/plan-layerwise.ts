@@ -157,7 +157,7 @@ export function backwardBytes(layer: LayerProfile, input: number, microbatch: nu
  * layer is executed, without those of layers below, and `staying` those that remain while the layers above are executed.
  * @param stashed samples whose outputs are stashed on the device
  */
-export function* liveBytes(
+function* liveBytes(
   { profile, inputBytes, batch }: PlanRequest,
   schedule: Schedule,
   microbatch: number,
@@ -213,7 +213,7 @@ export function* liveBytes(
  * The states of the planner's dynamic program: what has been decided for the layers below, of which the best is kept for each number of
  * saved buckets.
  */
-export interface State {
+interface State {
   readonly savedMs: number
   readonly savedBytes: number
   readonly keeps: readonly number[]
@@ -224,7 +224,7 @@ export interface State {
   readonly peak: number
 }
 
-export const INITIAL_STATE: State = {
+const INITIAL_STATE: State = {
   savedMs: 0,
   savedBytes: 0,
   keeps: [],
@@ -236,7 +236,7 @@ export const INITIAL_STATE: State = {
 }
 
 /** One layer of the dynamic program. */
-export interface Step {
+interface Step {
   /** Bytes in use while it is executed, without saved activations, resident weights and stashed outputs. */
   live(isBelowResident: boolean, isOffloaded?: boolean): number
   /** Bytes of outputs on the device while it is executed, and of those that stay for the backward pass. */
@@ -279,7 +279,7 @@ function keepBest(
  * Extends all states by one layer: with and without saved activations, on the device or on the host, resident weights, and outputs on
  * the device, as far as they fit.
  */
-export function extend(
+function extend(
   states: ReadonlyMap<number, State>,
   next: Map<number, State>,
   layer: number,
@@ -327,7 +327,7 @@ export function extend(
  * Extends all states by a segment of layers, which save nothing else. While they are executed, the outputs of all of them are on the
  * device, and then only those of the last one.
  */
-export function extendBySegment(
+function extendBySegment(
   states: ReadonlyMap<number, State>,
   next: Map<number, State>,
   [from, to]: readonly [number, number],

@@ -15,7 +15,7 @@ import { type Plan, type PlanRequest, stepTimes } from './types.js'
 /** Limit of the bytes of activations that move to the host, of all workers. */
 const HOST_MEMORY = 2 ** 30
 
-export interface ResolvedExecution {
+interface ResolvedExecution {
   readonly executorOptions: ExecutorOptions
   /** Undefined unless the schedule is `auto`. */
   readonly plan: Plan | undefined
@@ -137,7 +137,7 @@ function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): Execut
 }
 
 /** @returns undefined if it does not fit */
-export function planBaseline(
+function planBaseline(
   { profile, inputBytes, batch, deviceMemory }: PlanRequest,
   schedule: Schedule,
   microbatch: number

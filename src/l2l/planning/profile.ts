@@ -269,7 +269,7 @@ export function inputBytes({ sample }: Model): number {
  * Which layers may be executed directly before or after each other when layers are skipped, added later or shuffled. It
  * bounds what can be on the device at the same time.
  */
-export interface Variation {
+interface Variation {
   /** Probability that a training step executes the layer, once it takes part. */
   readonly share: number
   /** Number of updates after which the layer takes part. */
@@ -278,7 +278,7 @@ export interface Variation {
 }
 
 /** Indices of the layers that may directly follow and precede each layer, and of those that may be last. */
-export interface Neighbours {
+interface Neighbours {
   readonly after: readonly ReadonlySet<number>[]
   readonly before: readonly ReadonlySet<number>[]
   readonly ends: ReadonlySet<number>

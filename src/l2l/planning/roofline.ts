@@ -72,7 +72,7 @@ export async function rooflineProfile(
 }
 
 /** Counts the floating-point operations and the memory traffic of work on the opened device, by the kernels that it runs. */
-export interface Operations {
+interface Operations {
   /** Floating-point operations; a multiplication with an addition counts as two. */
   readonly flops: number
   /** Bytes that kernels read and write. */

@@ -306,7 +306,7 @@ export class LayerCache implements BlockStorage {
 }
 
 /** A thread that reads or writes a layer file, as the executor's thread sees it. */
-export class IoWorker {
+class IoWorker {
   readonly queue = new IoQueue()
   readonly port: MessagePort
   #failure: IoFailure | undefined
@@ -329,10 +329,10 @@ export class IoWorker {
 }
 
 /** Kinds of access: the weights, the average, or the whole block for its update. */
-export const PARAMETERS = 0
-export const AVERAGE = 1
-export const UPDATE = 2
-export type Use = typeof PARAMETERS | typeof AVERAGE | typeof UPDATE
+const PARAMETERS = 0
+const AVERAGE = 1
+const UPDATE = 2
+type Use = typeof PARAMETERS | typeof AVERAGE | typeof UPDATE
 const USES = 3
 
 /** Predicts which blocks are accessed next: in the order of the step before. */

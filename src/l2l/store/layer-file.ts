@@ -33,7 +33,7 @@ export class LayersWriteError extends CodedError {
 /** Alignment of arrays in memory and in the file, which direct I/O requires. */
 export const PAGE_BYTES = 4096
 /** Slots of a block. */
-export const SLOTS = 2
+const SLOTS = 2
 
 const FILE = 'layers.bin'
 const RECORD = 'commit.json'
@@ -109,7 +109,7 @@ export function commitText(commit: Commit): string {
 }
 
 /** Whether the folder holds a commit. */
-export function hasCommit(folder: string): boolean {
+function hasCommit(folder: string): boolean {
   return existsSync(commitFile(folder))
 }
 

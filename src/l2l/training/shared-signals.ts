@@ -11,7 +11,7 @@ const FAILED = 2
 const FIXED = 3
 
 /** A gradient to be applied. */
-export interface Posted {
+interface Posted {
   /** Index of its slot. */
   readonly slot: number
   /** Number of inputs in the sum. */
@@ -20,7 +20,7 @@ export interface Posted {
 }
 
 /** @returns whether the gradient was finite */
-export type StepFunction = (block: number, posted: Posted) => boolean
+type StepFunction = (block: number, posted: Posted) => boolean
 
 export class SharedSignals {
   readonly #cells: Int32Array

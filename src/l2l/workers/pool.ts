@@ -28,7 +28,7 @@ import {
   type WorkerMessage
 } from './worker-handle.js'
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly network: NetworkSpec
   readonly backend: Execution['backend']
   /** Options of each worker, including the memory limit. */
@@ -258,7 +258,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** Another worker's gradients, in the order of the backward pass. */
-export interface Contributor {
+interface Contributor {
   /** A ring: the n-th gradient is at index n mod RING_SIZE from its arrival until it is reduced. */
   readonly gradients: readonly Float32Array[]
   /** Number of gradients that have arrived in this step. @throws an error of the worker */
@@ -277,7 +277,7 @@ interface PendingGradient {
  * sum to the store. This thread does not block on other workers until RING_SIZE of its own gradients are pending or the
  * step ends.
  */
-export class Reduction implements ParameterStore {
+class Reduction implements ParameterStore {
   /** Milliseconds spent waiting for other workers. */
   waitedMs = 0
   #reduced = 0

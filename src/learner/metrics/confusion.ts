@@ -37,7 +37,7 @@ export interface Figures {
 }
 
 /** Largest number of classes whose counts are kept by predicted class as well. */
-export const MAX_MATRIX = 20
+const MAX_MATRIX = 20
 
 /** The outcome of one input, as far as it is known. */
 export interface Outcome {

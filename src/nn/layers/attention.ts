@@ -171,7 +171,7 @@ export function causalMask(rows: number, before = 0): tf.Tensor {
 }
 
 /** scale·Q·Kᵀ of each head. */
-export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Tensor {
+function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Tensor {
   return (
     runFused('HeadScores', { qkv }, { heads, scale }) ??
     tf.tidy(() => {
@@ -182,7 +182,7 @@ export function headScores(qkv: tf.Tensor, heads: number, scale: number): tf.Ten
 }
 
 /** P·V of each head, heads concatenated. */
-export function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
+function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
     runFused('HeadMix', { p, qkv }, { heads }) ??
     tf.tidy(() => {
@@ -193,7 +193,7 @@ export function headMix(p: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor 
 }
 
 /** The gradient with respect to p, given the gradient with respect to the mixed values. */
-export function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
+function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number): tf.Tensor {
   return (
     runFused('HeadMixBack', { dMixed, qkv }, { heads }) ??
     tf.tidy(() => multiplyBatch(splitHeads(dMixed, heads), projectionOf(qkv, 2, heads), false, true))
@@ -206,7 +206,7 @@ export function headMixGradient(dMixed: tf.Tensor, qkv: tf.Tensor, heads: number
  *
  * Other shapes: p, scores and their gradients [batch·heads, length, length], mixed [batch, length, width].
  */
-export interface HeadGradients {
+interface HeadGradients {
   /** Gradient with respect to the scaled scores. */
   readonly dScores: tf.Tensor
   readonly p: tf.Tensor
@@ -214,7 +214,7 @@ export interface HeadGradients {
 }
 
 /** Gradient with respect to qkv, in the same layout. */
-export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Tensor, heads: number, scale: number) {
+function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Tensor, heads: number, scale: number) {
   return (
     runFused('HeadGradients', { dScores, p, dMixed, qkv }, { heads, scale }) ??
     tf.tidy(() => {
@@ -229,7 +229,7 @@ export function headGradients({ dScores, p, dMixed }: HeadGradients, qkv: tf.Ten
 }
 
 /** Queries (0), keys (1) or values (2): [batch·heads, length, width/heads]. */
-export function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
+function projectionOf(qkv: tf.Tensor, index: number, heads: number): tf.Tensor {
   const [batch, length, triple] = qkv.shape as number[]
   return tf.tidy(() => splitHeads(tf.slice(qkv, [0, 0, (index * triple) / 3], [batch, length, triple / 3]), heads))
 }

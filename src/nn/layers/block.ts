@@ -15,7 +15,7 @@ import { type RotaryAttentionOptions, rotaryAttention } from './rotary-attention
 import { dropout } from './weightless.js'
 import { sequence } from './wrappers.js'
 
-export interface ResidualBlockOptions {
+interface ResidualBlockOptions {
   readonly norm: 'before' | 'after' | 'none'
   /** Whether the norm divides by the root mean square. @default false */
   readonly isRms?: boolean
@@ -28,9 +28,9 @@ export interface ResidualBlockOptions {
   readonly skip?: number
 }
 
-export interface AttentionLayerOptions extends ResidualBlockOptions, AttentionOptions {}
+interface AttentionLayerOptions extends ResidualBlockOptions, AttentionOptions {}
 
-export interface PerceptronLayerOptions extends ResidualBlockOptions {
+interface PerceptronLayerOptions extends ResidualBlockOptions {
   readonly name: string
   readonly length: number
   readonly width: number
@@ -130,7 +130,7 @@ export function residual(inner: Layer, skipRate = 0): Layer {
  * A gated perceptron at each position, SwiGLU (Shazeer, "GLU Variants Improve Transformer", 2020), as in Llama:
  * y = (silu(x·G) ∘ x·U)·D with silu(a) = a·σ(a), without biases, norm and residual connection.
  */
-export interface GatedPerceptronOptions {
+interface GatedPerceptronOptions {
   readonly name: string
   readonly length: number
   readonly width: number
@@ -140,7 +140,7 @@ export interface GatedPerceptronOptions {
   readonly gain?: number
 }
 
-export function gatedPerceptron({ name, length, width, inner, gain }: GatedPerceptronOptions): Layer {
+function gatedPerceptron({ name, length, width, inner, gain }: GatedPerceptronOptions): Layer {
   const silu = (a: tf.Tensor) => tf.tidy(() => tf.mul(a, tf.sigmoid(a)))
   /** silu(a)·u */
   const gated = (a: tf.Tensor, u: tf.Tensor) => tf.tidy(() => tf.mul(silu(a), u))

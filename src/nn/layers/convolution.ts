@@ -10,7 +10,7 @@ import type { Activation } from '../spec/layer-kinds.js'
 import { formatShape, type Layer, ModelError, sizeOf } from '../types.js'
 import { activate, activateWithSlope } from './dense.js'
 
-export interface ConvolutionOptions {
+interface ConvolutionOptions {
   readonly name: string
   /** [height, width, channels] */
   readonly input: readonly number[]

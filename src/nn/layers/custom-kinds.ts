@@ -6,7 +6,7 @@ import type * as Tf from '#tfjs'
 import type { WeightSpec } from '../types.js'
 import { ModelError } from '../types.js'
 
-export type CustomKind = `custom:${string}`
+type CustomKind = `custom:${string}`
 
 /** A layer of a plug-in, with its options. */
 export interface CustomLayerSpec {

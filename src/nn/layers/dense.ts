@@ -18,7 +18,7 @@ import { glorotUniform } from '../random.js'
 import type { Activation } from '../spec/layer-kinds.js'
 import { type Layer, sizeOf } from '../types.js'
 
-export interface DenseOptions {
+interface DenseOptions {
   readonly name: string
   /** Shape of a sample; W is applied to the last axis. */
   readonly input: readonly number[]

@@ -8,7 +8,7 @@ import { addTo, consume, kernelGradients, project, projectTransposed, tidyPullba
 import { uniformWeights } from '../random.js'
 import { type Layer, ModelError, sizeOf, totalSize } from '../types.js'
 
-export interface EmbeddingOptions {
+interface EmbeddingOptions {
   readonly name: string
   readonly vocabulary: number
   /** Tokens per sample. */
@@ -100,7 +100,7 @@ function padRows(x: tf.Tensor, count: number): tf.Tensor {
  * embedding (Press and Wolf, "Using the Output Embedding to Improve Language Models", 2017), as in GPT-2; its gradient is then the sum
  * of both.
  */
-export interface TokenOutputOptions {
+interface TokenOutputOptions {
   readonly name: string
   /** [length, width] */
   readonly input: readonly number[]

@@ -8,7 +8,7 @@ import * as tf from '#tfjs'
 import { consume, meanOfLastAxis, onlyWanted, sumOfRows, tidyPullback, tidySavedForward } from '../ops.js'
 import { type Layer, type Pullback, sizeOf } from '../types.js'
 
-export interface LayerNormOptions {
+interface LayerNormOptions {
   readonly name: string
   readonly input: readonly number[]
   /** ε. @default 1e-5 */

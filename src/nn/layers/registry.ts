@@ -23,7 +23,7 @@ import { layerNorm, rmsNorm } from './norms.js'
 import { dropout, firstPool, flatten, maxPool, meanPool } from './weightless.js'
 
 /** Position of a layer in a model. */
-export interface LayerContext {
+interface LayerContext {
   readonly name: string
   /** Shape of a sample's input: the output shape of the layer before. */
   readonly input: readonly number[]
@@ -105,7 +105,7 @@ function checkInput(accepted: LayerInput, { name, input, isTokens }: LayerContex
 }
 
 /** @throws ModelError if no plug-in defines the kind, or the layer's shapes are invalid */
-export function customLayer(
+function customLayer(
   { kind, name: _name, from: _from, shuffle: _shuffle, ...options }: CustomLayerSpec,
   name: string,
   input: readonly number[]

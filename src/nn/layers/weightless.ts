@@ -5,7 +5,7 @@ import { randomBits } from '../random.js'
 import { formatShape, type Layer, ModelError, type Pass, sizeOf } from '../types.js'
 
 /** Layers without weights that change the shape of a sample. */
-export interface ReshapingOptions {
+interface ReshapingOptions {
   readonly name: string
   readonly input: readonly number[]
 }
@@ -77,7 +77,7 @@ function withoutWeights(
  * Max pooling over non-overlapping squares of size × size, per channel. Incomplete squares at the lower and right edges
  * are ignored. Among equal maxima the first one receives the gradient.
  */
-export interface MaxPoolOptions {
+interface MaxPoolOptions {
   readonly name: string
   /** [height, width, channels] */
   readonly input: readonly number[]
@@ -156,7 +156,7 @@ export function maxPool({ name, input, size }: MaxPoolOptions): Layer {
  * scaled by 1/(1 − rate). The mask is drawn on the host from the pass's seed, so it is the same on every backend and in
  * recomputation.
  */
-export interface DropoutOptions {
+interface DropoutOptions {
   readonly name: string
   readonly input: readonly number[]
   /** 0 ≤ rate < 1 */

@@ -16,7 +16,7 @@ import {
 } from '../types.js'
 
 /** Layers that are loaded and executed as one, so that the tensors between them never leave the device. */
-export interface SequenceOptions {
+interface SequenceOptions {
   readonly kind: string
   readonly name: string
   /** In order. Weights are named `layer.weight`, or `weight` for a layer with an empty name. */
@@ -122,7 +122,7 @@ function slicer(lengths: readonly number[]): <T>(list: readonly T[], index: numb
  * Layers whose weights are not trained, alone or with low-rank adapters (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
  * Models", 2022). The layer computes with W + scale·A·B, which the executor adds up when it loads the layer.
  */
-export interface LowRank {
+interface LowRank {
   readonly rank: number
   /** The product A·B is multiplied by alpha / rank. */
   readonly alpha: number

@@ -33,7 +33,7 @@ export interface AttributeProto {
   readonly type: number
 }
 
-export interface NodeProto {
+interface NodeProto {
   readonly input: readonly string[]
   readonly output: readonly string[]
   readonly name: string
@@ -42,7 +42,7 @@ export interface NodeProto {
 }
 
 /** An input or output of the graph. Axes are numbers, or the name of a size that varies. */
-export interface ValueInfoProto {
+interface ValueInfoProto {
   readonly name: string
   readonly type: {
     readonly tensorType: {
@@ -52,7 +52,7 @@ export interface ValueInfoProto {
   }
 }
 
-export interface GraphProto {
+interface GraphProto {
   readonly node: readonly NodeProto[]
   readonly name: string
   readonly initializer: readonly TensorProto[]
@@ -123,7 +123,7 @@ const MODEL: Fields = {
 const LIMIT = 2 ** 31 - 1
 
 /** @throws ModelError if the weights do not fit in a protobuf message */
-export function encodeModel(model: ModelProto): Uint8Array {
+function encodeModel(model: ModelProto): Uint8Array {
   const bytes = model.graph.initializer.reduce((sum, { rawData }) => sum + (rawData?.byteLength ?? 0), 0)
   if (bytes > LIMIT - 2 ** 24) {
     throw new ModelError(`an ONNX file holds at most 2 GB, and the weights are ${bytes} bytes: export safetensors`)
@@ -215,7 +215,7 @@ export interface LayerNodes<Spec = LayerSpec> {
 }
 
 /** Sizes of axes; a text is the name of one that varies. */
-export type Axes = readonly (number | string)[]
+type Axes = readonly (number | string)[]
 
 export class GraphBuilder {
   readonly #nodes: NodeProto[] = []

@@ -92,7 +92,7 @@ const schema = z.discriminatedUnion('model', [
 export type ModelSpec = z.output<typeof schema>
 
 /** The presets' names and the schemas of their options. */
-export function presetSchemas(): readonly (readonly [string, z.ZodObject])[] {
+function presetSchemas(): readonly (readonly [string, z.ZodObject])[] {
   return PRESETS.flatMap(name =>
     schema.options.filter(({ shape }) => shape.model.value === name).map(option => [name, option] as const)
   )

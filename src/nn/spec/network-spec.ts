@@ -9,13 +9,13 @@ import { ModelError, type Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
 
 /** The kinds of layers that get adapters. */
-export const LORA_LAYERS = {
+const LORA_LAYERS = {
   attention: ['attention', 'rotary-attention'],
   mlp: ['mlp', 'gated-mlp'],
   all: ['attention', 'rotary-attention', 'mlp', 'gated-mlp', 'dense']
 } as const
 
-export const loraSchema = z.strictObject({
+const loraSchema = z.strictObject({
   rank: z.int().min(1).default(8).describe('columns of A and rows of B'),
   alpha: z.number().positive().optional().describe('A·B is multiplied by alpha / rank; by default 2 × rank'),
   layers: z
@@ -38,7 +38,7 @@ export interface TuningSpec {
 }
 
 /** How a layer is trained. */
-export type LayerTuning = 'whole' | 'frozen' | 'adapters'
+type LayerTuning = 'whole' | 'frozen' | 'adapters'
 
 /** @throws ModelError for options out of range */
 export function loraOf(options: LoraOptions): NonNullable<TuningSpec['lora']> {

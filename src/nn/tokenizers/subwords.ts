@@ -15,7 +15,7 @@ import { type Merge, mergePairs } from './merges.js'
 import type { Tokenizer } from './tokenizer.js'
 
 /** The contents of a `tokenizer.json`, validated by the library. */
-export type TokenizerJson = object
+type TokenizerJson = object
 
 /** Candidates for the padding token, in order of preference. */
 const PADDING_TOKENS = ['[PAD]', '<pad>', '<|endoftext|>']
@@ -87,15 +87,15 @@ function truncated(lengths: readonly number[], most: number): readonly number[] 
   return first <= second ? [half, most - half] : [most - half, half]
 }
 
-export const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
+const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
 /** Of pretrained models. */
 const MASK = '[MASK]'
-export const END_OF_TEXT = '<|endoftext|>'
+const END_OF_TEXT = '<|endoftext|>'
 /** Also the limit of the library. */
-export const MAX_WORD_CHARACTERS = 100
+const MAX_WORD_CHARACTERS = 100
 
 /** The character that stands for each byte (GPT-2): itself if it is printable, otherwise one from 256 on. */
-export const BYTES: readonly string[] = byteCharacters()
+const BYTES: readonly string[] = byteCharacters()
 
 function byteCharacters(): string[] {
   const isPrintable = (byte: number) =>
@@ -113,7 +113,7 @@ function numbered(vocabulary: readonly string[]): Record<string, number> {
 }
 
 /** @param vocabulary all pieces in token order, with `END_OF_TEXT` */
-export function bytePairJson(vocabulary: readonly string[], merges: readonly Merge[]): TokenizerJson {
+function bytePairJson(vocabulary: readonly string[], merges: readonly Merge[]): TokenizerJson {
   return {
     version: '1.0',
     added_tokens: [specialToken(END_OF_TEXT, vocabulary.indexOf(END_OF_TEXT))],
@@ -134,7 +134,7 @@ export function bytePairJson(vocabulary: readonly string[], merges: readonly Mer
 }
 
 /** @param vocabulary all pieces in token order, with `SPECIAL_TOKENS` */
-export function wordPieceJson(vocabulary: readonly string[], isLowerCase = true): TokenizerJson {
+function wordPieceJson(vocabulary: readonly string[], isLowerCase = true): TokenizerJson {
   const vocab = numbered(vocabulary)
   const mark = (id: '[CLS]' | '[SEP]', type_id = 0) => ({ SpecialToken: { id, type_id } })
   const named = (id: '[CLS]' | '[SEP]') => ({ id, ids: [vocab[id]], tokens: [id] })

@@ -9,7 +9,7 @@ import { fileProblem } from '../../base/wording.js'
 import { FLOAT_BYTES, ModelError, sizeOf } from '../types.js'
 
 /** A tensor whose numbers are read when they are needed. */
-export interface LazyTensor {
+interface LazyTensor {
   readonly shape: readonly number[]
   /** The numbers as 32-bit floats. @throws ModelError if the file cannot be read, or holds other numbers */
   read(): Float32Array

@@ -83,7 +83,7 @@ export const axisStyle = () => ({
 })
 
 /** Those that hold predictors of one mark. */
-export interface LegendEntry {
+interface LegendEntry {
   readonly group: number
   readonly count: number
   readonly updates: number

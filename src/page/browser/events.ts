@@ -14,7 +14,7 @@ export type ConnectionState =
   | { readonly kind: 'broken'; readonly retryMs: number }
   | { readonly kind: 'token-required'; readonly reason: string }
 
-export interface ConnectionHandlers {
+interface ConnectionHandlers {
   state(state: ConnectionState): void
   event(event: ServerEvent): void
 }

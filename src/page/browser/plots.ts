@@ -29,7 +29,7 @@ import {
 } from '../plot-data.js'
 import { axisStyle, colourOf, html, keyed, resolved, setAttribute, setText, svg } from './dom.js'
 
-export type Against = 'inputs' | 'time'
+type Against = 'inputs' | 'time'
 
 const HEIGHT = 260
 const DASHES = { serial: [7, 4], isolated: [2, 3] }

@@ -18,15 +18,12 @@ const whole = new Intl.NumberFormat('en-US')
 /** Such as `1.2K`. */
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 2 })
 
-export type DrawnPeer = Pick<
-  PeerRow,
-  'id' | 'name' | 'neighbours' | 'alive' | 'left' | 'firstSeen' | 'group' | 'below'
-> & {
+type DrawnPeer = Pick<PeerRow, 'id' | 'name' | 'neighbours' | 'alive' | 'left' | 'firstSeen' | 'group' | 'below'> & {
   /** Whether it holds an older predictor than others of its group. @default false */
   readonly isBehind?: boolean
 }
 
-export interface DrawnNetwork<P extends DrawnPeer> {
+interface DrawnNetwork<P extends DrawnPeer> {
   readonly rows: readonly P[]
   readonly peers: ReadonlyMap<string, P>
   /** The peer at the top. */

@@ -4,7 +4,7 @@
  */
 import { RecordLocator } from '../../streams/records.js'
 
-export type RowFormat = 'libsvm' | 'jsonl' | 'csv'
+type RowFormat = 'libsvm' | 'jsonl' | 'csv'
 
 /** Rows of a request. */
 export interface Rows {
@@ -94,7 +94,7 @@ export function imageRow(pixels: Uint8Array, label: number | undefined): string 
 }
 
 /** Where the page was loaded from. */
-export interface Origin {
+interface Origin {
   readonly protocol: string
   /** Name or address, IPv6 in brackets. */
   readonly hostname: string

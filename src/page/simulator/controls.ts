@@ -1,7 +1,7 @@
 /** The controls of the simulator: keys of scenarios that a visitor changes. */
 import { formatCount } from '../format.js'
 
-export interface Control {
+interface Control {
   /** Key of a scenario, nested ones with a dot. */
   readonly key: string
   readonly label: string

@@ -78,7 +78,7 @@ const COMMA = 0x2c
 const BACKSLASH = 0x5c
 
 /** @param document valid JSON: an object, or an array of objects @returns an object on each line */
-export function jsonLines(document: Uint8Array): Buffer {
+function jsonLines(document: Uint8Array): Buffer {
   const lines = Buffer.alloc(document.length + 1)
   let length = 0
   let depth = 0

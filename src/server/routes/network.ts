@@ -7,7 +7,7 @@ import type { NetworkUpdate, NetworkView } from '../../view/index.js'
 import { RefusedError } from '../errors.js'
 import { failures, ref } from '../schemas/index.js'
 
-export interface NetworkRouteOptions {
+interface NetworkRouteOptions {
   readonly view: NetworkView
   /** Undefined for an observer, whose view has all peers that it knows. */
   readonly peer?: Pick<Peer, 'search' | 'subtree'>

@@ -6,7 +6,7 @@ import { RefusedError } from '../errors.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas/index.js'
 
-export interface StatusRouteOptions extends RouteOptions {
+interface StatusRouteOptions extends RouteOptions {
   /** Whether there is a join page. */
   readonly joinPage: boolean
 }

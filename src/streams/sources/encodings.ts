@@ -7,7 +7,7 @@ import { CorruptInputError, StreamOptionsError } from '../errors.js'
 import { type ParquetOptions, parquetAsCsv, parquetFileAsCsv } from './parquet.js'
 
 /** How content is decoded. */
-export interface DecodingOptions extends ParquetOptions {
+interface DecodingOptions extends ParquetOptions {
   /** Of the text, as in the Encoding Standard. @default UTF-8, or UTF-16 if it begins with a byte order mark */
   readonly encoding?: string
 }

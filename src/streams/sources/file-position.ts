@@ -13,7 +13,7 @@ const TAIL_BYTES = 256
 const LONGEST_HEAD = 65_536
 
 /** A digest of that many bytes. */
-export interface Fingerprint {
+interface Fingerprint {
   readonly length: number
   readonly digest: string
 }
@@ -31,7 +31,7 @@ export interface FilePosition {
   readonly tail?: Fingerprint
 }
 
-export function fingerprint(bytes: Uint8Array): Fingerprint {
+function fingerprint(bytes: Uint8Array): Fingerprint {
   return { length: bytes.length, digest: createHash('sha256').update(bytes).digest('hex').slice(0, 32) }
 }
 

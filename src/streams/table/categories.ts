@@ -106,7 +106,7 @@ export const COMMON_MISSING: ReadonlySet<string> = new Set([
 /** Among the missing values of a column: every text that is no number or no time. */
 export const ANY_TEXT = '*'
 
-export type MarksOf = 'label' | 'number' | 'other'
+type MarksOf = 'label' | 'number' | 'other'
 
 /** Recognises missing values in bytes. */
 export class MissingValues {

@@ -100,7 +100,7 @@ export function inferTable(
 }
 
 /** The message about a name that no column has. */
-export function unknownColumn(name: string, names: readonly string[], source: string): string {
+function unknownColumn(name: string, names: readonly string[], source: string): string {
   const near = nearest(name, names)
   const advice = near === undefined ? 'check its spelling' : `did you mean "${near}"?`
   return `${source}: the columns are ${listed(names, 20)}, without "${name}": ${advice}`

@@ -20,7 +20,7 @@ const NOTHING = new Uint8Array(0)
 const NO_NUMBER = 'is not a number: write a number, or leave the field empty if the value is missing'
 const TOO_LARGE = 'exceeds the range of float32: use a smaller unit'
 
-export interface EncoderOptions {
+interface EncoderOptions {
   readonly constant?: boolean
   readonly na?: readonly string[]
   /** @default that of each column, or a point */

@@ -48,7 +48,7 @@ export function describe(label: LabelSchema | undefined, columns: readonly Infer
   return parts.join('; ')
 }
 
-export interface LabelHints {
+interface LabelHints {
   /** @default inferred */
   readonly target?: 'class' | 'number'
   /** @default inferred */
@@ -158,7 +158,7 @@ interface Hints extends Partial<Record<ColumnRole, string>> {
   readonly label?: string
 }
 
-export interface JsonTable {
+interface JsonTable {
   readonly rows: FirstRows
   /** Keys whose values are objects or arrays, which are left out. */
   readonly nested: readonly string[]

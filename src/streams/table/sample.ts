@@ -30,7 +30,7 @@ const MAX_WAIT_MS = 1000
 const NEWLINE = 0x0a
 
 /** The start of an input, and the input from its start. */
-export interface Head {
+interface Head {
   readonly bytes: Uint8Array
   readonly chunks: AsyncGenerator<Uint8Array>
   /** Closes the source without reading on. */

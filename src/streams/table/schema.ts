@@ -9,15 +9,7 @@ import { DEFAULT_HASH_BITS, murmur3 } from '../hash.js'
 import type { DateOrder } from './times.js'
 import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from './types.js'
 
-export const columnKinds: readonly ColumnKind[] = [
-  'number',
-  'category',
-  'text',
-  'time',
-  'ignored',
-  'interaction',
-  'lag'
-]
+const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag']
 export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']
 
 /** Whether a column's values become features. */
@@ -59,7 +51,7 @@ export interface Derived {
 }
 
 /** Features of a `time` column. */
-export const TIME_FEATURES = 7
+const TIME_FEATURES = 7
 
 /**
  * The features of a table: numbers and lags in the order of the schema, times, indicators of missing values, products, and the
@@ -365,7 +357,7 @@ export function withDerived<Column extends ColumnSchema>(
 }
 
 /** @throws SchemaError if a column is made from others that do not exist or do not fit */
-export function checkDerived(columns: readonly ColumnSchema[], label: string, source: string): void {
+function checkDerived(columns: readonly ColumnSchema[], label: string, source: string): void {
   const byName = new Map(columns.map(column => [column.name, column]))
   const fail = (reason: string): never => {
     throw new SchemaError(`${source}: ${reason}`)

@@ -360,7 +360,7 @@ const UNITS = [
 ] as const
 
 /** The time of a number of a usual unit, in milliseconds since 1970; NaN if it is out of the range of dates. */
-export function momentOfNumber(time: number): number {
+function momentOfNumber(time: number): number {
   for (const [limit, factor] of UNITS) {
     if (Math.abs(time) < limit) return Math.abs(factor * time) <= 8.64e15 ? factor * time : Number.NaN
   }

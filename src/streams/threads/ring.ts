@@ -26,7 +26,7 @@ export interface BlockInfo {
   readonly share: number | undefined
 }
 
-export interface RingMemory {
+interface RingMemory {
   readonly control: Int32Array
   /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, 1 if they have times, pass. */
   readonly headers: Float64Array
@@ -39,7 +39,7 @@ type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights' | 'times
 const HEADER = 6
 
 /** The memory of a slot. The writer replaces it when a block does not fit. */
-export interface SlotMemory {
+interface SlotMemory {
   readonly slot: number
   readonly buffer: SharedArrayBuffer
   readonly rows: number
@@ -221,7 +221,7 @@ export interface ReaderRequest {
 }
 
 /** An error, which keeps its name and code. */
-export interface SentError {
+interface SentError {
   readonly name: string
   readonly message: string
   readonly stack?: string

@@ -153,7 +153,7 @@ const TRIED_ROWS = 32
  * Gives rows to the peer at a rate. It runs with each status of the peer, which the learner's thread sends four times a second also
  * when the tab is hidden and its timers stand still.
  */
-export interface Fed {
+interface Fed {
   readonly learned: number
   readonly refused: number
   /** Why the last row was refused. */
