@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { InlineConfig, Plugin } from 'vite'
-import { repairs } from '../sim/fuzz/repairs.js'
 import { builtInScenarios, loadScenario } from '../sim/library.js'
 import { parseScenario } from '../sim/scenario.js'
 import { type BuiltIn, CONTROLS } from '../src/page/simulator/controls.js'
@@ -115,8 +114,7 @@ function bundle(
     plugins: [browserOnly()],
     define: {
       ADMB_VERSION: JSON.stringify(version),
-      BUILT_IN_SCENARIOS: JSON.stringify(scenarios()),
-      REPAIRS: JSON.stringify(Object.entries(repairs).map(([name, { title, help }]) => ({ name, title, help })))
+      BUILT_IN_SCENARIOS: JSON.stringify(scenarios())
     },
     worker: { format: 'es', plugins: () => [browserOnly()], rolldownOptions: { transform } },
     build: {

@@ -86,27 +86,6 @@ describe('the simulator in a tab', function () {
     assert.match((await page.locator('#scene').textContent()) ?? '', /nodes run; there is no update yet/)
   })
 
-  it('finds a violation without a repair, and shrinks it', async () => {
-    const { page, errors } = await open(browser, addresses()[0], { viewport: DESKTOP })
-    await page.locator('#without').check()
-    const problem = page.locator('#problem')
-    await shown('the violation', async () =>
-      /^Without “Incarnations”: violation of [a-z ]+: /.test((await problem.textContent()) ?? '')
-    )
-    const sizes = await page.locator('#shrinking li').allTextContents()
-    assert.ok(sizes.length > 1)
-    assert.match(sizes.at(-1) ?? '', /^2 nodes, 10 inputs, 2 faults$/)
-    await shown('the last event', async () =>
-      ((await page.locator('#events li').first().textContent()) ?? '').includes('violation of')
-    )
-    assert.deepEqual(await seriousProblems(page), [])
-    await shot(page, 'violation')
-    await page.locator('#without').uncheck()
-    assert.equal(await hashOf(page), nodeHash('crashes', {}))
-    assert.equal(await problem.isHidden(), true)
-    assert.deepEqual(errors, [])
-  })
-
   it('has no serious accessibility problems in light mode, in dark mode and on a phone', async () => {
     const variants = {
       light: { viewport: DESKTOP, colorScheme: 'light' },

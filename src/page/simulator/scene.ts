@@ -1,8 +1,117 @@
-/** A frame of a run as the network that the tree drawing shows, and as sentences. */
-import { formatCount, listOf, markLetter } from '../format.js'
+/**
+ * A frame of a run as the network that the tree drawing shows, and as sentences; the messages between the simulator's page and
+ * its worker, in which frames arrive.
+ */
+import type { RunResult } from '../../../sim/result.js'
+import { formatCount, listOf, MARKS, markLetter } from '../format.js'
 import { layOut, type TreeLayout } from '../tree-layout.js'
-import type { Lineages } from './lineages.js'
-import { AWAY, type Frame, type NetworkShape } from './messages.js'
+
+/** The run that the worker is asked for. It makes one; to stop it, the page terminates the worker. */
+export interface Request {
+  readonly values: Readonly<Record<string, unknown>>
+  readonly source: string
+}
+
+/** The network of a run. */
+export interface NetworkShape {
+  readonly nodes: number
+  /** Edges of the tree, as pairs of nodes; undefined if nodes build the tree themselves. */
+  readonly tree: readonly number[] | undefined
+}
+
+/** A predictor that a node holds. Number 0 is the starting one. */
+export interface PredictorEntry {
+  readonly updates: number
+  /** Number of the predictor that it was made from; undefined for the starting one, and if it is unknown. */
+  readonly parent: number | undefined
+  /** The node that made it. */
+  readonly origin: string
+}
+
+/** The network at one time. */
+export interface Frame {
+  /** Virtual milliseconds. */
+  readonly time: number
+  /** Inputs of all nodes so far. */
+  readonly inputs: number
+  /** Loss of all predictions so far above that of the best predictor, in nats or squared-error units. */
+  readonly regret: number
+  /** Number of each node's predictor, or AWAY. */
+  readonly held: Int32Array
+  /** Edges that work, as pairs of nodes. */
+  readonly edges: readonly number[]
+  /** What has happened since the previous frame. */
+  readonly events: readonly string[]
+}
+
+/** Instead of a predictor: the node is down, paused or absent. */
+export const AWAY = -1
+
+/** Inputs of all nodes, and regret. */
+export type RegretPoint = readonly [inputs: number, regret: number]
+
+export type Report =
+  | { readonly kind: 'serial'; readonly points: readonly RegretPoint[] }
+  | { readonly kind: 'start'; readonly shape: NetworkShape }
+  /** Frames, and the predictors that have been made since the last ones. */
+  | { readonly kind: 'frames'; readonly frames: readonly Frame[]; readonly predictors: readonly PredictorEntry[] }
+  | { readonly kind: 'result'; readonly result: RunResult }
+  | { readonly kind: 'failed'; readonly message: string }
+
+/**
+ * Groups predictors by their line of descent: those that the best predictor was made from, and the branches beside them. As long as
+ * a run continues, the best one may change, and with it the groups of earlier predictors.
+ */
+export class Lineages {
+  readonly #entries: PredictorEntry[] = []
+  /** Group of each predictor whose group is known: 0 for ancestors of the best one. */
+  #groups = new Map([[0, 0]])
+  /** First predictors of the branches, in the order in which they were drawn. */
+  readonly #branches = new Map<number, number>()
+  #best = 0
+
+  add(entries: readonly PredictorEntry[]): void {
+    this.#entries.push(...entries)
+  }
+
+  get(number: number): PredictorEntry {
+    return this.#entries[number]
+  }
+
+  /** Tells which predictors are held last. */
+  update(held: Int32Array): void {
+    let best = this.#best
+    for (const number of held) if (number !== AWAY && this.#isBetter(number, best)) best = number
+    if (best === this.#best) return
+    this.#best = best
+    this.#groups = new Map([[0, 0]])
+    for (let at: number | undefined = best; at !== undefined; at = this.#entries[at].parent) this.#groups.set(at, 0)
+  }
+
+  /** 0 for an ancestor of the best predictor; another number for each branch. */
+  groupOf(number: number): number {
+    const known = this.#groups.get(number)
+    if (known !== undefined) return known
+    const { parent } = this.#entries[number]
+    const above = parent === undefined ? 0 : this.groupOf(parent)
+    const group = above === 0 ? this.#branchOf(number) : above
+    this.#groups.set(number, group)
+    return group
+  }
+
+  #branchOf(number: number): number {
+    const index = this.#branches.get(number) ?? this.#branches.size
+    this.#branches.set(number, index)
+    // Group 0 has its colour alone.
+    return 1 + index + Math.floor(index / (MARKS - 1))
+  }
+
+  /** More updates, then the lower origin. */
+  #isBetter(a: number, b: number): boolean {
+    const [one, other] = [this.#entries[a], this.#entries[b]]
+    return one.updates > other.updates || (one.updates === other.updates && one.origin < other.origin)
+  }
+}
 
 export interface NodeRow {
   readonly id: string

@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict'
 import { loadScenario, parseScenario, simulate } from '../../../sim/index.js'
 import { commandOf, stopsWith, withSettings } from '../../../src/page/simulator/controls.js'
-import { Lineages } from '../../../src/page/simulator/lineages.js'
-import { AWAY, type Frame, type Report } from '../../../src/page/simulator/messages.js'
 import { runScenario } from '../../../src/page/simulator/run.js'
-import { describeScene, fixedLayout, sceneOf } from '../../../src/page/simulator/scene.js'
-import { searchViolation } from '../../../src/page/simulator/search.js'
+import {
+  AWAY,
+  describeScene,
+  type Frame,
+  fixedLayout,
+  Lineages,
+  type Report,
+  sceneOf
+} from '../../../src/page/simulator/scene.js'
 
 function reportsOf(work: (post: (report: Report) => void) => void) {
   const reports: Report[] = []
@@ -64,19 +69,6 @@ describe('a run of the simulator’s page', () => {
     const [{ points }] = of('serial')
     const serial = simulate(parseScenario({ ...values, algorithm: 'serial' }, 'serial'))
     assert.deepEqual(points[points.length - 1], [serial.inputs, serial.regret])
-  })
-})
-
-describe('a search of the simulator’s page', () => {
-  it('finds a violation, shrinks it, and records the shortest run event by event', () => {
-    const { of, frames } = reportsOf(post => searchViolation('incarnations', 2, post))
-    const [{ violation }] = of('searched')
-    assert.match(violation ?? '', /^[a-z ]+: /)
-    const sizes = of('violation').map(({ found }) => found.nodes + found.inputs + found.faults)
-    assert.ok(sizes[sizes.length - 1] < sizes[0])
-    assert.equal(of('violation').at(-1)?.found.violation, violation)
-    assert.deepEqual(frames[frames.length - 1].events.at(-1), `violation of ${violation}`)
-    assert.ok(frames.every(({ events }) => events.length > 0))
   })
 })
 

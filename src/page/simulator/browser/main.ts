@@ -4,23 +4,25 @@ import { TreeDrawing } from '../../browser/tree.js'
 import { formatCount } from '../../format.js'
 import type { TreeLayout } from '../../tree-layout.js'
 import { commandOf } from '../controls.js'
-import { Lineages } from '../lineages.js'
-import type { Frame, RegretPoint, Report, Request } from '../messages.js'
-import { describeNode, describeScene, fixedLayout, linesOf, type NodeRow, type Scene, sceneOf } from '../scene.js'
-import { ControlPanel } from './control-panel.js'
-import { Player } from './player.js'
-import { RegretPlot, regretAt } from './regret-plot.js'
-import { SearchPanel } from './search-panel.js'
+import {
+  describeNode,
+  describeScene,
+  type Frame,
+  fixedLayout,
+  Lineages,
+  linesOf,
+  type NodeRow,
+  type RegretPoint,
+  type Report,
+  type Request,
+  type Scene,
+  sceneOf
+} from '../scene.js'
+import { ControlPanel, Player, RegretPlot, regretAt } from './panels.js'
 
-/** Frames per second: of a run, and of a violation, which has a frame for each event. */
-const RUN_RATE = 15
-const EVENT_RATE = 3
 const MAX_EVENTS = 60
 /** Lines in the legend; the sentence above the drawing has their number. */
 const MAX_LINES = 6
-const RUN_NOTE = 'Crashes, partitions and their ends up to the time above, newest first.'
-const SEARCH_NOTE =
-  'Above, the runs that violate the property, each shorter than the one before. Below, the events of the shortest one up to the time that is shown, newest first.'
 
 let worker: Worker | undefined
 let frames: Frame[] = []
@@ -29,7 +31,6 @@ let lineages = new Lineages()
 let layout: TreeLayout | undefined
 let chosen: string | undefined
 let shown = 0
-let tried = 0
 
 const tree = new TreeDrawing<NodeRow>(byId('tree'), choose, describeNode)
 const plot = new RegretPlot(byId('plot'))
@@ -37,10 +38,9 @@ const player = new Player(index => {
   shown = index
   draw()
 })
-const search = new SearchPanel(start)
 const controls = new ControlPanel('crashes', start)
 
-/** Starts the run that the controls describe, or the search. What was going on before ends. */
+/** Starts the run that the controls describe. What was going on before ends. */
 function start(): void {
   worker?.terminate()
   frames = []
@@ -49,20 +49,11 @@ function start(): void {
   layout = undefined
   chosen = undefined
   shown = 0
-  tried = 0
-  const { repair } = search
-  search.reset()
-  document.body.classList.toggle('searching', repair !== undefined)
-  byId('controls').inert = repair !== undefined
   byId('problem').hidden = true
-  setText(byId('events-note'), repair === undefined ? RUN_NOTE : SEARCH_NOTE)
   setText(byId('hash'), '')
-  setText(byId('scene'), repair === undefined ? 'The run begins.' : 'The search begins.')
-  player.reset(repair === undefined ? RUN_RATE : EVENT_RATE)
-  const request: Request =
-    repair === undefined
-      ? { kind: 'run', values: controls.values, source: controls.name }
-      : { kind: 'search', repair, seed: 2 }
+  setText(byId('scene'), 'The run begins.')
+  player.reset()
+  const request: Request = { values: controls.values, source: controls.name }
   worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
   worker.addEventListener('message', ({ data }: MessageEvent<Report>) => take(data))
   worker.addEventListener('error', ({ message }) => fail(message))
@@ -81,8 +72,7 @@ function take(report: Report): void {
       frames.push(...report.frames)
       lineages.add(report.predictors)
       lineages.update(frames[frames.length - 1]?.held ?? new Int32Array(0))
-      // The frames of a violation are shown once the search has been.
-      if (search.repair === undefined) player.extend(frames.length)
+      player.extend(frames.length)
       break
     case 'result': {
       const { violations, traceHash } = report.result
@@ -97,32 +87,12 @@ function take(report: Report): void {
       player.end()
       break
     }
-    case 'tried':
-      tried = report.runs
-      setText(byId('scene'), `Random runs without a violation: ${formatCount(tried)}.`)
-      break
-    case 'violation':
-      search.add(report.found)
-      break
-    case 'searched':
-      search.afterwards(() => showViolation(report.violation))
-      break
     case 'failed':
       fail(report.message)
       break
     default:
       report satisfies never
   }
-}
-
-function showViolation(violation: string | undefined): void {
-  if (violation === undefined) {
-    fail(`No violation in ${formatCount(tried)} random runs.`)
-    return
-  }
-  fail(`Without “${search.title}”: violation of ${violation}`)
-  player.extend(frames.length)
-  player.end()
 }
 
 function fail(message: string): void {
@@ -147,7 +117,7 @@ function draw(): void {
   drawTotals(frame, scene)
   drawLines(scene)
   drawEvents()
-  if (search.repair === undefined) plot.draw(frames, shown, serial)
+  plot.draw(frames, shown, serial)
 }
 
 function drawTotals({ time, inputs, regret }: Frame, { rows }: Scene): void {
@@ -158,13 +128,9 @@ function drawTotals({ time, inputs, regret }: Frame, { rows }: Scene): void {
     ['Virtual time', formatTime(time)],
     ['Inputs', formatCount(inputs)],
     ['Updates', formatCount(updates)],
-    ...(search.repair === undefined
-      ? [
-          ['Regret', formatCount(regret)],
-          ['of one learner', alone === undefined ? '–' : formatCount(alone)],
-          ['Ratio', ratio]
-        ]
-      : [['Event', `${formatCount(shown + 1)} of ${formatCount(frames.length)}`]])
+    ['Regret', formatCount(regret)],
+    ['of one learner', alone === undefined ? '–' : formatCount(alone)],
+    ['Ratio', ratio]
   ]
   keyed(
     byId('totals'),
@@ -204,7 +170,7 @@ function formatTime(ms: number): string {
   return `${ms < 100 ? ms.toFixed(1) : formatCount(ms)} ms`
 }
 
-for (const region of document.querySelectorAll<HTMLElement>('.scroll, .shrinking')) region.tabIndex = 0
+for (const region of document.querySelectorAll<HTMLElement>('.scroll')) region.tabIndex = 0
 // On a phone, the run comes first.
 if (matchMedia('(max-width: 56rem)').matches) byId<HTMLDetailsElement>('settings').open = false
 new ResizeObserver(() => player.redraw()).observe(byId('tree'))
