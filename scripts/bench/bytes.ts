@@ -186,7 +186,7 @@ async function* compare({
   const parameters = networks ? parametersOf(networks.exact.learner) : features * classes
   const unit = isSparse ? 'B a touched parameter, update and edge' : 'B a parameter, update and edge'
   const perUpdate = (total: number, { updates }: RunResult) => total / updates / (nodes - 1) / parameters
-  const integers = nodesOfFirst.reduce((total, { traffic: { sums, steps } }) => total + sums + steps, 0)
+  const integers = nodesOfFirst.reduce((total, { inspect: { traffic } }) => total + traffic.sums + traffic.steps, 0)
   const frames = perUpdate(lattice.bytes, lattice)
   const float32 = perUpdate(exact.bytes, exact)
   const title = `${name}, ${nodes} peers, b = ${batch}, T = ${period}`

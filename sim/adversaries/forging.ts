@@ -218,7 +218,7 @@ function atBound(node: ForgingNode, claims: Claims, certificate?: Uint8Array) {
 function othersSeenBy(node: ForgingNode): Contributor[] {
   const others = new Map<string, Contributor>()
   for (let edge = 0; edge < 16; edge++)
-    for (const one of node.neighbourSum(edge)?.contributors ?? []) others.set(`${one.origin} ${one.nonce}`, one)
+    for (const one of node.inspect.neighbourSum(edge)?.contributors ?? []) others.set(`${one.origin} ${one.nonce}`, one)
   return [...others.values()]
 }
 

@@ -87,7 +87,7 @@ export const manglers = table({
     create: (options, setting) => {
       const node: AdmbNode = new MisreceivingNode(options, setting, (edge, receive) => {
         receive()
-        clear((node.neighbourSum(edge)?.sum ?? []) as Float32Array[])
+        clear((node.inspect.neighbourSum(edge)?.sum ?? []) as Float32Array[])
       })
       return node
     }

@@ -59,7 +59,7 @@ export class GradientAccounts implements Invariant {
     const gradients = new Map<string, number>()
     const maker = runOf(checked)
     let others = 0
-    for (const contributor of checked.node.contributorsOf(header.coverage)) {
+    for (const contributor of checked.node.inspect.contributorsOf(header.coverage)) {
       const run = keyOf(contributor)
       if (run === maker) continue
       const count = this.#runs.get(run)?.closed.get(parent)?.get(contributor.segments)
@@ -95,7 +95,7 @@ export class GradientAccounts implements Invariant {
 
   /** Remembers how many gradients the closed segments have, of which the next sum covers a prefix. */
   #record(checked: CheckedNode): void {
-    const { segments, count } = checked.node.closedSegments
+    const { segments, count } = checked.node.inspect.closedSegments
     if (segments === 0) return
     const { closed } = this.#accountOf(checked)
     const id = formatId(checked.node.predictor.id)

@@ -146,19 +146,19 @@ export class Memory implements Invariant {
   }
 
   ticked({ origin, node }: CheckedNode): void {
-    const { sums, periods } = node.retention
+    const { sums, periods } = node.inspect.retention
     if (periods > this.#carry)
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
     const limit = this.#carry === 0 ? 0 : maxRetainedSums(this.#carry)
     if (sums > limit) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
-    for (const { sums, bytes } of node.keptSums) {
+    for (const { sums, bytes } of node.inspect.keptSums) {
       if (sums > MAX_KEPT_SUMS || (sums > LEAST_KEPT_SUMS && bytes > this.#keptBytes))
         throw new Violation('memory', `${origin} keeps ${sums} sums of ${bytes} bytes for a neighbour`)
     }
   }
 
   predictorChanged({ origin, node }: CheckedNode): void {
-    const { steps, bytes } = node.chain
+    const { steps, bytes } = node.inspect.chain
     if (steps > 1 && (steps > MAX_CHAIN || bytes > this.#wholeBytes))
       throw new Violation('memory', `${origin} keeps ${steps} steps of ${bytes} bytes`)
   }

@@ -53,7 +53,7 @@ export class Idempotence implements Invariant {
       node.predictor === predictor &&
       node.gradients === gradients &&
       node.ownGradients === ownGradients &&
-      node.neighbourSum(edge)?.count === held
+      node.inspect.neighbourSum(edge)?.count === held
     if (!isUnchanged)
       throw new Violation('idempotence', `a duplicate frame from ${peerOf(checked, edge)} changed ${origin}`)
   }
@@ -135,9 +135,9 @@ export class Economy implements Invariant {
   frameSent(checked: CheckedNode, edge: number, frame: Uint8Array): void {
     if (isFragment(frame) || !carriesWhole(frame)) return
     const { node, origin } = checked
-    const held = node.neighbourPredictor(edge)
+    const held = node.inspect.neighbourPredictor(edge)
     const steps = node.lineage.findIndex(({ parent }) => held && sameId(parent, held)) + 1
-    if (steps === 0 || steps > node.chain.steps) return
+    if (steps === 0 || steps > node.inspect.chain.steps) return
     const what = `${origin} sends ${formatId(node.predictor.id)} to ${peerOf(checked, edge)}`
     throw new Violation('economy', `${what}, which is ${steps} steps behind, as a whole`)
   }
@@ -164,7 +164,7 @@ interface Taken {
   ignoring: number
 }
 
-/** Withholding: a neighbour that takes frames and acknowledges none of them is refused. */
+/** Withholding: a neighbour that receives frames but never acknowledges them is refused. */
 export class Withholding implements Invariant {
   readonly #edges = new WeakMap<CheckedNode, Map<number, Taken>>()
 

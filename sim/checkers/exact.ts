@@ -323,7 +323,7 @@ export class Books implements Invariant {
     if (nodes.length === 0) return undefined
     const used = totalOf(nodes[0].node.predictor)
     let held = 0
-    for (const { node } of nodes) held += node.unused[0].at(-1) ?? 0
+    for (const { node } of nodes) held += node.inspect.unused[0].at(-1) ?? 0
     if (used + held === this.#received) return undefined
     return new Violation('books', `of ${this.#received} gradients batches contain ${used}, and nodes hold ${held}`)
   }

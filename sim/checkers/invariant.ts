@@ -25,8 +25,8 @@ export interface CheckedNode {
   readonly edges: ReadonlyMap<number, CheckedEdge>
   /** Predictor and number of own gradients before the event. */
   readonly before: { readonly predictor: Predictor; readonly own: number }
-  /** The sum held from a neighbour, as `AdmbNode.neighbourSum`; cached for the event. */
-  neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']>
+  /** The sum held from a neighbour, as `NodeInspection.neighbourSum`; cached for the event. */
+  neighbourSum(edge: number): ReturnType<LearningNode['inspect']['neighbourSum']>
 }
 
 /** A link of a node, as the node sees it. */

@@ -62,7 +62,7 @@ class MonitoredNode implements LearningNode, CheckedNode {
   #effects: Effect[] = []
   /** Cached result of `neighbourSum` for this event, and its edge. */
   #cachedEdge = -1
-  #cachedSum: ReturnType<LearningNode['neighbourSum']>
+  #cachedSum: ReturnType<LearningNode['inspect']['neighbourSum']>
 
   constructor(index: number, options: AdmbOptions, node: LearningNode, invariants: readonly Invariant[]) {
     this.index = index
@@ -86,12 +86,8 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.ownGradients
   }
 
-  get ownSum(): LearningNode['ownSum'] {
-    return this.node.ownSum
-  }
-
-  get unused(): LearningNode['unused'] {
-    return this.node.unused
+  get inspect(): LearningNode['inspect'] {
+    return this.node.inspect
   }
 
   get account(): LearningNode['account'] {
@@ -102,26 +98,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.discarded
   }
 
-  get closedSegments(): LearningNode['closedSegments'] {
-    return this.node.closedSegments
-  }
-
-  contributorsOf(coverage: Parameters<LearningNode['contributorsOf']>[0]): ReturnType<LearningNode['contributorsOf']> {
-    return this.node.contributorsOf(coverage)
-  }
-
-  get keptSums(): LearningNode['keptSums'] {
-    return this.node.keptSums
-  }
-
-  get retention(): LearningNode['retention'] {
-    return this.node.retention
-  }
-
-  get chain(): LearningNode['chain'] {
-    return this.node.chain
-  }
-
   get lineage(): LearningNode['lineage'] {
     return this.node.lineage
   }
@@ -130,9 +106,9 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.accumulator
   }
 
-  neighbourSum(edge: number): ReturnType<LearningNode['neighbourSum']> {
+  neighbourSum(edge: number): ReturnType<LearningNode['inspect']['neighbourSum']> {
     if (this.#cachedEdge !== edge) {
-      this.#cachedSum = this.node.neighbourSum(edge)
+      this.#cachedSum = this.node.inspect.neighbourSum(edge)
       this.#cachedEdge = edge
     }
     return this.#cachedSum
@@ -215,10 +191,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
 
   get holdsSums(): LearningNode['holdsSums'] {
     return this.node.holdsSums
-  }
-
-  neighbourPredictor(edge: number): ReturnType<LearningNode['neighbourPredictor']> {
-    return this.node.neighbourPredictor(edge)
   }
 
   frame(edge: number): Uint8Array | undefined {

@@ -145,7 +145,7 @@ export class Prompt implements Invariant {
   ticked(checked: CheckedNode): void {
     const { node, origin, period } = checked
     for (const [edge, sent] of this.#sent.get(checked) ?? []) {
-      const held = node.neighbourPredictor(edge)
+      const held = node.inspect.neighbourPredictor(edge)
       if (node.holdsSums || held === undefined || !sameId(held, node.predictor.id)) sent.period = period
       const waiting = period - sent.period
       if (node.ownGradients > sent.own && waiting > this.#most)
@@ -209,7 +209,7 @@ export class Waiting implements Invariant {
   #checkSent(checked: CheckedNode): void {
     const { node, origin, period } = checked
     for (const [edge, sent] of this.#sent.get(checked) ?? []) {
-      const held = node.neighbourPredictor(edge)
+      const held = node.inspect.neighbourPredictor(edge)
       const lacksIt = held === undefined || !sameId(held, node.predictor.id)
       if (lacksIt && period - sent <= PUSH_PERIODS) return
     }

@@ -169,12 +169,12 @@ export class Jumps implements Invariant {
   }
 
   predictorChanged(checked: CheckedNode, { cause, parent: before, predictor: { id } }: PredictorChange): void {
-    const { lineage, chain } = checked.node
+    const { lineage, inspect } = checked.node
     const index = lineage.findIndex(header => keyOf(header.id) === keyOf(id))
     const headers = index < 0 ? [] : lineage.slice(index)
     // Steps are replayed, so their result follows from what the node held. A predictor that waited may have followed in the same
     // event; then nothing shows how this one was adopted.
-    const isWhole = cause === 'adopted' && (index < 0 || (index === 0 && chain.steps === 0))
+    const isWhole = cause === 'adopted' && (index < 0 || (index === 0 && inspect.chain.steps === 0))
     if (isWhole) this.#check(checked, before.id, id, headers)
     this.#record(checked, id, headers)
   }

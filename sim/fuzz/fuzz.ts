@@ -148,7 +148,7 @@ export function replay(trial: Trial): Replay {
 function stateOf(index: number, label: string, node: LearningNode, nodes: number): NodeState {
   const from = []
   for (let other = 0; other < nodes; other++) {
-    const count = node.neighbourSum(other)?.count ?? 0
+    const count = node.inspect.neighbourSum(other)?.count ?? 0
     if (count > 0) from.push({ node: other, count })
   }
   const { predictor, ownGradients, gradients } = node

@@ -380,11 +380,11 @@ export class LearnerLoop {
       joining: this.#begin !== undefined,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
       ended: this.#hasEnded,
-      traffic: this.#node.traffic,
-      residualShare: this.#node.residualShare,
-      clippedShare: this.#node.clippedShare,
-      quarantined: this.#node.quarantined,
-      refused: this.#node.refused,
+      traffic: this.#node.inspect.traffic,
+      residualShare: this.#node.inspect.residualShare,
+      clippedShare: this.#node.inspect.clippedShare,
+      quarantined: this.#node.inspect.quarantined,
+      refused: this.#node.inspect.refused,
       ...(this.#budget && { privacy: this.#budget.status })
     }
   }

@@ -19,7 +19,7 @@ const HOSTILE = {
   'forged-predictor': /worse than the current one|signed two different updates|number of updates exceeds/,
   equivocation: /has signed two different updates with one name/,
   'replayed-signatures': /without a signature|has not signed the header/,
-  withholding: /takes frames and acknowledges none of them/,
+  withholding: /receives frames but never acknowledges them/,
   'label-flip': undefined
 } satisfies Partial<Record<AdversaryName, RegExp | undefined>>
 

@@ -25,7 +25,7 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'a rounding of predictors that is the same at all nodes',
     changes: [
-      { file: 'src/base/rounded.js', from: 'Math.imul(updates + 1, 0x9e3779b1)', to: '(Math.random() * 2 ** 32) | 0' }
+      { file: 'src/base/numbers.js', from: 'Math.imul(updates + 1, 0x9e3779b1)', to: '(Math.random() * 2 ** 32) | 0' }
     ],
     breaks: ['acceptance', 'lineage'],
     scenario: { trust: { bounded: true }, sums: 'lattice' }
@@ -153,11 +153,11 @@ export const extensions: readonly Mutant[] = [
     without: 'immediate forwarding (predictors wait for the next tick)',
     seed: 23,
     changes: [
-      { file: 'src/admb/core/frame-sender.js', from: '|| this.#outbox.mustPush(edge)', to: '' },
+      { file: 'src/admb/core/frame-sender.js', from: '|| this.#push.mustPush(edge)', to: '' },
       {
         file: 'src/admb/core/node.js',
         from: 'edge.ackDue = edge.ackPending;',
-        to: 'edge.ackDue = edge.ackPending || this.parts.outbox.mustPush(edge);'
+        to: 'edge.ackDue = edge.ackPending || this.#push.mustPush(edge);'
       }
     ],
     breaks: ['progress']
@@ -167,8 +167,8 @@ export const extensions: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/core/current-predictor.js',
-        from: 'return this.#recipe.quota !== undefined;',
-        to: 'return true;'
+        from: 'this.trust?.checkBatch(parent, { ...header, sum });',
+        to: "if (header.count < 2) throw new FrameError('too few');"
       }
     ],
     breaks: ['acceptance']

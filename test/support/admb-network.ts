@@ -168,7 +168,7 @@ export class World {
     link.inFlight[to].push(frame)
     const host = this.hosts[link.ends[1 - to]]
     host.bytes += frame.length
-    const { sums, steps, predictors, other } = host.node.traffic
+    const { sums, steps, predictors, other } = host.node.inspect.traffic
     // A frame is counted when it is composed.
     assert.ok(sums + steps + predictors + other >= host.bytes, 'bytes that are not counted')
     link.fragmentsAhead[to] = isFragment(frame) ? link.fragmentsAhead[to] + 1 : 0
@@ -231,7 +231,7 @@ export class World {
 
   #fingerprint(h: number): unknown {
     const { node } = this.hosts[h]
-    const held = [...this.links.values()].map(link => node.neighbourSum(link.number)?.count)
+    const held = [...this.links.values()].map(link => node.inspect.neighbourSum(link.number)?.count)
     return [formatId(node.predictor.id), node.gradients, node.ownGradients, held]
   }
 
@@ -249,7 +249,7 @@ export class World {
     const host = this.hosts[h]
     for (const effect of host.node.takeEffects()) this.#check(h, effect)
     for (const link of this.links.values()) {
-      const held = host.node.neighbourSum(link.number)
+      const held = host.node.inspect.neighbourSum(link.number)
       if (held === undefined) continue
       // Neither cancelled nor unknown inputs.
       assert.ok(

@@ -16,7 +16,7 @@ import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
 import { FRAME_LIMITS } from '../wire/limits.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Announced, Edge } from './edge.js'
-import type { Outbox } from './outbox.js'
+import type { PushPolicy } from './push-policy.js'
 
 /** Periods after which an announcement is repeated. */
 const REPEAT_PERIODS = 32
@@ -34,19 +34,19 @@ export interface OutgoingAnnouncement {
 export class Announcements {
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #current: CurrentPredictor
-  readonly #outbox: Outbox
+  readonly #push: PushPolicy
   #period = 0
 
-  constructor(edges: ReadonlyMap<number, Edge>, current: CurrentPredictor, outbox: Outbox) {
+  constructor(edges: ReadonlyMap<number, Edge>, current: CurrentPredictor, push: PushPolicy) {
     this.#edges = edges
     this.#current = current
-    this.#outbox = outbox
+    this.#push = push
   }
 
   /** Whether a neighbour has announced a better predictor, or has not received the current one. */
   get isWaiting(): boolean {
     if (this.expected !== undefined) return true
-    for (const edge of this.#edges.values()) if (this.#outbox.isBehind(edge)) return true
+    for (const edge of this.#edges.values()) if (this.#push.isBehind(edge)) return true
     return false
   }
 
@@ -57,7 +57,7 @@ export class Announcements {
   get holdsSums(): boolean {
     if (this.expected !== undefined) return true
     for (const edge of this.#edges.values()) {
-      if (this.#outbox.isOnItsWay(edge, this.#period, PUSH_PERIODS)) return true
+      if (this.#push.isOnItsWay(edge, this.#period, PUSH_PERIODS)) return true
     }
     return false
   }

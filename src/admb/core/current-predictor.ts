@@ -4,12 +4,10 @@
  */
 
 import { areIntegers } from '../../base/lattice.js'
-import type { BatchRule, InfluenceRule } from '../../learner/types.js'
+import type { BatchRule } from '../../learner/types.js'
 import type { Contributor } from '../state/contributors.js'
-import { gridOf } from '../state/lazy-grid.js'
 import {
   type Batch,
-  batchOf,
   type Header,
   isFinitePredictor,
   nextPredictor,
@@ -20,8 +18,6 @@ import {
 import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 import { expand, keepChain, maximumChainBytes, type Step } from '../state/step.js'
 import { recycle, type Shapes } from '../state/vectors.js'
-import { checkInfluence } from '../trust/influence.js'
-import type { Quota } from '../trust/quotas.js'
 import type { Attestation } from '../trust/signatures.js'
 import { FrameError } from '../wire/bytes.js'
 import type { ReceivedFrame, Whole } from '../wire/frame.js'
@@ -43,15 +39,17 @@ export interface ReceivedPredictor {
 /** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
 export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
-interface BoundedRecipe extends Recipe {
-  readonly influence?: InfluenceRule
-  /** With quotas, a batch below b is refused: many small batches would count for more updates than the rate allows. */
-  readonly quota?: Quota
+interface CurrentOptions extends Recipe {
+  /** b */
+  readonly batch: number | BatchRule
+  /** Predictors already in memory. */
+  readonly known?: PredictorLookup
 }
 
 export class CurrentPredictor {
-  readonly #recipe: BoundedRecipe
-  readonly #batch: number | BatchRule
+  readonly #recipe: Recipe
+  /** The largest b. */
+  readonly #maxBatch: number
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
   readonly #initial: PredictorId
@@ -64,26 +62,18 @@ export class CurrentPredictor {
   #attestation: Attestation | undefined
   readonly #shapes: Shapes
 
-  /**
-   * @param batch b
-   * @param headers maximum number of headers of a lineage
-   * @param known predictors already in memory
-   */
-  constructor(
-    initial: Predictor,
-    shapes: Shapes,
-    recipe: BoundedRecipe,
-    batch: number | BatchRule,
-    headers: number,
-    known: PredictorLookup = () => undefined
-  ) {
+  /** Requires more of the batches of steps that are replayed. */
+  trust: { checkBatch(parent: Predictor, batch: Header & Pick<Batch, 'sum'>): void } | undefined
+
+  /** @param headers maximum number of headers of a lineage */
+  constructor(initial: Predictor, shapes: Shapes, { batch, known, ...recipe }: CurrentOptions, headers: number) {
     this.#predictor = initial
     this.#initial = initial.id
     this.#shapes = shapes
     this.#recipe = recipe
-    this.#batch = batch
+    this.#maxBatch = typeof batch === 'number' ? batch : batch.max
     this.#headers = new HeaderCache(headers)
-    this.#known = known
+    this.#known = known ?? (() => undefined)
   }
 
   get predictor(): Predictor {
@@ -164,28 +154,15 @@ export class CurrentPredictor {
    */
   receive({ content, id, headers, attestation }: ReceivedFrame): ReceivedPredictor | undefined {
     if (content === undefined) return undefined
-    this.checkHeaders(headers, content.kind === 'steps' ? content.steps.length : 1)
+    this.checkHeaders(headers)
     return content.kind === 'steps'
       ? this.#replay(content.steps, headers)
       : { ...this.#whole(content, id), attestation }
   }
 
-  /**
-   * Checks the numbers of gradients in batches.
-   * @param complete number of the first headers that must have at least b, with quotas
-   * @throws FrameError
-   */
-  checkHeaders(headers: readonly Header[], complete = 0): void {
-    const [least, most] =
-      typeof this.#batch === 'number' ? [this.#batch, this.#batch] : [this.#batch.min, this.#batch.max]
-    for (const [i, { count, coverage }] of headers.entries()) {
-      checkCount(count, coverage, most)
-      if (i < complete && this.#requiresFull) checkComplete(count, least)
-    }
-  }
-
-  get #requiresFull(): boolean {
-    return this.#recipe.quota !== undefined
+  /** Checks the numbers of gradients in batches. @throws FrameError */
+  checkHeaders(headers: readonly Header[]): void {
+    for (const { count, coverage } of headers) checkCount(count, coverage, this.#maxBatch)
   }
 
   #whole({ parameters, average, state }: Whole, id: PredictorId): ReceivedPredictor {
@@ -214,15 +191,13 @@ export class CurrentPredictor {
   }
 
   #replayStep(parent: Predictor, step: Step, header: Header): Predictor {
-    const { id, count } = header
+    const { id } = header
     const known = this.#lookUp(id)
     if (known !== undefined) return known
-    if (this.#requiresFull) checkComplete(count, batchOf(this.#batch, parent))
     const sum = expand(step, this.#shapes.parameters)
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
-    const { influence, rule } = this.#recipe
-    if (influence) checkInfluence(influence, parent.parameters, gridOf(parent, rule), { ...header, sum })
+    this.trust?.checkBatch(parent, { ...header, sum })
     const predictor = replayed(parent, sum, header, this.#recipe)
     // Dense blocks are those of the step.
     recycle(sum.filter((block, b) => block !== step.blocks[b]))
@@ -235,9 +210,4 @@ export class CurrentPredictor {
     const known = this.#known(id)
     return known?.id.digest === id.digest ? known : undefined
   }
-}
-
-/** @throws FrameError */
-function checkComplete(count: number, least: number): void {
-  if (count < least) throw new FrameError(`batch of ${count} gradients; at least ${least} are required`)
 }

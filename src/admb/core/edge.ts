@@ -8,6 +8,7 @@ import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'
 import { CoverageEncoder } from '../wire/coverage-encoder.js'
 import type { ExchangedSums } from '../wire/exchanged-sums.js'
+import type { ReceivedFrame } from '../wire/frame.js'
 import type { Transfer } from '../wire/transfer.js'
 import { Backoff } from './backoff.js'
 
@@ -109,10 +110,6 @@ export class Edge {
   /** Whether a frame must leave for the acknowledgement alone. */
   ackDue = false
   neighbourSum: NeighbourSum | undefined
-  /** Whether it has sent a sum with more gradients than its contributors may contribute. */
-  isExcessive = false
-  /** The last contributor for which its sum was not used. */
-  unlisted: string | undefined
   /** Undefined unless sums are integers. */
   readonly exchanged: ExchangedSums | undefined
   /** Number of changes of `neighbourSum`. */
@@ -189,6 +186,15 @@ export class Edge {
   defer(sequence: number, frame: Uint8Array): undefined {
     this.deferred = frame
     this.#deferredSequence = sequence
+  }
+
+  /** A frame has been checked. Its content is acknowledged. */
+  receive({ sequence, received, id, content, sum, request }: ReceivedFrame, period: number): void {
+    this.received = sequence
+    this.acknowledge(received, period)
+    this.peerPredictor = id
+    const isRepeatedAnnouncement = received === 0 && sequence > 1
+    if (content || sum || request || isRepeatedAnnouncement) this.ackPending = true
   }
 
   /** Resets what refers to the previous predictor. */

@@ -3,7 +3,7 @@ import type { Blocks } from '../../learner/types.js'
 import type { ContributorTable } from '../state/contributors.js'
 import type { Header } from '../state/predictor.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'
-import type { Authenticity } from '../trust/authenticity.js'
+import type { Trust } from '../trust/trust.js'
 import { encodeFrame } from '../wire/encode.js'
 import type { SentFrame } from '../wire/frame.js'
 import { FRAME_LIMITS } from '../wire/limits.js'
@@ -13,28 +13,28 @@ import type { Announcements } from './announcements.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { AdmbOptions } from './options.js'
-import type { Outbox } from './outbox.js'
 import type { OutgoingSums } from './outgoing-sums.js'
+import type { PushPolicy } from './push-policy.js'
 
 export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 'allocate'> {
   readonly shapes: Shapes
   readonly table: ContributorTable
   readonly buffers: BufferPool
   readonly current: CurrentPredictor
-  readonly outbox: Outbox
+  readonly push: PushPolicy
   readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
   readonly traffic: Traffic
-  readonly authenticity: Authenticity
+  readonly trust: Trust | undefined
 }
 
 export class FrameSender {
   readonly #options: FrameSenderOptions
-  readonly #outbox: Outbox
+  readonly #push: PushPolicy
 
   constructor(options: FrameSenderOptions) {
     this.#options = options
-    this.#outbox = options.outbox
+    this.#push = options.push
   }
 
   hasFrame(edge: Edge): boolean {
@@ -45,7 +45,7 @@ export class FrameSender {
       edge.replyDue ||
       edge.sumDue ||
       edge.ackDue ||
-      this.#outbox.mustPush(edge)
+      this.#push.mustPush(edge)
     )
   }
 
@@ -63,15 +63,16 @@ export class FrameSender {
 
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
-    const { current, outgoingSums, announcements, authenticity } = this.#options
-    edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
+    const { current, outgoingSums, announcements, trust } = this.#options
+    const authenticity = trust?.authenticity
+    if (authenticity) edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
     const sequence = edge.nextSequence(period, current.predictor.id)
-    const content = this.#outbox.content(edge, sequence, period)
-    const known = content ? this.#outbox.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
-    const headers = authenticity.sendable(known)
+    const content = this.#push.content(edge, sequence, period)
+    const known = content ? this.#push.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    const headers = authenticity?.sendable(known) ?? known
     const isUnproven = content?.kind === 'whole' && headers.length === 0
     edge.encoder.makeRoom(maximumContributors(headers))
-    const isSumSent = edge.sumDue && this.#outbox.willBeInSync(edge) && !announcements?.holdsSums
+    const isSumSent = edge.sumDue && this.#push.willBeInSync(edge) && !announcements?.holdsSums
     const frame: SentFrame = {
       session: edge.session,
       sequence,
@@ -81,7 +82,7 @@ export class FrameSender {
       request: edge.requestDue,
       headers,
       content,
-      attestation: isUnproven ? authenticity.attestation(current.predictor.id, current.attestation) : undefined,
+      attestation: isUnproven ? authenticity?.attestation(current.predictor.id, current.attestation) : undefined,
       sum: isSumSent ? outgoingSums.sum(edge, sequence, period) : undefined
     }
     edge.urgent = edge.requestDue = edge.replyDue = edge.sumDue = edge.ackPending = edge.ackDue = false

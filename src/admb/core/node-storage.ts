@@ -29,14 +29,14 @@ export class NodeStorage {
   readonly #shapes: Shapes
   readonly #table: ContributorTable
   readonly #recipe: Recipe
-  readonly #authenticity: Authenticity
+  readonly #authenticity: Authenticity | undefined
 
   constructor(
     current: CurrentPredictor,
     shapes: Shapes,
     table: ContributorTable,
     recipe: Recipe,
-    authenticity: Authenticity
+    authenticity: Authenticity | undefined
   ) {
     this.#current = current
     this.#shapes = shapes
@@ -53,8 +53,9 @@ export class NodeStorage {
   /** Content of `save` at this moment, to be encoded later. */
   snapshot(): Saved {
     const { predictor, attestation: received } = this.#current
-    const lineage = this.#authenticity.sendable(this.#current.lineage)
-    const attestation = lineage.length === 0 ? this.#authenticity.attestation(predictor.id, received) : undefined
+    const { lineage: known } = this.#current
+    const lineage = this.#authenticity?.sendable(known) ?? known
+    const attestation = lineage.length === 0 ? this.#authenticity?.attestation(predictor.id, received) : undefined
     return { predictor, lineage, ...(attestation && { attestation }) }
   }
 

@@ -7,21 +7,34 @@
  */
 import { DivergenceError } from '../../base/errors.js'
 import type { Blocks } from '../../learner/types.js'
+import { type Contributor, ContributorTable } from '../state/contributors.js'
 import { gridOf } from '../state/lazy-grid.js'
-import type { Header } from '../state/predictor.js'
-import { encodeProof, isProof } from '../trust/equivocation.js'
-import { isVoucher } from '../trust/vouchers.js'
+import { batchOf, type Header, type Predictor } from '../state/predictor.js'
+import { compareIds, type PredictorId } from '../state/predictor-id.js'
+import { maximumChainBytes } from '../state/step.js'
+import { BufferPool, type Shapes, shapesOf } from '../state/vectors.js'
+import { OwnInfluence } from '../trust/influence.js'
+import { createTrust, isTrustMessage, type Trust } from '../trust/trust.js'
 import { FrameError } from '../wire/bytes.js'
 import { ExchangedSums } from '../wire/exchanged-sums.js'
-import { FRAME_LIMITS } from '../wire/limits.js'
+import { FRAME_LIMITS, HISTORY_UPDATES, MAX_BATCH, WAIT_BATCHES } from '../wire/limits.js'
 import type { Saved } from '../wire/saved.js'
-import { isAnnouncement } from './announcements.js'
-import type { ReceivedPredictor } from './current-predictor.js'
+import { Traffic } from '../wire/traffic.js'
+import { Announcements, isAnnouncement } from './announcements.js'
+import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
 import { Edge } from './edge.js'
+import { FrameReceiver } from './frame-receiver.js'
+import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
-import type { StoredBlocks } from './node-storage.js'
-import { NodeView } from './node-view.js'
-import type { Effect } from './options.js'
+import { type GradientAccount, Ledger } from './ledger.js'
+import { NeighbourSums } from './neighbour-sums.js'
+import { NodeInspection } from './node-inspection.js'
+import { NodeStorage, type StoredBlocks } from './node-storage.js'
+import type { AdmbOptions, Effect } from './options.js'
+import { OutgoingSums } from './outgoing-sums.js'
+import { Pace } from './pace.js'
+import { PushPolicy } from './push-policy.js'
+import { Updater } from './updater.js'
 
 /** Contributors that are kept without being used. */
 const SPARE_CONTRIBUTORS = 4
@@ -44,15 +57,203 @@ const COMPACTION_PERIODS = 256
  * const frame = a.frame(1)
  * if (frame !== undefined) b.receive(1, frame)
  */
-export class AdmbNode extends NodeView {
+export class AdmbNode {
+  /** Layouts of parameters and rule state. */
+  readonly shapes: Shapes
+  /** Stores the predictor and gives it to nodes outside the tree. */
+  readonly storage: NodeStorage
+  /** What status, checks and tests read beside the predictor. */
+  readonly inspect: NodeInspection
+  readonly #options: AdmbOptions
+  /** This run, as one of the contributors. */
+  readonly #self: number
+  readonly #table = new ContributorTable()
+  /** Open sessions by edge. */
+  readonly #edges = new Map<number, Edge>()
+  /** The predictor, its lineage and the steps that led to it. */
+  readonly #current: CurrentPredictor
+  /** Own gradients. */
+  readonly #ledger: Ledger
+  /** Sums of neighbours. */
+  readonly #sums: NeighbourSums
+  readonly #outgoingSums: OutgoingSums
+  readonly #push: PushPolicy
+  readonly #receiver: FrameReceiver
+  readonly #sender: FrameSender
+  readonly #updater: Updater
+  /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
+  readonly #announcements: Announcements | undefined
+  /** Undefined if a changed sum is due in each period. */
+  readonly #pace: Pace | undefined
+  /** Undefined unless an option requires it. */
+  readonly #trust: Trust | undefined
+  /** Undefined if own sums are not bounded. */
+  readonly #influence: OwnInfluence | undefined
+  readonly #effects: Effect[] = []
+  /** Number of ticks. */
+  #period = 0
   /** Period of the last change of predictor. */
   #switchedAt = 0
   /** Number of contributors above which those that are not used are removed. */
   #maxContributors = SPARE_CONTRIBUTORS
 
+  /** @throws RangeError if an option is out of range */
+  constructor(options: AdmbOptions) {
+    checkOptions(options)
+    const { self, incarnation, nonce = 0, layout, initial, rule, averaging, influence } = options
+    const { carry = 0, lineage = 1024, precedence = 'origin', pushBytes = 65536, journal = false } = options
+    const isLattice = rule.grid !== undefined
+    const shapes: Shapes = { ...shapesOf(layout, options), isLattice }
+    const wholeBytes = maximumChainBytes(shapes)
+    const contributor: Contributor = { origin: self, incarnation, nonce }
+    const buffers = new BufferPool(layout)
+    const report = (effect: Effect) => {
+      this.#effects.push(effect)
+    }
+    const [table, edges] = [this.#table, this.#edges]
+    this.#options = options
+    this.shapes = shapes
+    this.#self = table.indexOf(contributor)
+    const current = new CurrentPredictor(initial, shapes, options, lineage)
+    this.#trust = createTrust({ options, current, table, edges, report })
+    current.trust = this.#trust
+    this.#trust?.authenticity?.certify(this.#self)
+    this.#influence = influence && new OwnInfluence(influence, initial.parameters)
+    const ledger = new Ledger({
+      buffers,
+      carry,
+      history: { updates: HISTORY_UPDATES, periods: options.history ?? Number.POSITIVE_INFINITY },
+      repeats: options.repeats,
+      contributor: this.#self,
+      id: initial.id,
+      grid: gridOf(initial, rule),
+      marksElements: options.marksElements,
+      run: journal ? contributor : undefined,
+      influence: this.#influence,
+      noise: options.noise
+    })
+    const sums = new NeighbourSums(self, table, edges, buffers)
+    this.#pace = options.adaptsPeriod ? new Pace() : undefined
+    const outgoingSums = new OutgoingSums(ledger, sums, buffers, this.#pace)
+    const push = new PushPolicy(current, { self, precedence, pushBytes, wholeBytes })
+    const isAnnounced = wholeBytes > pushBytes && precedence === 'origin'
+    const announcements = isAnnounced ? new Announcements(edges, current, push) : undefined
+    const traffic = new Traffic(isLattice)
+    const parts = {
+      shapes,
+      table,
+      buffers,
+      current,
+      push,
+      outgoingSums,
+      announcements,
+      ledger,
+      sums,
+      trust: this.#trust
+    }
+    const { fragmentBytes, allocate, batch } = options
+    this.#sender = new FrameSender({ ...parts, traffic, fragmentBytes, allocate })
+    this.#updater = new Updater({ ...parts, rule, averaging, contributor })
+    this.#receiver = new FrameReceiver({
+      ...parts,
+      maxBatch: typeof batch === 'number' ? batch : batch.max,
+      adopt: (headers, received, from) => this.#adopt(headers, received, from)
+    })
+    this.storage = new NodeStorage(current, shapes, table, options, this.#trust?.authenticity)
+    const period = () => this.#period
+    this.inspect = new NodeInspection({ ...parts, edges, influence: this.#influence, traffic, period })
+    this.#current = current
+    this.#ledger = ledger
+    this.#sums = sums
+    this.#outgoingSums = outgoingSums
+    this.#push = push
+    this.#announcements = announcements
+  }
+
+  get predictor(): Predictor {
+    return this.#current.predictor
+  }
+
+  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
+  get lineage(): readonly Header[] {
+    return this.#current.lineage
+  }
+
+  /** b of the current predictor. */
+  get batch(): number {
+    return batchOf(this.#options.batch, this.predictor)
+  }
+
+  /**
+   * Number of gradients with which the node updates: `batch`, or more while it waits for an announced predictor, or for neighbours to
+   * receive the current one.
+   */
+  get needed(): number {
+    return this.isWaiting ? WAIT_BATCHES * this.batch : this.batch
+  }
+
+  /** A better predictor that a neighbour has announced, for which this node waits with sums and updates; mostly undefined. */
+  get expected(): PredictorId | undefined {
+    return this.#announcements?.expected
+  }
+
+  /** Whether a neighbour has announced a better predictor, or has not received the current one. */
+  get isWaiting(): boolean {
+    return this.#announcements?.isWaiting ?? false
+  }
+
+  /** Whether no sums are sent, because a better predictor is expected, or the current one is on its way to a neighbour. */
+  get holdsSums(): boolean {
+    return this.#announcements?.holdsSums ?? false
+  }
+
+  /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `needed`. */
+  get gradients(): number {
+    return this.#ledger.count + this.#sums.count
+  }
+
+  /** Number of own gradients available for the next update, including those carried over. */
+  get ownGradients(): number {
+    return this.#ledger.count
+  }
+
+  /** What has become of the own gradients of this run. */
+  get account(): GradientAccount {
+    return this.#ledger.account
+  }
+
+  /** Number of own gradients that the lineage of the predictor has not used and that no batch can use any more. */
+  get discarded(): number {
+    return this.account.discarded
+  }
+
+  /** Whether the predictor with this id is better than the current one, and may be adopted. */
+  isBetter(id: PredictorId): boolean {
+    return this.#current.compare(id) > 0 && !this.#trust?.isRefused(id)
+  }
+
+  /** Whether a neighbour has said which predictor it holds, and none holds or expects a better one than the current one. */
+  get hasJoined(): boolean {
+    let isInformed = false
+    for (const { peerPredictor, announced } of this.#edges.values()) {
+      if (peerPredictor === undefined) continue
+      isInformed = true
+      if (this.isBetter(peerPredictor) || (announced && this.isBetter(announced.id))) return false
+    }
+    return isInformed
+  }
+
+  /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
+  isExpected(id: PredictorId): boolean {
+    const isAsGood = (other: PredictorId | undefined) => other !== undefined && compareIds(other, id) >= 0
+    return [...this.#edges.values()].some(
+      ({ peerPredictor, announced }) => isAsGood(peerPredictor) || isAsGood(announced?.id)
+    )
+  }
+
   /** Blocks to which the learner adds the sum of its gradients at `predictor.parameters`; `added` must follow. */
   get accumulator(): Blocks {
-    return this.parts.ledger.accumulator
+    return this.#ledger.accumulator
   }
 
   /**
@@ -63,14 +264,14 @@ export class AdmbNode extends NodeView {
    */
   added(count: number, first?: number): void {
     if (this.#isFinal) {
-      this.parts.ledger.discard(count)
+      this.#ledger.discard(count)
       return
     }
-    const { batch } = this.parts.options
-    if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.parts.ledger.accumulator, count)
-    this.parts.ledger.added(count, first)
-    this.parts.admission.added(count)
-    this.parts.outgoingSums.markChanged()
+    const { batch } = this.#options
+    if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
+    this.#ledger.added(count, first)
+    this.#trust?.learned(count)
+    this.#outgoingSums.markChanged()
     this.#updateIfFull()
   }
 
@@ -79,7 +280,7 @@ export class AdmbNode extends NodeView {
    * any state. Returns that of the predictor if there are no gradients. It contains own gradients without noise.
    */
   lookAhead(): Blocks {
-    return this.parts.updater.lookAhead()
+    return this.#updater.lookAhead()
   }
 
   /**
@@ -87,23 +288,22 @@ export class AdmbNode extends NodeView {
    * @param elapsed number of periods since the last tick; more than 1 if the node was busy. Only `quota` depends on it. @default 1
    */
   tick(elapsed = 1): void {
-    this.parts.period++
-    this.parts.quotas?.elapse(elapsed)
-    if ((this.parts.period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.parts.sums.compact()
+    this.#period++
+    if ((this.#period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.#sums.compact()
     this.#collectContributors()
-    this.parts.ledger.releaseSums(this.parts.period)
-    if (this.parts.announcements?.tick(this.parts.period)) this.#updateIfFull()
-    this.parts.admission.tick(this.parts.period)
+    this.#ledger.releaseSums(this.#period)
+    if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
+    this.#trust?.tick(this.#period, elapsed)
     this.#adoptVouched()
     this.#announce()
     const { holdsSums } = this
     const missing = this.#missing
-    for (const edge of this.parts.edges.values()) {
-      if (edge.peerPredictor === undefined || !this.parts.admission.isRefused(edge.peerPredictor))
-        this.parts.outbox.scheduleRetries(edge, this.parts.period)
+    for (const edge of this.#edges.values()) {
+      if (edge.peerPredictor === undefined || !this.#trust?.isRefused(edge.peerPredictor))
+        this.#push.scheduleRetries(edge, this.#period)
       edge.ackDue = edge.ackPending
-      if (holdsSums || !this.parts.outbox.willBeInSync(edge)) continue
-      if (!this.parts.outgoingSums.isDue(edge, this.parts.period, missing)) continue
+      if (holdsSums || !this.#push.willBeInSync(edge)) continue
+      if (!this.#outgoingSums.isDue(edge, this.#period, missing)) continue
       // A further sum would displace one to which steps of the neighbour refer. A request is acknowledged in any case.
       if (edge.exchanged?.isFull) edge.requestDue = true
       else edge.sumDue = true
@@ -112,22 +312,19 @@ export class AdmbNode extends NodeView {
 
   /** An edge session starts. The driver chooses both numbers; `session` is the same at both ends. */
   connect(edge: number, session: number, peer: string): void {
-    if (this.parts.edges.has(edge)) this.disconnect(edge)
-    if (this.parts.authenticity.isExcluded(peer)) {
+    if (this.#edges.has(edge)) this.disconnect(edge)
+    if (this.#trust?.isExcluded(peer)) {
       this.#refuse(edge, peer)
       return
     }
-    for (const proof of this.parts.authenticity.proofs)
-      this.parts.effects.push({ kind: 'announced', edge, bytes: encodeProof(session, proof) })
+    this.#trust?.connect(edge, session)
     const created = new Edge(
       session,
       peer,
-      this.parts.shapes.isLattice
-        ? new ExchangedSums(this.parts.shapes, this.predictor.id, this.parts.options)
-        : undefined
+      this.shapes.isLattice ? new ExchangedSums(this.shapes, this.predictor.id, this.#options) : undefined
     )
-    created.announceBackoff.start(this.parts.period, 0)
-    this.parts.edges.set(edge, created)
+    created.announceBackoff.start(this.#period, 0)
+    this.#edges.set(edge, created)
   }
 
   /**
@@ -135,12 +332,12 @@ export class AdmbNode extends NodeView {
    * overlapped with the dropped one may now be added together.
    */
   disconnect(edge: number): void {
-    const removed = this.parts.edges.get(edge)
+    const removed = this.#edges.get(edge)
     if (removed === undefined) return
-    this.parts.edges.delete(edge)
-    this.parts.admission.disconnect(edge)
-    this.parts.sums.edgeRemoved(removed)
-    this.parts.outgoingSums.markChanged()
+    this.#edges.delete(edge)
+    this.#trust?.disconnect(edge)
+    this.#sums.edgeRemoved(removed)
+    this.#outgoingSums.markChanged()
     this.#updateIfFull()
   }
 
@@ -149,27 +346,27 @@ export class AdmbNode extends NodeView {
    * @param sequence of the last one, counted from 1 in each session. @default all frames so far
    */
   taken(edgeNumber: number, sequence?: number): void {
-    const edge = this.parts.edges.get(edgeNumber)
+    const edge = this.#edges.get(edgeNumber)
     if (edge) edge.taken = Math.max(edge.taken, sequence ?? edge.sent)
   }
 
   /** Algorithm 5: a frame arrived. Reports malformed bytes as a `refused` effect and changes nothing; never throws for them. */
   receive(edgeNumber: number, bytes: Uint8Array): void {
-    const edge = this.parts.edges.get(edgeNumber)
+    const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
-    this.parts.sums.limitList(edge)
-    if (this.parts.table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
+    this.#sums.limitList(edge)
+    if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
-      if (isProof(bytes)) this.parts.authenticity.receiveProof(bytes, edge.session)
-      else if (isVoucher(bytes)) this.parts.admission.receiveVoucher(edgeNumber, bytes)
-      else if (isAnnouncement(bytes)) {
-        if (this.parts.announcements?.receive(edge, bytes)) this.#announce()
-      } else if (this.parts.receiver.receive(edge, bytes, this.parts.period)) this.#updateIfFull()
+      if (isAnnouncement(bytes)) {
+        if (this.#announcements?.receive(edge, bytes)) this.#announce()
+      } else if (isTrustMessage(bytes)) this.#trust?.receive(edgeNumber, edge, bytes)
+      else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
-      this.parts.effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
+      this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
     }
-    this.#exclude(isProof(bytes) ? edge : undefined)
+    if (this.#trust === undefined) return
+    this.#exclude(isTrustMessage(bytes) ? edge : undefined)
     this.#adoptVouched()
   }
 
@@ -182,45 +379,46 @@ export class AdmbNode extends NodeView {
   }
 
   #offer(saved: Saved, from: string): void {
-    const isRestored = from === this.parts.options.self
+    const isRestored = from === this.#options.self
+    const authenticity = this.#trust?.authenticity
     const {
       predictor,
       lineage,
       attestation,
       claims = new Map()
-    } = isRestored ? this.parts.authenticity.restored(saved) : saved
+    } = isRestored ? (authenticity?.restored(saved) ?? saved) : saved
     const received = { predictor, steps: [], attestation }
     if (!this.isBetter(predictor.id)) return
     if (!isRestored) {
-      this.parts.authenticity.check({ id: predictor.id, headers: lineage, attestation }, claims)
+      authenticity?.check({ id: predictor.id, headers: lineage, attestation }, claims)
       this.#exclude()
     }
-    if (isRestored || this.parts.admission.accepts(received, lineage, from)) {
-      this.adopt(lineage, received, from)
+    if (isRestored || (this.#trust?.admits(received, lineage, from) ?? true)) {
+      this.#adopt(lineage, received, from)
       this.#updateIfFull()
     }
   }
 
   /** Restores what `storage.save` returned in an earlier run. Call it before the first `connect`. */
   restore(bytes: Uint8Array): void {
-    this.offer(bytes, this.parts.options.self)
-    this.parts.effects.length = 0
+    this.offer(bytes, this.#options.self)
+    this.#effects.length = 0
   }
 
   /** Restores a stored predictor. Call it before the first `connect`. @throws FrameError */
   restoreBlocks(stored: StoredBlocks): void {
-    this.#offer(this.storage.readBlocks(stored), this.parts.options.self)
-    this.parts.effects.length = 0
+    this.#offer(this.storage.readBlocks(stored), this.#options.self)
+    this.#effects.length = 0
   }
 
   /** Continues the journal of earlier runs. Call it before `restore` and the first input. @throws FrameError */
   recover(records: readonly JournalRecord[]): void {
-    this.parts.ledger.recover(recover(records, this.parts.options.self, this.parts.table))
+    this.#ledger.recover(recover(records, this.#options.self, this.#table))
   }
 
   /** Takes the journal's records since the last call. They must be durable before any frame composed after them leaves. */
   takeJournal(): readonly JournalRecord[] {
-    return this.parts.ledger.takeRecords()
+    return this.#ledger.takeRecords()
   }
 
   /**
@@ -228,33 +426,33 @@ export class AdmbNode extends NodeView {
    * them in a sum for the current predictor. Call `closeSegment` before and after adding them.
    */
   get relearnable(): readonly [first: number, end: number] | undefined {
-    return this.parts.ledger.relearnable
+    return this.#ledger.relearnable
   }
 
   /** Inputs [first, end) of earlier runs cannot be learned again, because their rows are gone. */
   forget(first: number, end: number): void {
-    this.parts.ledger.forget(first, end)
+    this.#ledger.forget(first, end)
   }
 
   /** Number of inputs of earlier runs that wait to be learned again, or whose new gradients are in doubt. */
   get waiting(): number {
-    return this.parts.ledger.waiting
+    return this.#ledger.waiting
   }
 
   /** Ends the segment of own gradients, so that the next ones form a segment of their own. */
   closeSegment(): void {
-    this.parts.ledger.close(this.parts.period)
+    this.#ledger.close(this.#period)
   }
 
   takeEffects(): Effect[] {
-    const { effects } = this.parts
+    const effects = this.#effects
     return effects.length > 0 ? effects.splice(0) : effects
   }
 
   /** Whether `frame` has something to send on this edge. */
   hasFrame(edgeNumber: number): boolean {
-    const edge = this.parts.edges.get(edgeNumber)
-    return edge !== undefined && this.parts.sender.hasFrame(edge)
+    const edge = this.#edges.get(edgeNumber)
+    return edge !== undefined && this.#sender.hasFrame(edge)
   }
 
   /**
@@ -262,34 +460,29 @@ export class AdmbNode extends NodeView {
    * returned as fragments (`isFragment`), after which the next call may follow at once. Call it when the transport is ready.
    */
   frame(edgeNumber: number): Uint8Array | undefined {
-    const edge = this.parts.edges.get(edgeNumber)
-    return edge && this.parts.sender.next(edge, this.parts.period)
+    const edge = this.#edges.get(edgeNumber)
+    return edge && this.#sender.next(edge, this.#period)
   }
 
-  /** Ends the sessions with makers against whom there is a new proof, and passes it on. @param source edge that has sent it */
+  /** Ends the sessions with makers against whom there is a new proof. @param source session that has sent it */
   #exclude(source?: Edge): void {
-    for (const proof of this.parts.authenticity.takeNew()) {
-      this.parts.effects.push({ kind: 'excluded', maker: proof.maker })
-      for (const [number, edge] of [...this.parts.edges]) {
-        if (edge.peer === proof.maker) {
-          this.disconnect(number)
-          this.#refuse(number, edge.peer)
-        } else if (edge !== source)
-          this.parts.effects.push({ kind: 'announced', edge: number, bytes: encodeProof(edge.session, proof) })
-      }
+    for (const number of this.#trust?.takeExcluded(source) ?? []) {
+      const peer = this.#edges.get(number)?.peer ?? ''
+      this.disconnect(number)
+      this.#refuse(number, peer)
     }
   }
 
   #refuse(edge: number, peer: string): void {
-    this.parts.effects.push({ kind: 'refused', edge, reason: `${peer} has signed different headers with one name` })
+    this.#effects.push({ kind: 'refused', edge, reason: `${peer} has signed different headers with one name` })
   }
 
   #adoptVouched(): void {
-    for (const { received, headers, from } of this.parts.admission.takeVouched()) {
-      this.adopt(headers, received, from)
-      for (const edge of this.parts.edges.values()) {
+    for (const { received, headers, from } of this.#trust?.takeVouched() ?? []) {
+      this.#adopt(headers, received, from)
+      for (const edge of this.#edges.values()) {
         if (edge.peer !== from) continue
-        this.parts.announcements?.delivered(edge)
+        this.#announcements?.delivered(edge)
         edge.isDistrusted = false
         edge.ackDue = true
       }
@@ -299,20 +492,20 @@ export class AdmbNode extends NodeView {
 
   /** Removes contributors to which neither edges nor headers nor own segments refer. */
   #collectContributors(): void {
-    if (this.parts.table.size <= this.#maxContributors) return
-    const live = new Set([this.parts.selfIndex])
-    this.parts.ledger.mark(live)
-    this.parts.current.mark(live)
-    this.parts.admission.mark(live)
-    this.parts.sums.mark(live)
-    this.parts.table.retain(live)
-    this.parts.sums.contributorsRemoved()
+    if (this.#table.size <= this.#maxContributors) return
+    const live = new Set([this.#self])
+    this.#ledger.mark(live)
+    this.#current.mark(live)
+    this.#trust?.mark(live)
+    this.#sums.mark(live)
+    this.#table.retain(live)
+    this.#sums.contributorsRemoved()
     this.#maxContributors = 2 * live.size + SPARE_CONTRIBUTORS
   }
 
-  protected override adopt(chain: readonly Header[], received: ReceivedPredictor, from: string): void {
+  #adopt(chain: readonly Header[], received: ReceivedPredictor, from: string): void {
     this.#switchPredictor(chain, received)
-    this.parts.effects.push({ kind: 'adopted', predictor: received.predictor, from })
+    this.#effects.push({ kind: 'adopted', predictor: received.predictor, from })
   }
 
   /**
@@ -320,14 +513,14 @@ export class AdmbNode extends NodeView {
    * some time. Does nothing with quotas, or while a better predictor is expected.
    */
   useRemainder(): void {
-    if (this.parts.quotas === undefined && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
+    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
   }
 
   /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
   #updateIfFull(needed = this.needed): boolean {
     if (this.gradients < needed || this.#isFinal) return false
-    this.parts.announcements?.giveUp()
-    const update = this.parts.updater.make(this.parts.period)
+    this.#announcements?.giveUp()
+    const update = this.#updater.make(this.#period)
     if (update === undefined) {
       if (!this.#dropOverflowingSums()) {
         throw new DivergenceError(
@@ -339,7 +532,7 @@ export class AdmbNode extends NodeView {
     }
     const { predictor, header, step, batch } = update
     this.#switchPredictor([header], { predictor, steps: [step] })
-    this.parts.effects.push({ kind: 'updated', predictor, header, batch })
+    this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
     return !this.#updateIfFull()
   }
@@ -356,18 +549,18 @@ export class AdmbNode extends NodeView {
 
   /** Whether there are neighbours, none of which is known to hold the current predictor. */
   get #isUnshared(): boolean {
-    for (const edge of this.parts.edges.values()) if (this.parts.outbox.isInSync(edge)) return false
-    return this.parts.edges.size > 0
+    for (const edge of this.#edges.values()) if (this.#push.isInSync(edge)) return false
+    return this.#edges.size > 0
   }
 
   /** Drops sums that alone would make the update non-finite (a fault or an attack). @returns whether there was one */
   #dropOverflowingSums(): boolean {
     let wasDropped = false
-    for (const [number, edge] of this.parts.edges) {
-      if (edge.neighbourSum === undefined || !this.parts.updater.isOverflowing(edge.neighbourSum)) continue
-      this.parts.sums.drop(edge)
-      this.parts.outgoingSums.markChanged()
-      this.parts.effects.push({
+    for (const [number, edge] of this.#edges) {
+      if (edge.neighbourSum === undefined || !this.#updater.isOverflowing(edge.neighbourSum)) continue
+      this.#sums.drop(edge)
+      this.#outgoingSums.markChanged()
+      this.#effects.push({
         kind: 'refused',
         edge: number,
         reason: 'gradient sum would make the update non-finite'
@@ -378,22 +571,31 @@ export class AdmbNode extends NodeView {
   }
 
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {
-    const carries = this.parts.options.carries?.(this.predictor, received.predictor) ?? true
-    this.parts.current.switchPredictor(chain, received)
+    const carries = this.#options.carries?.(this.predictor, received.predictor) ?? true
+    this.#current.switchPredictor(chain, received)
     const { predictor } = received
-    this.parts.quotas?.switchPredictor(chain.slice(0, received.steps.length))
-    const grid = gridOf(predictor, this.parts.options.rule)
-    this.parts.ledger.switchPredictor(predictor.id, this.parts.current.lineage, this.parts.period, { carries, grid })
-    this.parts.influence?.switchPredictor(predictor.parameters)
-    this.parts.sums.switchPredictor()
-    for (const edge of this.parts.edges.values()) edge.switchPredictor(predictor.id)
-    this.#switchedAt = this.parts.period
-    this.parts.pace?.switchPredictor(this.parts.period)
-    this.parts.outgoingSums.markChanged()
+    this.#trust?.switchPredictor(chain.slice(0, received.steps.length))
+    const grid = gridOf(predictor, this.#options.rule)
+    this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
+    this.#influence?.switchPredictor(predictor.parameters)
+    this.#sums.switchPredictor()
+    for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
+    this.#switchedAt = this.#period
+    this.#pace?.switchPredictor(this.#period)
+    this.#outgoingSums.markChanged()
     this.#announce()
   }
 
   #announce(): void {
-    for (const due of this.parts.announcements?.due() ?? []) this.parts.effects.push({ kind: 'announced', ...due })
+    for (const due of this.#announcements?.due() ?? []) this.#effects.push({ kind: 'announced', ...due })
   }
+}
+
+/** @throws RangeError */
+function checkOptions({ batch, precedence, carry }: AdmbOptions): void {
+  const [min, max] = typeof batch === 'number' ? [batch, batch] : [batch.min, batch.max]
+  if (!Number.isSafeInteger(min) || min < 1 || max > MAX_BATCH)
+    throw new RangeError(`batch must be an integer from 1 to ${MAX_BATCH}, not ${min}`)
+  if (precedence === 'sender' && carry)
+    throw new RangeError("precedence 'sender' requires carry 0, because nodes can return to an earlier predictor")
 }

@@ -5,7 +5,7 @@ import { contributorCount, union } from '../state/coverage.js'
 import type { Batch, Header, Predictor } from '../state/predictor.js'
 import { createStep, expand, type Step } from '../state/step.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'
-import type { Authenticity } from '../trust/authenticity.js'
+import type { Trust } from '../trust/trust.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { NeighbourSum } from './edge.js'
 import type { Ledger } from './ledger.js'
@@ -27,7 +27,7 @@ export interface UpdaterOptions extends Pick<AdmbOptions, 'rule' | 'averaging'> 
   readonly current: CurrentPredictor
   readonly ledger: Ledger
   readonly sums: NeighbourSums
-  readonly authenticity: Authenticity
+  readonly trust: Trust | undefined
 }
 
 export class Updater {
@@ -39,14 +39,15 @@ export class Updater {
 
   /** The update with all available gradients; undefined if it is not finite. Closes the open segment. */
   make(period: number): Update | undefined {
-    const { buffers, ledger, sums, current, contributor, shapes, authenticity } = this.#options
+    const { buffers, ledger, sums, current, contributor, shapes, trust } = this.#options
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.close(period), sums.selected())
     const coverage = union(coverages)
     const batch = { sum, count, contributorCount: contributorCount(coverage) }
     const predictor = current.next(batch, contributor)
     if (predictor === undefined) return undefined
-    const header = authenticity.signed({ id: predictor.id, parent: current.predictor.id, count, coverage })
+    const unsigned: Header = { id: predictor.id, parent: current.predictor.id, count, coverage }
+    const header = trust?.authenticity?.signed(unsigned) ?? unsigned
     const step = createStep(sum, shapes)
     const isCompact = step.blocks.every(block => block instanceof Uint8Array)
     if (isCompact) buffers.give(sum)

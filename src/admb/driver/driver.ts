@@ -65,6 +65,7 @@ export interface DriverOptions {
   readonly isPrivate?: boolean
 }
 
+/** Drives a node: decides in which order frames, journal and effects leave it. */
 export class Driver {
   readonly #node: DrivenNode
   readonly #host: DriverHost

@@ -6,6 +6,7 @@
 /** @param error why the records before it cannot be written; undefined if they are durable */
 type Action = (error?: Error) => void
 
+/** Journal records that are not durable yet, and what waits for them. */
 export class JournalQueue<Entry> {
   readonly #write: (entry: Entry) => void
   readonly #merge: (a: Entry, b: Entry) => Entry

@@ -11,6 +11,7 @@ const FETCH_AFTER_MS = 1000
 /** Maximum of the random addition to that time, so that not all peers fetch at once. */
 const FETCH_JITTER_MS = 1000
 
+/** A predictor that gossip has announced. */
 export interface AnnouncedPredictor {
   readonly predictor: PredictorId
   /** The peer that announced it, and therefore holds it. */
@@ -24,6 +25,7 @@ interface Received extends AnnouncedPredictor {
   readonly dueAt: number
 }
 
+/** Which predictors that gossip announces are fetched outside the tree. */
 export class PredictorGossip {
   readonly #self: string
   readonly #random: () => number

@@ -32,36 +32,24 @@ type Checked = Pick<ReceivedFrame, 'id' | 'headers' | 'attestation'>
 const NO_CLAIMS: Claims = new Map()
 
 export class Authenticity {
-  readonly #signer: Signer | undefined
+  readonly #signer: Signer
   readonly #self: string
   readonly #table: ContributorTable
-  readonly #isContributor: ((peer: string) => boolean) | undefined
   /** Verified headers by the name of their predictor, oldest first. */
   readonly #verified = new Map<string, Signed>()
   /** By maker. */
   readonly #proofs = new Map<string, Equivocation>()
   #new: Equivocation[] = []
 
-  /**
-   * @param signer undefined if headers are not signed
-   * @param isContributor whether gradients of a peer may be used @default those of all peers
-   */
-  constructor(
-    signer: Signer | undefined,
-    self: string,
-    table: ContributorTable,
-    isContributor?: (peer: string) => boolean
-  ) {
+  constructor(signer: Signer, self: string, table: ContributorTable) {
     this.#signer = signer
     this.#self = self
     this.#table = table
-    this.#isContributor = isContributor
   }
 
   /** Signs a run of this node. */
   certify(run: number): void {
-    const bytes = certifiedBytes(this.#table.contributor(run))
-    if (this.#signer) this.#table.certify(run, this.#signer.sign(bytes))
+    this.#table.certify(run, this.#signer.sign(certifiedBytes(this.#table.contributor(run))))
   }
 
   /** Changes whenever a further certificate is known. */
@@ -74,23 +62,11 @@ export class Authenticity {
     return this.#table.certificate(contributor) !== undefined
   }
 
-  /** A covered peer whose gradients may not be used; undefined if there is none. */
-  unlisted(coverage: Coverage): string | undefined {
-    const isContributor = this.#isContributor
-    if (isContributor === undefined) return undefined
-    for (const contributor of covered(coverage)) {
-      const { origin } = this.#table.contributor(contributor)
-      if (origin !== this.#self && !isContributor(origin)) return origin
-    }
-    return undefined
-  }
-
   /**
    * Checks that each contributor is a run that its peer has signed, and that no peer has two. Verified certificates are kept.
    * @throws FrameError
    */
   checkCoverage(coverage: Coverage, claims: Claims): void {
-    if (this.#signer === undefined) return
     const origins = new Set<string>()
     for (const contributor of covered(coverage)) {
       const run = this.#table.contributor(contributor)
@@ -109,7 +85,6 @@ export class Authenticity {
   /** The header of an own update with its signature, which is computed when it is first read: many headers are never sent. */
   signed(header: Header): Header {
     const signer = this.#signer
-    if (signer === undefined) return header
     const statement = statementOf(header, this.#table, signer)
     let signature: Uint8Array | undefined
     const signed = {
@@ -130,13 +105,13 @@ export class Authenticity {
 
   /** Headers that can be sent: those before the first one without a signature, newest first. */
   sendable(headers: readonly Header[]): readonly Header[] {
-    const end = this.#signer ? headers.findIndex(header => !('signature' in header)) : -1
+    const end = headers.findIndex(header => !('signature' in header))
     return end < 0 ? headers : headers.slice(0, end)
   }
 
   /** For a predictor that is sent without a header; undefined if none is needed. @param received that of the node it came from */
   attestation(id: PredictorId, received: Attestation | undefined): Attestation | undefined {
-    if (this.#signer === undefined || id.updates === 0) return undefined
+    if (id.updates === 0) return undefined
     return received ?? { signer: this.#self, signature: this.#signer.sign(attestedBytes(id)) }
   }
 
@@ -146,8 +121,8 @@ export class Authenticity {
    * @throws FrameError if one is missing or wrong
    */
   check({ id, headers, attestation }: Checked, claims: Claims): void {
-    if (this.#signer === undefined || id.updates === 0) return
-    if (headers.length > 0) for (const header of headers) this.#check(header, claims, this.#signer)
+    if (id.updates === 0) return
+    if (headers.length > 0) for (const header of headers) this.#check(header, claims)
     else if (attestation === undefined) throw new FrameError(`predictor ${formatId(id)} without a signature`)
     else if (!this.#signer.verify(attestation.signer, attestedBytes(id), attestation.signature))
       throw new FrameError(`${attestation.signer} has not signed predictor ${formatId(id)}`)
@@ -175,7 +150,7 @@ export class Authenticity {
 
   /** Compares the header of a predictor that is not adopted with the known one of this name. @throws FrameError */
   compare(header: Header | undefined, claims: Claims): void {
-    if (header && this.#signer && this.#verified.has(formatId(header.id))) this.#check(header, claims, this.#signer)
+    if (header && this.#verified.has(formatId(header.id))) this.#check(header, claims)
   }
 
   /** Whether there is a proof against the maker. */
@@ -189,7 +164,7 @@ export class Authenticity {
 
   /** Reads a proof that a neighbour has sent. @throws FrameError */
   receiveProof(bytes: Uint8Array, session: number): void {
-    const proof = this.#signer && decodeProof(bytes, session, this.#signer, maker => this.isExcluded(maker))
+    const proof = decodeProof(bytes, session, this.#signer, maker => this.isExcluded(maker))
     if (proof) this.#add(proof)
   }
 
@@ -200,7 +175,8 @@ export class Authenticity {
     return proofs
   }
 
-  #check(header: Header, claims: Claims, signer: Signer): void {
+  #check(header: Header, claims: Claims): void {
+    const signer = this.#signer
     const { id, signature } = header
     const key = formatId(id)
     if (signature === undefined) throw new FrameError(`header of ${key} without a signature`)

@@ -205,7 +205,7 @@ describe('ADMB under generated faults', () => {
           world.hosts.forEach(({ node, origin }) => {
             for (const { number } of world.links.values()) {
               const key = `${origin} ${number} ${formatId(node.predictor.id)}`
-              const count = node.neighbourSum(number)?.count ?? 0
+              const count = node.inspect.neighbourSum(number)?.count ?? 0
               assert.ok(count >= (counts.get(key) ?? 0), `${key}: ${counts.get(key)} became ${count}`)
               counts.set(key, count)
             }

@@ -188,8 +188,8 @@ describe('frames', () => {
       const state = () => [
         formatId(victim.predictor.id),
         victim.gradients,
-        victim.neighbourSum(1)?.count,
-        victim.neighbourSum(2)?.count
+        victim.inspect.neighbourSum(1)?.count,
+        victim.inspect.neighbourSum(2)?.count
       ]
       const before = state()
       let seed = 1

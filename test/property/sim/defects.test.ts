@@ -79,7 +79,9 @@ describeMutants('defects', [
   {
     without: 'repeated announcements',
     seed: 8,
-    changes: [{ file: 'src/admb/core/outbox.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }],
+    changes: [
+      { file: 'src/admb/core/push-policy.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }
+    ],
     breaks: ['quiescence']
   },
   {
@@ -98,9 +100,9 @@ describeMutants('defects', [
     seed: 9,
     changes: [
       {
-        file: 'src/admb/core/node-view.js',
-        from: 'batchOf(this.parts.options.batch, this.predictor)',
-        to: 'batchOf(this.parts.options.batch, this.parts.options.initial)'
+        file: 'src/admb/core/node.js',
+        from: 'batchOf(this.#options.batch, this.predictor)',
+        to: 'batchOf(this.#options.batch, this.#options.initial)'
       }
     ],
     breaks: ['size']
@@ -116,14 +118,14 @@ describeMutants('defects', [
   {
     without: 'a bound on the gradients that wait for an announced predictor',
     seed: 32,
-    changes: [{ file: 'src/admb/core/node-view.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
+    changes: [{ file: 'src/admb/core/node.js', from: 'WAIT_BATCHES * this.batch', to: 'Infinity' }],
     breaks: ['size']
   },
   {
     without: 'sums after a predictor has arrived',
     changes: [
       {
-        file: 'src/admb/core/outbox.js',
+        file: 'src/admb/core/push-policy.js',
         from: 'return this.isBehind(edge) && push.sequence > acknowledged && ',
         to: 'return '
       }

@@ -78,7 +78,7 @@ describeMutants('defences', [
     seed: 3,
     changes: [
       {
-        file: 'src/admb/trust/admission.js',
+        file: 'src/admb/trust/trust.js',
         from: "report({ kind: 'rejected', predictor, from }); return false;",
         to: "report({ kind: 'rejected', predictor, from }); return true;"
       }
@@ -177,7 +177,7 @@ describeMutants('defences', [
   {
     without: 'a list of contributors that is obeyed',
     seed: 21,
-    changes: [{ file: 'src/admb/core/frame-receiver.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
+    changes: [{ file: 'src/admb/trust/trust.js', from: 'if (unlisted !== undefined) {', to: 'if (false) {' }],
     breaks: ['contributors'],
     scenario: { ...INVENTED, trust: { bounded: true } }
   },
@@ -283,8 +283,8 @@ describeMutants('defences', [
     changes: [
       {
         file: 'src/admb/core/frame-receiver.js',
-        from: 'if (frame.sum && coverage) checkCount(frame.sum.count, coverage, maxBatch);',
-        to: 'if (frame.sum && coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, coverage, maxBatch); }'
+        from: 'if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch);',
+        to: 'if (frame.sum?.coverage) { this.#storeSum(edge, frame.sequence, frame.sum); checkCount(frame.sum.count, frame.sum.coverage, maxBatch); }'
       }
     ],
     breaks: ['size']

@@ -10,8 +10,8 @@ const RUNS = share(100)
 
 const supports: readonly CodeChange[] = [
   { file: 'src/base/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/base/touched.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/base/touched.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
+  { file: 'src/base/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
+  { file: 'src/base/support.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
 ]
 
 /** Combinations, as most limits do not affect each other. */

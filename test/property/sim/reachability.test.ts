@@ -22,7 +22,7 @@ describeMutants('reachability', [
     without: 'room for peers that cannot be passed on',
     changes: [
       {
-        file: 'src/overlay/accepting.js',
+        file: 'src/overlay/joining.js',
         from: 'const child = slot === undefined ? state.children.movable() : undefined;',
         to: 'const child = undefined;'
       }
@@ -33,7 +33,7 @@ describeMutants('reachability', [
   {
     without: 'roots that yield',
     changes: [
-      { file: 'src/overlay/accepting.js', from: 'const mayYield = state.isRoot &&', to: 'const mayYield = false &&' }
+      { file: 'src/overlay/joining.js', from: 'const mayYield = state.isRoot &&', to: 'const mayYield = false &&' }
     ],
     breaks: ['overlay'],
     scenario: { ...tabs, degree: 2, tabs: 1 }
@@ -62,7 +62,7 @@ describeMutants('reachability', [
     seed: 4,
     changes: [
       {
-        file: 'src/overlay/accepting.js',
+        file: 'src/overlay/joining.js',
         from: 'const tab = mayYield || mayMove ?',
         to: 'const tab = mayYield ?'
       }

@@ -63,9 +63,9 @@ describe('an announced predictor', () => {
     assert.equal(b.needed, WAIT_BATCHES * BATCH)
     const content = a.frame(0) as Uint8Array
     while (b.hasFrame(0)) {
-      const before = b.traffic.sums
+      const before = b.inspect.traffic.sums
       b.frame(0)
-      assert.equal(b.traffic.sums, before)
+      assert.equal(b.inspect.traffic.sums, before)
     }
     b.receive(0, content)
     assert.equal(b.expected, undefined)
@@ -162,9 +162,9 @@ describe('a node', () => {
     learn(a, BATCH)
     b.receive(0, a.frame(0) as Uint8Array)
     assert.ok(sameId(b.predictor.id, a.predictor.id))
-    const { predictors } = b.traffic
+    const { predictors } = b.inspect.traffic
     while (b.hasFrame(1)) c.receive(1, b.frame(1) as Uint8Array)
     assert.ok(sameId(c.predictor.id, a.predictor.id))
-    assert.equal(b.traffic.predictors, predictors)
+    assert.equal(b.inspect.traffic.predictors, predictors)
   })
 })

@@ -43,17 +43,17 @@ describe('chains of steps', () => {
     b.receive(1, frame)
     assert.ok(isSame(a, b))
     assert.deepEqual(b.predictor, a.predictor)
-    assert.deepEqual(b.chain, a.chain)
+    assert.deepEqual(b.inspect.chain, a.inspect.chain)
   })
 
   it('are counted by what their frames carry', () => {
     const [a, b] = connected()
-    const before = a.traffic
+    const before = a.inspect.traffic
     const { sums, predictors, other } = before
     update(a)
     const frame = a.frame(1) as Uint8Array
     b.receive(1, frame)
-    const after = a.traffic
+    const after = a.inspect.traffic
     assert.deepEqual({ sums, predictors }, { sums: after.sums, predictors: after.predictors })
     assert.ok(after.steps > before.steps && after.other > other)
     assert.equal(after.steps - before.steps + after.other - other, frame.length)
@@ -63,9 +63,9 @@ describe('chains of steps', () => {
     a.added(1)
     a.tick()
     const sum = a.frame(1) as Uint8Array
-    assert.equal(a.traffic.steps, after.steps)
-    assert.equal(a.traffic.sums - after.sums + a.traffic.other - after.other, sum.length)
-    assert.equal(a.traffic.float32, a.traffic.sums + a.traffic.steps)
+    assert.equal(a.inspect.traffic.steps, after.steps)
+    assert.equal(a.inspect.traffic.sums - after.sums + a.inspect.traffic.other - after.other, sum.length)
+    assert.equal(a.inspect.traffic.float32, a.inspect.traffic.sums + a.inspect.traffic.steps)
   })
 
   it('continue from a predictor that is still on its way', () => {
@@ -74,7 +74,7 @@ describe('chains of steps', () => {
     const first = a.frame(1) as Uint8Array
     update(a)
     const second = a.frame(1) as Uint8Array
-    assert.equal(a.neighbourPredictor(1)?.updates, 0)
+    assert.equal(a.inspect.neighbourPredictor(1)?.updates, 0)
     // One step each.
     assert.ok(second.length < first.length + 60)
     b.receive(1, first)
@@ -103,7 +103,7 @@ describe('chains of steps', () => {
     ]) {
       const [a, b] = connected()
       for (let i = 0; i < behind; i++) update(a)
-      assert.equal(a.chain.steps, 64)
+      assert.equal(a.inspect.chain.steps, 64)
       const frame = a.frame(1) as Uint8Array
       assert.equal(kind(frame), expected)
       b.receive(1, frame)
@@ -113,7 +113,7 @@ describe('chains of steps', () => {
       assert.equal(kind(whole), WHOLE)
       b.receive(1, whole)
       assert.ok(isSame(a, b))
-      assert.deepEqual(b.chain, { steps: 0, bytes: 0 })
+      assert.deepEqual(b.inspect.chain, { steps: 0, bytes: 0 })
     }
   })
 
@@ -122,9 +122,9 @@ describe('chains of steps', () => {
     for (let i = 0; i < 6; i++) {
       a.accumulator[0].fill(1)
       a.added(2)
-      assert.ok(a.chain.bytes <= 8 * (INPUTS + 8) + 4)
+      assert.ok(a.inspect.chain.bytes <= 8 * (INPUTS + 8) + 4)
     }
-    assert.equal(a.chain.steps, 2)
+    assert.equal(a.inspect.chain.steps, 2)
   })
 
   it('are sent in reply to a request that further updates overtake', () => {

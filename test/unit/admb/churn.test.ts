@@ -97,7 +97,7 @@ class Churn {
   }
 
   measure(): { contributors: number; frame: number; state: number } {
-    const contributors = Math.max(...this.#nodes.map(node => node.contributors))
+    const contributors = Math.max(...this.#nodes.map(node => node.inspect.contributors))
     return { contributors, frame: this.#largest, state: this.#nodes[1].storage.save().length }
   }
 }

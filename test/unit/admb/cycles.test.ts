@@ -57,7 +57,7 @@ describe('on a cycle', () => {
     sendStates(world, links)
     const { node } = world.hosts[0]
     assert.deepEqual(
-      links.map(({ number }) => node.neighbourSum(number)?.count),
+      links.map(({ number }) => node.inspect.neighbourSum(number)?.count),
       [6, 5, 5]
     )
     assert.equal(node.gradients, 6)

@@ -107,14 +107,14 @@ describe('a gate', () => {
     }
     exchange()
     assert.equal(b.predictor.id.updates, 0)
-    assert.deepEqual(b.refused, { id: a.predictor.id, from: 'a' })
+    assert.deepEqual(b.inspect.refused, { id: a.predictor.id, from: 'a' })
     isOpen = true
     exchange()
     assert.equal(b.predictor.id.updates, 0, 'it is judged again without new inputs')
     for (let input = 0; input < 64; input++) learn(b)
     exchange()
     assert.ok(sameId(a.predictor.id, b.predictor.id))
-    assert.equal(b.refused, undefined)
+    assert.equal(b.inspect.refused, undefined)
   })
 
   it('reports it with its sender, and keeps what is sent to other edges', () => {

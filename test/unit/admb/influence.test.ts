@@ -58,12 +58,12 @@ describe('the bound of influence', () => {
     assert.equal(scale, 6)
     learn(a, 1000)
     exchange(a, b)
-    const held = b.neighbourSum(1)
+    const held = b.inspect.neighbourSum(1)
     assert.equal(held?.count, 1)
     assert.equal(held?.sum[0][0], 6)
     learn(a, 0)
     exchange(a, b)
-    assert.ok(Math.abs((b.neighbourSum(1)?.sum[0][0] ?? 0) - 6 * Math.SQRT2) < 1e-5)
+    assert.ok(Math.abs((b.inspect.neighbourSum(1)?.sum[0][0] ?? 0) - 6 * Math.SQRT2) < 1e-5)
     assert.deepEqual(b.takeEffects(), [])
   })
 
@@ -72,7 +72,7 @@ describe('the bound of influence', () => {
     const [a, b] = connected({ rule })
     learn(a, 1000)
     exchange(a, b)
-    assert.equal(b.neighbourSum(1)?.count, 1)
+    assert.equal(b.inspect.neighbourSum(1)?.count, 1)
     assert.deepEqual(b.takeEffects(), [])
     for (let i = 0; i < 3; i++) learn(a, 1000)
     exchange(a, b)
@@ -86,7 +86,7 @@ describe('the bound of influence', () => {
     exchange(a, b)
     assert.equal(b.predictor.id.updates, 3)
     assert.ok(bound.of(b.predictor.parameters)[0] > 2 * before, `${bound.of(b.predictor.parameters)}`)
-    assert.ok((a.clippedShare ?? 0) > 0.9)
+    assert.ok((a.inspect.clippedShare ?? 0) > 0.9)
   })
 
   it('refuses a sum that exceeds it, naming its only contributor, and uses none of it', () => {
@@ -134,7 +134,7 @@ describe('the bound of influence', () => {
             []
           )
         }
-        const [whole, inFragments] = pairs.map(([, b]) => [b.predictor.id, b.neighbourSum(1)?.sum])
+        const [whole, inFragments] = pairs.map(([, b]) => [b.predictor.id, b.inspect.neighbourSum(1)?.sum])
         assert.deepEqual(inFragments, whole)
       }
     }

@@ -41,13 +41,13 @@ function send(from: AdmbNode, to: AdmbNode): void {
 
 /** A gradient in each period, until the node waits: sums that arrived without an acknowledgement, `most` at most. */
 function sumsOnTheirWay([a, b]: readonly [AdmbNode, AdmbNode], most: number, features: number): number {
-  const before = b.neighbourSum(1)?.count ?? 0
+  const before = b.inspect.neighbourSum(1)?.count ?? 0
   for (let n = 0; n < most; n++) {
     for (let i = 0; i < features; i++) a.accumulator[0][i] += 0.5
     a.added(1)
     a.tick()
     send(a, b)
-    if (b.neighbourSum(1)?.count !== before + n + 1) return n
+    if (b.inspect.neighbourSum(1)?.count !== before + n + 1) return n
   }
   return most
 }
@@ -66,7 +66,7 @@ describe('integer sums on their way to a neighbour', () => {
     send(b, a)
     a.tick()
     send(a, b)
-    assert.equal(b.neighbourSum(1)?.count, first + 1)
+    assert.equal(b.inspect.neighbourSum(1)?.count, first + 1)
     assert.ok(sumsOnTheirWay(nodes, 40, DIMENSION) >= 1)
   })
 

@@ -118,7 +118,8 @@ describe('limits', () => {
       forger.sum(zeros(), MANY, { prefix: `${round}p`, size: 1 << 15, segments: 1 })
       assert.deepEqual(pass(victim, neighbour), [], `round ${round}`)
     }
-    for (const node of [victim, neighbour]) assert.ok(node.contributors <= 4 * MANY, `${node.contributors}`)
+    for (const node of [victim, neighbour])
+      assert.ok(node.inspect.contributors <= 4 * MANY, `${node.inspect.contributors}`)
   })
 
   it('refuse a count that the covered segments cannot hold, and fewer gradients than contributors', () => {

@@ -1,4 +1,4 @@
-/** A neighbour that takes frames and acknowledges none of them is refused; frames on their way do not count. */
+/** A neighbour that receives frames but never acknowledges them is refused; frames on their way do not count. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type Effect } from '../../../src/admb/index.js'
 import { addToyGradient, exchange, toy, toyLayout, toyStart } from '../../support/toy.js'
@@ -38,11 +38,11 @@ describe('withholding', () => {
       a.receive(EDGE, next(b, i))
       assert.deepEqual(refusals(a.takeEffects()), [])
     }
-    const held = a.neighbourSum(EDGE)?.count
+    const held = a.inspect.neighbourSum(EDGE)?.count
     a.receive(EDGE, next(b, 5))
     const [reason] = refusals(a.takeEffects())
-    assert.match(reason, /takes frames and acknowledges none/)
-    assert.equal(a.neighbourSum(EDGE)?.count, held)
+    assert.match(reason, /receives frames but never acknowledges them/)
+    assert.equal(a.inspect.neighbourSum(EDGE)?.count, held)
   })
 
   it('is none while frames are on their way, or if a later one is acknowledged', () => {

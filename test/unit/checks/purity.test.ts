@@ -24,7 +24,7 @@ const PLANTED: Readonly<Record<string, string>> = {
   'a socket': "import net from 'node:net'\nexport const open = net.connect",
   'a package': "import { pino } from 'pino'\nexport const log = pino",
   'a late import': "export const late = () => import('node:fs')",
-  'another module': "import { zeros } from '../learner/index.js'\nexport const none = zeros",
+  'another module': "import { zeros } from '../../learner/index.js'\nexport const none = zeros",
   'a promise': 'export const none = Promise.resolve()',
   'an asynchronous function': 'export async function later() {}',
   'an asynchronous arrow': 'export const later = async () => 1',
@@ -34,7 +34,7 @@ const PLANTED: Readonly<Record<string, string>> = {
   waiting: 'export const value = await late'
 }
 const INNOCENT =
-  "import type { Blocks } from '../learner/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
+  "import type { Blocks } from '../../learner/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
 
 describe('purity of the state machines', () => {
   let root: string
@@ -42,10 +42,10 @@ describe('purity of the state machines', () => {
 
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'admb-purity-'))
-    for (const folder of ['scripts', 'src/admb', 'src/cli']) mkdirSync(join(root, folder), { recursive: true })
+    for (const folder of ['scripts', 'src/admb/core', 'src/cli']) mkdirSync(join(root, folder), { recursive: true })
     for (const file of ['biome.json', 'scripts/no-async.grit']) copyFileSync(resolve(file), join(root, file))
     for (const [name, text] of Object.entries(PLANTED)) writeFileSync(join(root, planted(name)), `${text}\n`)
-    writeFileSync(join(root, 'src/admb/innocent.ts'), INNOCENT)
+    writeFileSync(join(root, 'src/admb/core/innocent.ts'), INNOCENT)
     writeFileSync(join(root, 'src/cli/clock.ts'), 'export const now = () => Date.now()\n')
     const biome = resolve('node_modules/@biomejs/biome/bin/biome')
     const args = [biome, 'lint', '--reporter=github', '--max-diagnostics=none', 'src']
@@ -74,5 +74,5 @@ describe('purity of the state machines', () => {
 })
 
 function planted(name: string): string {
-  return `src/admb/${name.replaceAll(' ', '-')}.ts`
+  return `src/admb/core/${name.replaceAll(' ', '-')}.ts`
 }

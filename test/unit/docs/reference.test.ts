@@ -7,6 +7,7 @@ import { type Documented, exportedSymbols } from '../../support/reference.js'
 
 /** Functions that throw no coded errors. */
 const WITHOUT_ERRORS = new Set([
+  'quotaOf',
   ...[
     'isAnnouncement',
     'hasSum',

@@ -82,14 +82,14 @@ describe('docs/security.md: statements', () => {
       if (frames[2]) friend.receive(1, frames[2])
       if (frames[3]) victim.receive(2, frames[3])
     }
-    assert.ok(victim.neighbourSum(1))
+    assert.ok(victim.inspect.neighbourSum(1))
     for (let input = 1; input < BATCH; input++) learn(victim)
     const refused = victim.takeEffects().filter(({ kind }) => kind === 'refused')
     assert.deepEqual(
       refused.map(effect => 'edge' in effect && effect.edge),
       [1]
     )
-    assert.equal(victim.neighbourSum(1), undefined)
+    assert.equal(victim.inspect.neighbourSum(1), undefined)
     learn(victim)
     assert.equal(victim.predictor.id.updates, 1)
     assert.ok(Number.isFinite(victim.predictor.parameters[0][0]))

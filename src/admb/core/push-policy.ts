@@ -6,11 +6,11 @@
 import { copyOfShared, type Header } from '../state/predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from '../state/predictor-id.js'
 import type { Step } from '../state/step.js'
-import type { Chain, Whole } from '../wire/frame.js'
+import type { Chain, ReceivedFrame, Whole } from '../wire/frame.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 
-export interface OutboxOptions {
+export interface PushOptions {
   /** Peer id of this node. */
   readonly self: string
   readonly precedence: Precedence
@@ -20,11 +20,11 @@ export interface OutboxOptions {
   readonly wholeBytes: number
 }
 
-export class Outbox {
+export class PushPolicy {
   readonly #current: CurrentPredictor
-  readonly #options: OutboxOptions
+  readonly #options: PushOptions
 
-  constructor(current: CurrentPredictor, options: OutboxOptions) {
+  constructor(current: CurrentPredictor, options: PushOptions) {
     this.#current = current
     this.#options = options
   }
@@ -57,6 +57,14 @@ export class Outbox {
   /** Whether the predictor must be sent (again) without a request. */
   mustPush(edge: Edge): boolean {
     return this.isBehind(edge) && (edge.pushLost || !this.#wasPushed(edge))
+  }
+
+  /** The neighbour holds a better predictor, which this node does not have: it is requested, unless it was already. */
+  request(edge: Edge, { id, content }: ReceivedFrame, period: number): void {
+    if (edge.isDistrusted || (edge.requested && sameId(edge.requested, id) && content === undefined)) return
+    edge.requested = id
+    edge.requestDue = true
+    edge.requestBackoff.start(period, edge.roundTrip)
   }
 
   /** Repeats announcements, requests and predictors that seem lost, each after its backoff. */

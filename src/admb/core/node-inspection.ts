@@ -1,0 +1,127 @@
+/** What status, checks and tests read of an ADMB node beside its predictor. Reading changes nothing. */
+import type { Blocks } from '../../learner/types.js'
+import type { ContributorTable, CoveredContributor } from '../state/contributors.js'
+import { type Coverage, covered, segmentsOf } from '../state/coverage.js'
+import type { Batch } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import type { OwnInfluence } from '../trust/influence.js'
+import type { QuarantinedPredictor } from '../trust/jumps.js'
+import type { Trust } from '../trust/trust.js'
+import type { KeptSums } from '../wire/exchanged-sums.js'
+import type { Traffic, TrafficBytes } from '../wire/traffic.js'
+import type { CurrentPredictor } from './current-predictor.js'
+import type { Edge } from './edge.js'
+import type { Ledger } from './ledger.js'
+
+export interface InspectedParts {
+  readonly table: ContributorTable
+  readonly edges: ReadonlyMap<number, Edge>
+  readonly current: CurrentPredictor
+  readonly ledger: Ledger
+  readonly trust: Trust | undefined
+  readonly influence: OwnInfluence | undefined
+  readonly traffic: Traffic
+  readonly period: () => number
+}
+
+/** What status, checks and tests read of a node, as `AdmbNode.inspect`. */
+export class NodeInspection {
+  readonly #parts: InspectedParts
+
+  constructor(parts: InspectedParts) {
+    this.#parts = parts
+  }
+
+  /** The predictor of another node that waits for vouchers since last; mostly undefined. */
+  get quarantined(): QuarantinedPredictor | undefined {
+    return this.#parts.trust?.quarantined
+  }
+
+  /** A better predictor of a neighbour that the gate has refused; mostly undefined. */
+  get refused(): Pick<QuarantinedPredictor, 'id' | 'from'> | undefined {
+    for (const { peer, peerPredictor: id, isDistrusted } of this.#parts.edges.values()) {
+      const isRefused = id !== undefined && (isDistrusted || this.#parts.trust?.hasRefused(id))
+      if (isRefused && this.#parts.current.compare(id) > 0) return { id, from: peer }
+    }
+    return undefined
+  }
+
+  /** Number of contributors (peers in one of their runs) that this node knows. */
+  get contributors(): number {
+    return this.#parts.table.size
+  }
+
+  /** The vectors kept of own segments: how many, and how many periods ago the oldest was closed. */
+  get retention(): { readonly sums: number; readonly periods: number } {
+    const { retainedSums, oldestRetained = this.#parts.period() } = this.#parts.ledger
+    return { sums: retainedSums, periods: this.#parts.period() - oldestRetained }
+  }
+
+  /** The integer sums kept as bases of differences, for each neighbour, predictor and direction. */
+  get keptSums(): readonly KeptSums[] {
+    return [...this.#parts.edges.values()].flatMap(({ exchanged }) => exchanged?.kept ?? [])
+  }
+
+  /** The steps kept for neighbours that hold an ancestor of the predictor: how many, and their encoded size in bytes. */
+  get chain(): { readonly steps: number; readonly bytes: number } {
+    return this.#parts.current.chain
+  }
+
+  /** Bytes of all frames composed so far, by what they carry. */
+  get traffic(): TrafficBytes {
+    return this.#parts.traffic.bytes
+  }
+
+  /**
+   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1; undefined for float32 sums and
+   * before the first segment.
+   */
+  get residualShare(): number | undefined {
+    return this.#parts.ledger.residualShare
+  }
+
+  /** Share of the squared norm of recent own sums that the bound of influence takes, 0 to 1; undefined without a bound. */
+  get clippedShare(): number | undefined {
+    return this.#parts.influence?.lostShare
+  }
+
+  /** Number of closed segments of own gradients that are available for the next update, and of gradients in them. For checks. */
+  get closedSegments(): { readonly segments: number; readonly count: number } {
+    return this.#parts.ledger.closed
+  }
+
+  /** Their sum, as it is sent. For checks. */
+  get ownSum(): Batch {
+    const { sum, count } = this.#parts.ledger.total()
+    return { sum, count }
+  }
+
+  /**
+   * Sum of the own gradients available for the next update, as far as their vectors are kept, and of what rounding has left of
+   * others. For checks.
+   */
+  get unused(): Blocks {
+    return this.#parts.ledger.unused
+  }
+
+  /** Newest sum from a neighbour for the current predictor, with its contributors. For status and checks. */
+  neighbourSum(edge: number): (Batch & { readonly contributors: readonly CoveredContributor[] }) | undefined {
+    const neighbourSum = this.#parts.edges.get(edge)?.neighbourSum
+    if (neighbourSum === undefined) return undefined
+    const { sum, count, coverage } = neighbourSum
+    return { sum, count, contributors: this.contributorsOf(coverage) }
+  }
+
+  /** The contributors in the coverage of a sum that this node holds, or of a header that it keeps. */
+  contributorsOf(coverage: Coverage): readonly CoveredContributor[] {
+    return covered(coverage).map(number => ({
+      ...this.#parts.table.contributor(number),
+      segments: segmentsOf(coverage, number)
+    }))
+  }
+
+  /** Predictor that the neighbour holds, according to its last frame. */
+  neighbourPredictor(edge: number): PredictorId | undefined {
+    return this.#parts.edges.get(edge)?.peerPredictor
+  }
+}

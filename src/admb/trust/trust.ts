@@ -1,0 +1,310 @@
+/**
+ * What a node requires of others beyond well-formed frames. Algorithms 3 to 6 assume correct peers, so a node without these options has no
+ * `Trust`. It makes three judgements: who has signed what a frame brings (`check`), which better predictors replace the current one
+ * (`admits`), and which sums of neighbours are used (`use`).
+ */
+
+import type { CurrentPredictor, ReceivedPredictor } from '../core/current-predictor.js'
+import type { Edge, NeighbourSum } from '../core/edge.js'
+import type { AdmbOptions, Effect } from '../core/options.js'
+import type { Contributor, ContributorTable } from '../state/contributors.js'
+import { type Coverage, covered } from '../state/coverage.js'
+import { gridOf } from '../state/lazy-grid.js'
+import { batchOf, type Header, type Predictor } from '../state/predictor.js'
+import type { PredictorId } from '../state/predictor-id.js'
+import { FrameError } from '../wire/bytes.js'
+import type { ReceivedFrame, ReceivedSum } from '../wire/frame.js'
+import { Authenticity } from './authenticity.js'
+import { encodeProof, isProof } from './equivocation.js'
+import { Gate } from './gate.js'
+import { checkInfluence } from './influence.js'
+import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
+import { Quotas } from './quotas.js'
+import type { Claims } from './signatures.js'
+import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
+
+/** What a node does with a neighbour's sum: it replaces the last one, leaves that one in use, or removes it. */
+export type SumUse = 'replaces' | 'is ignored' | 'removes'
+
+export interface TrustParts {
+  readonly options: AdmbOptions
+  readonly current: CurrentPredictor
+  readonly table: ContributorTable
+  /** Open sessions by edge. */
+  readonly edges: ReadonlyMap<number, Edge>
+  /** Takes effects for the driver. */
+  readonly report: (effect: Effect) => void
+}
+
+/** @returns undefined if no option requires it */
+export function createTrust(parts: TrustParts): Trust | undefined {
+  const { signer, gate, quota, jumps, influence, isContributor } = parts.options
+  if (jumps && signer === undefined) throw new RangeError('a rule for jumps requires a signer')
+  return signer || gate || quota || influence || isContributor ? new Trust(parts) : undefined
+}
+
+/** Whether these bytes are a message between the `Trust` of two nodes. The result is arbitrary for malformed bytes. */
+export function isTrustMessage(bytes: Uint8Array): boolean {
+  return isProof(bytes) || isVoucher(bytes)
+}
+
+export class Trust {
+  readonly #parts: TrustParts
+  readonly #authenticity: Authenticity | undefined
+  readonly #gate: Gate
+  readonly #vouchers: Vouchers
+  readonly #jumps: Jumps
+  readonly #quotas: Quotas | undefined
+  /** Sessions with a sum of more gradients than its contributors may contribute. */
+  readonly #excessive = new WeakSet<Edge>()
+  /** By session, the last contributor for which a sum was not used. */
+  readonly #unlisted = new WeakMap<Edge, string>()
+  #period = 0
+
+  constructor(parts: TrustParts) {
+    const { options, current, table, edges } = parts
+    const { self, signer, quota, jumps: rule } = options
+    this.#parts = parts
+    this.#authenticity = signer && new Authenticity(signer, self, table)
+    this.#gate = new Gate(options.gate)
+    const holds = (id: PredictorId) => current.holds(id)
+    this.#vouchers = new Vouchers({ signer, self, edges, holds, isListed: rule?.isListed })
+    this.#jumps = new Jumps({
+      rule,
+      self,
+      current: () => current.predictor.id,
+      holds,
+      vouchers: id => this.#vouchers.of(id),
+      isExcluded: peer => this.isExcluded(peer)
+    })
+    this.#quotas = quota && new Quotas(quota, number => this.#originOf(number))
+  }
+
+  /** Signs with the key of this node; undefined if headers are not signed. */
+  get authenticity(): Authenticity | undefined {
+    return this.#authenticity
+  }
+
+  /**
+   * First judgement: who has made and contributed to what a frame brings.
+   * @param isAdoptable whether the node adopts the frame's predictor if it `admits` it
+   * @throws FrameError if a signature is missing or wrong, or a batch is too small
+   */
+  check(frame: ReceivedFrame, claims: Claims, isAdoptable: boolean): void {
+    const coverage = frame.sum?.coverage
+    if (coverage && this.#unlistedIn(coverage) === undefined) this.#authenticity?.checkCoverage(coverage, claims)
+    if (isAdoptable) {
+      this.#authenticity?.check(frame, claims)
+      this.#checkBatches(frame)
+    } else this.#authenticity?.compare(frame.headers[0], claims)
+  }
+
+  /**
+   * Second judgement: whether a better predictor may replace the current one. One that needs vouchers waits, see `takeVouched`.
+   * @param headers those of the predictor and its ancestors, newest first
+   * @param from the neighbour, or the peer from which it was fetched
+   */
+  admits(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
+    const { predictor, base, steps, attestation } = received
+    const batches = headers.slice(0, steps.length)
+    if (this.isExcluded(predictor.id.origin) || this.isExcluded(attestation?.signer ?? '')) return false
+    const areListed = batches.every(({ coverage }) => this.#unlistedIn(coverage) === undefined)
+    if (base !== undefined && areListed && (this.#quotas?.allows(batches) ?? true)) return true
+    if (!this.#gate.accepts(predictor, this.#parts.current.predictor)) {
+      this.#gate.refuse(predictor.id)
+      this.#parts.report({ kind: 'rejected', predictor, from })
+      return false
+    }
+    if (this.#jumps.accepts(received, headers)) return true
+    this.#quarantine(this.#jumps.wait(received, headers, from))
+    return false
+  }
+
+  /** Third judgement: what becomes of a neighbour's sum for the current predictor. Each reason against it is reported once. */
+  use(edge: Edge, sum: NeighbourSum): SumUse {
+    const { report } = this.#parts
+    const unlisted = this.#unlistedIn(sum.coverage)
+    if (unlisted !== undefined) {
+      if (unlisted !== this.#unlisted.get(edge)) report({ kind: 'unlisted', contributor: unlisted, from: edge.peer })
+      this.#unlisted.set(edge, unlisted)
+      return 'removes'
+    }
+    if (this.#quotas && !this.#quotas.allows([sum])) {
+      if (!this.#excessive.has(edge)) report({ kind: 'excessive', from: edge.peer })
+      this.#excessive.add(edge)
+      return 'is ignored'
+    }
+    this.#quotas?.received(edge, sum)
+    return 'replaces'
+  }
+
+  /**
+   * Checks the bound of influence of a sum.
+   * @param at the predictor at which it was computed, if this node holds or adopts it
+   * @throws FrameError if the sum exceeds it
+   */
+  checkSum(at: Predictor | undefined, sum: ReceivedSum | undefined): void {
+    if (at && sum?.coverage) this.#checkInfluence(at, { ...sum, coverage: sum.coverage }, true)
+  }
+
+  /** Checks a batch of steps that are replayed. @param parent predictor at which its sum was computed @throws FrameError */
+  checkBatch(parent: Predictor, batch: { sum: ReceivedSum['sum']; count: number; coverage: Coverage }): void {
+    if (this.#quotas) checkComplete(batch.count, batchOf(this.#parts.options.batch, parent))
+    this.#checkInfluence(parent, batch, false)
+  }
+
+  #checkInfluence(
+    at: Predictor,
+    sum: { sum: ReceivedSum['sum']; count: number; coverage: Coverage },
+    isNamed: boolean
+  ) {
+    const { influence, rule } = this.#parts.options
+    const originOf = isNamed ? (number: number) => this.#originOf(number) : undefined
+    if (influence) checkInfluence(influence, at.parameters, gridOf(at, rule), sum, originOf)
+  }
+
+  /** With quotas, a batch below b is refused: many small batches would count for more updates than the rate allows. */
+  #checkBatches({ headers, content }: ReceivedFrame): void {
+    const { batch } = this.#parts.options
+    if (this.#quotas === undefined || content === undefined) return
+    const complete = content.kind === 'steps' ? content.steps.length : 1
+    for (const { count } of headers.slice(0, complete))
+      checkComplete(count, typeof batch === 'number' ? batch : batch.min)
+  }
+
+  /** Whether there is a proof against the maker. */
+  isExcluded(maker: string): boolean {
+    return this.#authenticity?.isExcluded(maker) ?? false
+  }
+
+  /** Whether the gate has rejected the predictor a short time ago, or it waits for vouchers. */
+  hasRefused(id: PredictorId): boolean {
+    return this.#gate.hasRejected(id) || this.#jumps.isWaiting(id)
+  }
+
+  /** The same, or there is a proof against its maker. */
+  isRefused(id: PredictorId): boolean {
+    return this.hasRefused(id) || this.isExcluded(id.origin)
+  }
+
+  /** Whether batches and sums are limited by rates. */
+  get hasQuotas(): boolean {
+    return this.#quotas !== undefined
+  }
+
+  /** The predictor that waits for vouchers since last; mostly undefined. */
+  get quarantined(): QuarantinedPredictor | undefined {
+    const waiting = [...this.#jumps.waiting].at(-1)
+    return waiting && this.#describe(waiting)
+  }
+
+  /** Removes and returns predictors that are better than the current one and for which enough peers vouch by now. */
+  *takeVouched(): Generator<Quarantined> {
+    const isBetter = (id: PredictorId) => this.#parts.current.compare(id) > 0
+    for (const waiting of this.#jumps.take(isBetter)) {
+      const { received, headers, from } = waiting
+      // The caller may have adopted another one meanwhile.
+      if (isBetter(received.predictor.id) && this.admits(received, headers, from)) yield waiting
+    }
+  }
+
+  /** The node has learned `count` inputs, by which the gate may judge differently. */
+  learned(count: number): void {
+    this.#gate.added(count)
+  }
+
+  /**
+   * A period has passed: questions are repeated, which may be lost, and which others may be able to answer later.
+   * @param elapsed number of periods since the last tick
+   */
+  tick(period: number, elapsed: number): void {
+    this.#period = period
+    this.#quotas?.elapse(elapsed)
+    this.#vouchers.tick(period)
+    for (const { received, backoff } of this.#jumps.waiting) {
+      if (!backoff.due(period)) continue
+      backoff.advance(period)
+      this.#send(this.#vouchers.ask(received.predictor.id))
+    }
+  }
+
+  /** The node holds another predictor. @param batches headers of the batches from a predictor that it held, newest first */
+  switchPredictor(batches: readonly Header[]): void {
+    this.#quotas?.switchPredictor(batches)
+  }
+
+  /** A session starts: the neighbour receives all proofs. */
+  connect(edge: number, session: number): void {
+    for (const proof of this.#authenticity?.proofs ?? [])
+      this.#parts.report({ kind: 'announced', edge, bytes: encodeProof(session, proof) })
+  }
+
+  disconnect(edge: number): void {
+    this.#vouchers.disconnect(edge)
+  }
+
+  /** Receives a proof, a question or a voucher (`isTrustMessage`). @throws FrameError */
+  receive(number: number, edge: Edge, bytes: Uint8Array): void {
+    if (isProof(bytes)) this.#authenticity?.receiveProof(bytes, edge.session)
+    else this.#send(this.#vouchers.receive(number, bytes))
+  }
+
+  /**
+   * Passes new proofs on.
+   * @param source session that has sent them
+   * @returns the edges of makers against whom there is a new proof; the caller ends them
+   */
+  takeExcluded(source: Edge | undefined): readonly number[] {
+    const excluded: number[] = []
+    for (const proof of this.#authenticity?.takeNew() ?? []) {
+      this.#parts.report({ kind: 'excluded', maker: proof.maker })
+      for (const [number, edge] of this.#parts.edges) {
+        if (edge.peer === proof.maker) excluded.push(number)
+        else if (edge !== source)
+          this.#parts.report({ kind: 'announced', edge: number, bytes: encodeProof(edge.session, proof) })
+      }
+    }
+    return excluded
+  }
+
+  /** Adds the contributors to which predictors that wait refer. */
+  mark(live: Set<number>): void {
+    this.#jumps.mark(live)
+  }
+
+  /** A covered peer whose gradients may not be used; undefined if there is none. */
+  #unlistedIn(coverage: Coverage): string | undefined {
+    const { isContributor, self } = this.#parts.options
+    if (isContributor === undefined) return undefined
+    for (const contributor of covered(coverage)) {
+      const origin = this.#originOf(contributor)
+      if (origin !== self && !isContributor(origin)) return origin
+    }
+    return undefined
+  }
+
+  #originOf(contributor: number): string {
+    return (this.#parts.table.contributor(contributor) as Contributor).origin
+  }
+
+  #quarantine(waiting: Quarantined | undefined): void {
+    if (waiting === undefined) return
+    this.#parts.report({ kind: 'quarantined', ...this.#describe(waiting) })
+    waiting.backoff.start(this.#period, 0)
+    this.#send(this.#vouchers.ask(waiting.received.predictor.id))
+  }
+
+  #describe(waiting: Quarantined): QuarantinedPredictor {
+    const { from, received } = waiting
+    return { id: received.predictor.id, from, answers: this.#jumps.answers(waiting), needed: this.#jumps.needed }
+  }
+
+  #send(messages: readonly OutgoingVoucher[]): void {
+    for (const message of messages) this.#parts.report({ kind: 'announced', ...message })
+  }
+}
+
+/** @throws FrameError */
+function checkComplete(count: number, min: number): void {
+  if (count < min) throw new FrameError(`batch of ${count} gradients; at least ${min} are required`)
+}
