@@ -3,8 +3,7 @@
  * the key, the given value and the allowed values.
  */
 import * as z from 'zod'
-import { CodedError } from '../src/base/errors.js'
-import { nearest } from '../src/base/wording.js'
+import { CodedError, nearest } from '../src/base/errors.js'
 import { averagingNames, boundsOf, isDual, modelNames, Privacy, parseTrust, ruleNames } from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'

@@ -15,7 +15,7 @@ import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
 /** The keys of a scenario that algorithms read, except those that `World` has itself. */
-export interface AlgorithmOptions {
+interface AlgorithmOptions {
   readonly starts: 'common' | 'distinct'
   /** Whole predictors of at most this many bytes are sent without a request. */
   readonly pushBytes: number

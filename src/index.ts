@@ -5,7 +5,7 @@
  */
 
 export * from './admb/index.js'
-export type { OnNotice } from './base/notices.js'
+export type { OnNotice } from './base/errors.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
   type AdaptiveBatch,
@@ -155,7 +155,6 @@ export {
   type TextFormat,
   type TokenRows
 } from './streams/index.js'
-export type { BatchOption } from './task/batch.js'
-export type { ClassWeights } from './task/class-weights.js'
+export type { BatchOption, ClassWeights } from './task/option-values.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'
 export type { FoundPeer, NetworkTotals, PeerRow, Subtree } from './view/index.js'

@@ -1,8 +1,7 @@
 /** Steps of a model shaped like BERT-large under one schedule, or as the planner chooses. */
 import { openedDevice } from '../../src/device/index.js'
 import { Executor } from '../../src/l2l/executor/executor.js'
-import type { ExecutorOptions } from '../../src/l2l/executor/types.js'
-import { BlockStore } from '../../src/l2l/parameter-store.js'
+import { BlockStore, type ExecutorOptions } from '../../src/l2l/executor/types.js'
 import { planFor } from '../../src/l2l/planning/planner.js'
 import { profileModel } from '../../src/l2l/planning/profile.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'

@@ -132,8 +132,6 @@ export const faultKeys = z.strictObject({
   clogTime: duration(50)
 })
 
-export type Faults = z.infer<typeof faultKeys>
-
 /** The state of each node, changed by faults. A fault that does not apply to the node's state has no effect. */
 type State = 'up' | 'paused' | 'down' | 'absent'
 /** A fault of one node. */

@@ -5,8 +5,7 @@
 import fc from 'fast-check'
 import { AdmbNode, formatId } from '../../src/admb/index.js'
 import { Random } from '../engine/random.js'
-import type { FixedKeys } from '../testing/scenarios.js'
-import { checkExactly, hostileTrials, type Trial, trials } from '../testing/trials.js'
+import { checkExactly, type FixedKeys, hostileTrials, type Trial, trials } from '../testing/trials.js'
 import type { LearningNode, NodeFactory } from '../world.js'
 
 export const RUNS_PER_PORTION = 100

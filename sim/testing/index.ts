@@ -42,6 +42,13 @@ export type { WiringFactory, WiringRun } from '../wiring/create.js'
 export { FixedWiring } from '../wiring/create.js'
 export type { Connectable, Message, SessionChannel, StopCause, Wiring } from '../wiring/wiring.js'
 export type { LearningNode, NodeFactory, PredictorCause } from '../world.js'
-export { type Extent, faultSchedules } from './fault-schedules.js'
-export { type FixedKeys, scenarios } from './scenarios.js'
-export { checkExactly, hostileTrials, type Trial, trials } from './trials.js'
+export {
+  checkExactly,
+  type Extent,
+  type FixedKeys,
+  faultSchedules,
+  hostileTrials,
+  scenarios,
+  type Trial,
+  trials
+} from './trials.js'

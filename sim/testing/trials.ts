@@ -1,13 +1,229 @@
-/** Trials of property tests: a scenario and its fault schedule, and their check with the exact learner. */
+/**
+ * Trials of property tests: arbitraries of scenarios and of fault schedules, and the check of both with the exact learner.
+ * Networks are small, and rare events are likely. Batches are small compared with the rate of inputs, so that many predictors compete;
+ * delays are shorter or longer than the period; each network fault is enabled in about half of the scenarios. A fault schedule remains
+ * valid if a fault is removed, or with fewer nodes or a shorter run, so that schedules shrink well.
+ */
 import fc from 'fast-check'
-import { CountingInputs, countingRecipe, countSegment } from '../checkers/exact.js'
+import { CountingInputs, countingRecipe, countSegment, UNLIMITED_CARRY } from '../checkers/exact.js'
 import { exactInvariants, invariants } from '../checkers/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { SimulateOptions } from '../options.js'
-import type { Scenario } from '../scenario.js'
+import { parseScenario, type Scenario } from '../scenario.js'
 import { simulate } from '../simulate.js'
-import { looseSchedules } from './fault-schedules.js'
-import { type FixedKeys, scenarios } from './scenarios.js'
+import { topologyNames } from '../topology.js'
+
+/** Maximum numbers of nodes and inputs of a scenario. */
+const MAX_NODES = 12
+const MAX_INPUTS = 400
+
+/** A multiple of 0.01, which is short to print and quick to shrink. */
+function hundredths(least: number, most: number): fc.Arbitrary<number> {
+  return fc.integer({ min: Math.round(least * 100), max: Math.round(most * 100) }).map(value => value / 100)
+}
+
+/** A share that is 0 in half of the scenarios. */
+function optionalShare(most: number): fc.Arbitrary<number> {
+  return fc.oneof(fc.constant(0), hundredths(0.01, most))
+}
+
+/** Keys with the same value in every scenario. */
+export type FixedKeys = Partial<Omit<Scenario, 'trust'>> & { readonly trust?: Partial<Scenario['trust']> }
+
+/**
+ * Scenarios without `faults`, which `faultSchedules` draws.
+ * @param fixed keys with the same value in every scenario
+ * @example
+ * const [scenario] = fc.sample(scenarios({ nodes: 4 }), 1)
+ */
+export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
+  const drawn = fc.record({
+    topology: fc.constantFrom(...topologyNames),
+    nodes: fc.integer({ min: 2, max: MAX_NODES }),
+    degree: fc.integer({ min: 2, max: 5 }),
+    labels: fc.constantFrom('ascending', 'random', 'hub-highest'),
+    inputs: fc.integer({ min: 10, max: MAX_INPUTS }),
+    batch: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 60 })),
+    interval: fc.constantFrom(1, 1, 4),
+    speedSpread: optionalShare(1),
+    phases: fc.constantFrom('aligned', 'spread'),
+    warmup: fc.constantFrom(0, 20),
+    period: hundredths(0.5, 4),
+    latency: fc.oneof(hundredths(0.1, 1), hundredths(0.1, 5)),
+    delay: fc.constantFrom('constant', 'uniform', 'exponential', 'log-normal'),
+    linkSpread: optionalShare(1),
+    bandwidth: fc.oneof(
+      { weight: 3, arbitrary: fc.constant(0) },
+      // Heartbeats wait for frames in front of them, which sessions of real peers let them overtake: a frame must take less than the time-out.
+      { weight: 1, arbitrary: fc.integer({ min: 10_000, max: 100_000 }) }
+    ),
+    loss: optionalShare(0.4),
+    duplicate: optionalShare(0.4),
+    reorder: optionalShare(0.4),
+    carry: fc.constantFrom(0, 1, 5, 25, UNLIMITED_CARRY),
+    pushBytes: fc.constantFrom(1 << 16, 0),
+    fragmentBytes: fc.constantFrom(1 << 20, 1 << 20, 1 << 20, 0, 100),
+    checkpoint: fc.integer({ min: 1, max: 8 }),
+    diskTime: optionalShare(5),
+    journal: fc.boolean(),
+    sums: fc.constantFrom('exact', 'lattice'),
+    seed: fc.nat()
+  })
+  return drawn.map(values => {
+    const scenario = { algorithm: 'admb', ...values, ...fixed }
+    // Derived from the seed, so that the other draws do not depend on it.
+    const isAdaptive = scenario.seed % 4 === 3 && scenario.algorithm === 'admb'
+    const bounded = scenario.seed % 16 === 6 && scenario.algorithm === 'admb'
+    const batchMax = isAdaptive ? scenario.batch + (scenario.seed % 101) : undefined
+    // A request and its response take many attempts if frames are lost or overtaken.
+    const isOrdered = scenario.delay === 'constant' && scenario.loss === 0 && scenario.reorder === 0
+    if (!isOrdered) scenario.pushBytes = 1 << 16
+    // So do the fragments of a sum, which has several blocks where b adapts or influence is bounded.
+    if (!isOrdered && (isAdaptive || bounded)) scenario.fragmentBytes = 1 << 20
+    // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
+    if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
+    const keptBytes = scenario.seed % 5 === 2 ? 0 : 1 << 24
+    const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
+    const signed = scenario.seed % 3 > 0
+    const tabLinks = scenario.seed % 4 === 3
+    const mostTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
+    const hasTabs = scenario.topology === 'overlay' && scenario.seed % 2 > 0
+    const tabs = hasTabs ? Math.min(1 + (scenario.seed % 5), mostTabs) : 0
+    const mostHosts = scenario.nodes - tabs
+    // If tabs can dial all others and each other, any of them may leave.
+    const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)
+    return parseScenario(
+      {
+        batchMax,
+        autoPeriod,
+        keptBytes,
+        signed,
+        tabs,
+        tabHosts,
+        tabLinks,
+        ...scenario,
+        trust: { bounded, ...fixed.trust }
+      },
+      'a drawn scenario'
+    )
+  })
+}
+
+/** The run that a schedule is for. */
+export interface Extent {
+  readonly nodes: number
+  /** End of the faults in virtual milliseconds. */
+  readonly until: number
+}
+
+/** A fault and its end, relative to the number of nodes and the length of the run. */
+type LooseFault = (extent: Extent) => readonly Fault[]
+
+/** Thousandths of the run. */
+const start = fc.nat(999)
+const length = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 400 }))
+const node = fc.nat(1000)
+
+function between<T>(
+  fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
+  make: (from: number, to: number, fields: T, nodes: number) => readonly Fault[]
+): fc.Arbitrary<LooseFault> {
+  return fc.tuple(start, length, fc.record(fields) as fc.Arbitrary<T>).map(
+    ([from, span, values]): LooseFault =>
+      ({ nodes, until }) =>
+        make(round((from / 1000) * until), round(((from + span) / 1000) * until), values, nodes)
+  )
+}
+
+const outage = between(
+  { node, disk: fc.constantFrom('kept' as const, 'lost' as const, 'reset' as const), silent: fc.boolean() },
+  (from, to, { node: which, disk, silent }, nodes) => [
+    { time: from, kind: 'crash', node: which % nodes, ...(silent && { silent }) },
+    { time: to, kind: 'restart', node: which % nodes, disk }
+  ]
+)
+const pause = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'pause', node: which % nodes },
+  { time: to, kind: 'resume', node: which % nodes }
+])
+const hang = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'hang', node: which % nodes },
+  { time: to, kind: 'unhang', node: which % nodes }
+])
+const absence = between({ node }, (from, to, { node: which }, nodes) => [
+  { time: from, kind: 'leave', node: which % nodes },
+  { time: to, kind: 'join', node: which % nodes }
+])
+const partition = between(
+  {
+    sides: fc.oneof(
+      node.map(one => 2 ** (one % 24)),
+      fc.nat(2 ** 24 - 1)
+    ),
+    oneWay: fc.boolean()
+  },
+  (from, to, { sides, oneWay }, nodes) => [
+    { time: from, kind: 'partition', sides: Array.from({ length: nodes }, (_, i) => (sides >> (i % 24)) & 1), oneWay },
+    { time: to, kind: 'heal' }
+  ]
+)
+const clog = between({ a: node, b: node, drips: fc.boolean() }, (from, to, { a, b, drips }, nodes) => {
+  const link = { from: a % nodes, to: b % nodes, ...(drips && { drips }) }
+  return [
+    { time: from, kind: 'clog', ...link },
+    { time: to, kind: 'unclog', ...link }
+  ]
+})
+
+/** A link that may close a cycle, and that its ends close at different times. */
+const shortcut = between({ a: node, b: node, late: length }, (from, to, { a, b, late }, nodes) => {
+  const [one, other] = [a % nodes, b % nodes]
+  return [
+    { time: from, kind: 'link', from: one, to: other },
+    { time: to, kind: 'unlink', from: one, to: other },
+    { time: to + late / 10, kind: 'unlink', from: other, to: one }
+  ]
+})
+/** A session that one end loses, and that is opened again. */
+const reset = between({ a: node, b: node }, (from, to, { a, b }, nodes) => {
+  const link = { from: a % nodes, to: b % nodes }
+  return [
+    { time: from, kind: 'unlink', ...link },
+    { time: to, kind: 'link', ...link }
+  ]
+})
+
+const looseFaults = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: outage },
+    { weight: 2, arbitrary: partition },
+    { weight: 2, arbitrary: clog },
+    { weight: 1, arbitrary: shortcut },
+    { weight: 1, arbitrary: reset },
+    { weight: 1, arbitrary: pause },
+    { weight: 1, arbitrary: hang },
+    { weight: 1, arbitrary: absence }
+  ),
+  { maxLength: 16, size: 'max' }
+)
+
+/** Schedules relative to a run, for arbitraries in which scenario and schedule shrink independently. */
+const looseSchedules: fc.Arbitrary<(extent: Extent) => Fault[]> = looseFaults.map(
+  list => extent => list.flatMap(trouble => trouble(extent)).sort((a, b) => a.time - b.time)
+)
+
+/**
+ * Schedules for a run, including empty ones.
+ * @example
+ * const [faults] = fc.sample(faultSchedules({ nodes: 4, until: 1000 }), 1)
+ */
+export function faultSchedules(extent: Extent): fc.Arbitrary<Fault[]> {
+  return looseSchedules.map(schedule => schedule(extent))
+}
+
+function round(time: number): number {
+  return Math.round(time * 100) / 100
+}
 
 /** A scenario and its fault schedule. */
 export interface Trial {

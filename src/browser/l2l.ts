@@ -1,5 +1,5 @@
 /** Networks in a tab, executed on one thread: `#l2l` in `package.json`. */
-import { formatExcess } from '../base/wording.js'
+import { formatExcess } from '../base/errors.js'
 import { NetworkLearner } from '../l2l/network-learner.js'
 import { layerCosts } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'

@@ -1,7 +1,6 @@
 /** The command line's own errors, and the mapping of any error to one line and an exit code. */
 import type { CommanderError } from 'commander'
-import { CodedError } from '../base/errors.js'
-import { fileProblem } from '../base/wording.js'
+import { CodedError, fileProblem } from '../base/errors.js'
 
 /** Wrong usage of a command; exit code 2. */
 export class UsageError extends CodedError {

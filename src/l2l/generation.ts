@@ -10,7 +10,7 @@ import type { Tokenizer } from '../nn/tokenizers/index.js'
 import type { LayerCache, Model } from '../nn/types.js'
 import { predictsNextToken } from './dense-rows.js'
 import { deviceMeter, load } from './executor/step.js'
-import { BlockStore } from './parameter-store.js'
+import { BlockStore } from './executor/types.js'
 
 /** How the next token is drawn from its probabilities. */
 export interface Sampling {

@@ -21,8 +21,13 @@ import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
 import { Executor, outcomeKindOf } from './executor/executor.js'
-import { type ExecutorOptions, type ParameterStore, WorkerFailedError } from './executor/types.js'
-import { BlockStore, TransactionalGradientStore } from './parameter-store.js'
+import {
+  BlockStore,
+  type ExecutorOptions,
+  type ParameterStore,
+  TransactionalGradientStore,
+  WorkerFailedError
+} from './executor/types.js'
 import type { DevicePool } from './workers/pool.js'
 
 /** Seed of the initial weights, the same on every peer. */

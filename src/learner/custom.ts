@@ -3,7 +3,7 @@
  * sent to the learner thread, stored, and compared between peers. Names start with `custom:` to avoid conflicts with built-in
  * names.
  */
-import { OptionError } from './errors.js'
+import { OptionError } from './options.js'
 import type { Blocks, Layout, UpdateRule } from './types.js'
 
 /** Name of a part of a plug-in. */

@@ -2,7 +2,7 @@
  * The average loss of a recorded stream as a function of the weights, in float64, divided as Newton's method needs it: products
  * with the input matrix X (one pass over the stream each), and functions of the rows' scores alone.
  */
-import { OptionError } from './errors.js'
+
 import { portableExp } from './exp.js'
 import { largest, logSumExp, type ScalarLoss } from './losses.js'
 import {
@@ -14,6 +14,7 @@ import {
   outputsOf,
   scalarLossOf
 } from './model.js'
+import { OptionError } from './options.js'
 import type { Examples } from './types.js'
 
 /** For n rows with C scores each; `scores` and `slopes` have n·C elements, `weights` dimension·C (index feature·C + class). */

@@ -7,7 +7,7 @@ import { HindsightProblem } from './hindsight-problem.js'
 import type { ModelName } from './model.js'
 import type { Examples } from './types.js'
 
-export interface HindsightOptions {
+interface HindsightOptions {
   /** Number of classes, required for softmax. */
   readonly classes?: number
   /** Number of features, including the constant one. @default the number in the inputs */

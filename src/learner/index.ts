@@ -12,19 +12,26 @@ export {
   copyingLast,
   createAveraging,
   defaultAveraging,
+  lazyAveraging,
   mixInto,
   type WeightedAveraging
 } from './averaging.js'
-export { BatchEngine } from './batch-engine.js'
+export {
+  BatchEngine,
+  type Engine,
+  newProgress,
+  type PredictWith,
+  type Progress,
+  type Rest,
+  type Trained
+} from './batch-engine.js'
 export {
   addedClasses,
-  countAdded,
   extendsTable,
   fitsTable,
   growingRule,
   hasFreeSlot,
-  propose,
-  withClass
+  propose
 } from './class-table.js'
 export {
   addLoss,
@@ -46,21 +53,19 @@ export {
   describeAlarm,
   driftTests
 } from './drift.js'
-export { ExampleError, OptionError } from './errors.js'
-export { type HindsightOptimum, type HindsightOptions, hindsightOptimum } from './hindsight.js'
+export { type HindsightOptimum, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
-export { INFLUENCE_BLOCK, InfluenceBound } from './influence.js'
-export { type LatticeOptions, type LatticeRule, latticeRecipe, withEstimates } from './lattice.js'
-export { lazyAveraging } from './lazy-average.js'
+export { InfluenceBound } from './influence.js'
+export { latticeRecipe, roundedRecipe, withEstimates } from './lattice.js'
 export { createCustomLearner, createLearner } from './linear.js'
 export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } from './local-steps.js'
 export { LossGate } from './loss-gate.js'
+export type { TargetScale } from './losses.js'
 export { pearson, spearman } from './metrics/evaluation.js'
 export {
   type Baseline,
   type BaselineFigures,
   baselineFor,
-  type ClassFigures,
   type Clock,
   checkWindows,
   commitRows,
@@ -76,20 +81,17 @@ export {
   type Outcomes,
   ProgressiveMetrics,
   type ScoreLoss,
-  TIME_WINDOWS,
   type TimeFigures,
   type TimeWindowFigures,
   type TimeWindows,
   uselessLoss,
-  WINDOWS,
   type WindowFigures,
   widthOf
 } from './metrics/index.js'
 export { checkLabel, gradientWeight, isClassifier, type ModelName, type ModelOptions, modelNames } from './model.js'
 export * as optionTypes from './options.js'
-export { checkOptions, type OptionTypes } from './options.js'
+export { checkOptions, ExampleError, OptionError, type OptionTypes } from './options.js'
 export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
-export { roundedRecipe } from './rounded.js'
 export {
   type BitsOption,
   createRule,
@@ -108,8 +110,6 @@ export {
 } from './rules/index.js'
 export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels.js'
 export { type CustomEngine, type SerialOptions, type SerialReport, SerialTrainer } from './serial.js'
-export type { TargetScale } from './target-scale.js'
-export { type Engine, newProgress, type PredictWith, type Progress, type Rest, type Trained } from './trainer.js'
 export { type BoundedTrust, boundsOf, parseTrust, type Trust } from './trust.js'
 export type * from './types.js'
 export { learnerAfter, rowsOf, weightOf } from './types.js'

@@ -13,7 +13,7 @@ import { copyingLast } from './averaging.js'
 import { withUnit } from './lattice.js'
 import type { Averaging, Blocks, InfluenceRule, Layout, Learner, RuleState, UpdateRule } from './types.js'
 
-export const INFLUENCE_BLOCK = 'influence'
+const INFLUENCE_BLOCK = 'influence'
 
 /** Share of the squared norm of own sums at whose loss a node's inputs vote half for a larger bound and half against it. */
 const TOLERATED_LOSS = 0.02

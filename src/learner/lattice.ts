@@ -1,20 +1,20 @@
 /**
- * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the power
- * of two nearest to √(c·V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number of
- * contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12 of V to the
- * variance of a batch's sum.
+ * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the
+ * power of two nearest to √(c·V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number
+ * of contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12
+ * of V to the variance of a batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../base/lattice.js'
 import { newBuffer } from '../base/memory.js'
-import type { Blocks, Digest, Layout, RuleState, UpdateRule } from './types.js'
+import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from './types.js'
 
-export interface LatticeOptions {
+interface LatticeOptions {
   /** b: gradients of a batch, before the first update tells how many there are. */
   readonly batch: number
 }
 
 /** An update rule whose sums are integers. */
-export type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
+type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
 
 /** Contributors of a batch before the first update. */
 const FIRST_CONTRIBUTORS = 16
@@ -164,4 +164,26 @@ function meanSquare(block: Float32Array): number {
   let sum = 0
   for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
   return block.length === 0 ? 0 : sum / block.length
+}
+
+/** Shorter blocks are not rounded: they take few bytes. */
+const MIN_LENGTH = 1024
+
+/**
+ * @param layout of the parameters
+ * @param least length of the shortest blocks that are rounded @default 1024
+ */
+export function roundedRecipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>(
+  recipe: R,
+  layout: Layout,
+  least = MIN_LENGTH
+): R & { readonly rounded: RoundedBlocks } {
+  const isRounded = ({ blocks }: Layout) => blocks.map(({ length, isExact }) => length >= least && !isExact)
+  const { rule, averaging } = recipe
+  const rounded = {
+    parameters: isRounded(layout),
+    average: isRounded(averaging.layout?.(layout) ?? layout),
+    state: isRounded(rule.stateLayout(layout))
+  }
+  return { ...recipe, rounded }
 }

@@ -6,7 +6,6 @@
 import { dropSupport, supportOf } from '../base/support.js'
 import { countAdded, tableLength } from './class-table.js'
 import { type CustomLoss, type CustomName, customLoss } from './custom.js'
-import { ExampleError } from './errors.js'
 import { portableExp } from './exp.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
 import { commitClass, type OutcomeKind } from './metrics/index.js'
@@ -23,7 +22,7 @@ import {
   scalarLossOf
 } from './model.js'
 import * as types from './options.js'
-import { l2Option, resolveOptions } from './options.js'
+import { ExampleError, l2Option, resolveOptions } from './options.js'
 import {
   type Blocks,
   type Examples,

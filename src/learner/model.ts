@@ -2,9 +2,9 @@
  * The models of the linear family, and the checks that all their code paths share, so that the learner and the trainer's fused
  * loops accept and refuse the same inputs with the same messages.
  */
-import { ExampleError, OptionError } from './errors.js'
-import { type ScalarLoss, scalarLosses, standardised } from './losses.js'
-import { checkTargetScale, type TargetScale } from './target-scale.js'
+
+import { checkTargetScale, type ScalarLoss, scalarLosses, standardised, type TargetScale } from './losses.js'
+import { ExampleError, OptionError } from './options.js'
 import { type Examples, weightOf } from './types.js'
 
 /** `logistic`, `hinge`: two classes; `softmax`: any number of classes; `linear`: regression with squared loss. */

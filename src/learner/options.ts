@@ -2,9 +2,26 @@
  * Options with defaults, ranges and help texts, for rules, averages and models, and types of options at run time, because
  * programs in JavaScript have no others. Errors have the same form everywhere, and equal configurations have equal descriptions.
  */
+
 import * as z from 'zod'
-import { nearest } from '../base/wording.js'
-import { OptionError } from './errors.js'
+import { CodedError, nearest } from '../base/errors.js'
+
+/** Invalid options of a model, rule, average or trainer. */
+export class OptionError extends CodedError {
+  static override readonly code = 'ERR_OPTION'
+}
+
+/** The label or a feature of an input does not fit the model. Nothing of the input was learned. */
+export class ExampleError extends CodedError {
+  static override readonly code = 'ERR_EXAMPLE'
+  /** @param row zero-based row within the `Examples` */
+  constructor(
+    readonly row: number,
+    message: string
+  ) {
+    super(message)
+  }
+}
 
 /** A numeric option. */
 export interface NumberOption {

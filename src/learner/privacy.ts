@@ -9,8 +9,7 @@
  * sampled at random, so there is no amplification by sampling.
  */
 import { dropSupport } from '../base/support.js'
-import { OptionError } from './errors.js'
-import { rangeOf } from './options.js'
+import { OptionError, rangeOf } from './options.js'
 import type { Blocks } from './types.js'
 
 /** The protection of each input of a peer. */

@@ -3,11 +3,18 @@
  * else the general engine, with the same results.
  */
 import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from './averaging.js'
-import { BatchEngine } from './batch-engine.js'
+import {
+  BatchEngine,
+  DEFAULT_PARAMETER_LIMIT,
+  type Engine,
+  type PredictWith,
+  type Rest,
+  type Trained
+} from './batch-engine.js'
 import { fitsTable, growingRule } from './class-table.js'
 import type { Drift } from './drift.js'
-import { OptionError } from './errors.js'
 import { createLearner } from './linear.js'
+import type { TargetScale } from './losses.js'
 import type { Metrics, Outcome } from './metrics/index.js'
 import {
   checkClassWeights,
@@ -18,12 +25,11 @@ import {
   outputsOf,
   scalarLossOf
 } from './model.js'
+import { OptionError } from './options.js'
 import { adagradValues } from './rules/adagrad.js'
 import { createRule, type RuleSpec, ruleFor } from './rules/index.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
-import type { TargetScale } from './target-scale.js'
-import { DEFAULT_PARAMETER_LIMIT, type Engine, type PredictWith, type Rest, type Trained } from './trainer.js'
 import type { Averaging, Examples } from './types.js'
 
 /** Options for training a linear model in one process. */

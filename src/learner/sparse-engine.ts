@@ -8,10 +8,6 @@
  * number is lag divided by the product of all (1 − γ) so far (`retention`), which an update changes only where Δ is not zero.
  */
 import type { WeightedAveraging } from './averaging.js'
-import type { OutcomeKind } from './metrics/index.js'
-import { featureOutOfRange } from './model.js'
-import { type AdagradValues, adagradWeight } from './rules/adagrad.js'
-import { agreementBlock, countUpdate, forgottenShare, leastWeight, measure, measures } from './rules/agreement.js'
 import {
   checkProgress,
   type Engine,
@@ -20,7 +16,19 @@ import {
   type PredictWith,
   type Progress,
   type Trained
-} from './trainer.js'
+} from './batch-engine.js'
+import type { OutcomeKind } from './metrics/index.js'
+import { featureOutOfRange } from './model.js'
+import {
+  type AdagradValues,
+  adagradWeight,
+  agreementBlock,
+  countUpdate,
+  forgottenShare,
+  leastWeight,
+  measure,
+  measures
+} from './rules/adagrad.js'
 import type { Examples } from './types.js'
 
 export interface SparseEngineOptions {

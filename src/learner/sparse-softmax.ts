@@ -1,10 +1,11 @@
 /** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
+
+import type { Trained } from './batch-engine.js'
 import { countAdded, tableLength, withClass } from './class-table.js'
 import { largest, logSumExp, slopesInPlace } from './losses.js'
 import { commitClass } from './metrics/index.js'
 import { checkGradient, checkLabel, gradientWeight } from './model.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
-import type { Trained } from './trainer.js'
 import { type Blocks, type Examples, weightOf } from './types.js'
 
 export class SparseSoftmaxEngine extends SparseEngine {

@@ -1,5 +1,5 @@
 /** How far the peers of a network trust its members: option `trust` of peers and of the simulator. */
-import { OptionError } from './errors.js'
+import { OptionError } from './options.js'
 
 /** The influence of each peer is bounded, and so is what others use of it. */
 export interface BoundedTrust {

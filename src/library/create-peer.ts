@@ -1,5 +1,5 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
-import { Notices } from '../base/notices.js'
+import { Notices } from '../base/errors.js'
 import { checkOptions, optionTypes as types } from '../learner/index.js'
 import {
   type Prediction as Answer,

@@ -1,5 +1,5 @@
 /** Training in this process, from a file or from arrays: `admb train` for programs. */
-import { importance, Notices } from '../base/notices.js'
+import { importance, Notices } from '../base/errors.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type BaselineFigures,

@@ -6,7 +6,6 @@
  * could fill it: it is bounded here. libp2p also drops a reservation when the relay disconnects and does not request another when
  * it is back: reservations are renewed here.
  */
-import './polyfill.js'
 import type { GossipSub } from '@chainsafe/libp2p-gossipsub'
 import { circuitRelayTransport } from '@libp2p/circuit-relay-v2'
 import { type Identify, identify } from '@libp2p/identify'
@@ -23,8 +22,8 @@ import type { Limits } from './limits.js'
 import { admittingNoise, type Membership } from './membership.js'
 import { boundedYamux } from './muxer.js'
 import { networkKeyProtector, openProtector } from './protector.js'
-import type { IdentityKey, Log } from './types.js'
-import type { WebSocketUpgrades } from './upgrades.js'
+import type { IdentityKey, Log, WebSocketUpgrades } from './types.js'
+import './polyfill.js'
 
 /** How many hosts can use up their share of half-open connections before others are refused. */
 const halfOpenHosts = 4

@@ -2,8 +2,7 @@
 import type { Hello } from './hello.js'
 import type { Limits } from './limits.js'
 import type { Membership } from './membership.js'
-import type { IdentityKey, Log } from './types.js'
-import type { WebSocketUpgrades } from './upgrades.js'
+import type { IdentityKey, Log, WebSocketUpgrades } from './types.js'
 
 export interface NetworkOptions {
   readonly privateKey: IdentityKey

@@ -2,7 +2,6 @@
  * How a peer under Node.js connects directly, and the services that help others to do so: `#transports`. Optional ones (WebSockets,
  * NAT traversal, mDNS) are loaded on demand.
  */
-import './polyfill.js'
 import { type CircuitRelayServerComponents, circuitRelayServer } from '@libp2p/circuit-relay-v2'
 import { identifyPush } from '@libp2p/identify'
 import type { Libp2pEvents, TypedEventTarget } from '@libp2p/interface'
@@ -11,7 +10,8 @@ import type { Multiaddr } from '@multiformats/multiaddr'
 import type { Libp2pOptions } from 'libp2p'
 import type { TransportName } from './addresses.js'
 import type { Limits } from './limits.js'
-import type { WebSocketUpgrades } from './upgrades.js'
+import type { WebSocketUpgrades } from './types.js'
+import './polyfill.js'
 
 /** What this platform dials. */
 export const dialled: readonly TransportName[] = ['tcp', 'ws']

@@ -9,15 +9,14 @@
  *   network key, would be lost, so reading is paused until then.
  * - libp2p has no `error` listener once the socket is open, and an `error` event without a listener ends the process.
  */
-
-import './polyfill.js'
 import type { Server, Socket } from 'node:net'
 import type { Listener, Transport, Upgrader } from '@libp2p/interface'
 import { type WebSocketsComponents, webSockets } from '@libp2p/websockets'
 import { WebSocket } from 'ws'
 import type { Limits } from './limits.js'
 import { maxTransportMessageBytes } from './protector.js'
-import type { AcceptUpgrade, WebSocketUpgrades } from './upgrades.js'
+import type { AcceptUpgrade, WebSocketUpgrades } from './types.js'
+import './polyfill.js'
 
 class DeferredWebSocket extends WebSocket {
   constructor(address: string) {

@@ -156,10 +156,10 @@ class Reader extends ByteReader {
 }
 
 /** First byte of every message and beacon. */
-export const OVERLAY_VERSION = 1
+const OVERLAY_VERSION = 1
 
 /** Maximum size of a well-formed message, in bytes; the driver rejects longer ones unread. */
-export const MAX_OVERLAY_FRAME = 1 << 20
+const MAX_OVERLAY_FRAME = 1 << 20
 
 const KINDS = [
   'join',

@@ -6,7 +6,7 @@ import { isPlainText, MAX_ADDRESS_LENGTH, MAX_ADDRESSES, MAX_KEY_LENGTH } from '
 import { ALL_TRANSPORTS, BASE_TRANSPORTS, type PeerKey, type Transports, type TransportsOf } from './messages.js'
 
 /** An option of `OverlayNode` is out of range. */
-export class OverlayOptionError extends CodedError {
+class OverlayOptionError extends CodedError {
   static override readonly code = 'ERR_OVERLAY_OPTION'
 }
 
@@ -73,7 +73,7 @@ export const DEFAULT_TIMERS: OverlayTimers = {
   moveHold: 10_000
 }
 
-export const DEFAULT_LIMITS: OverlayLimits = { knownPeers: 256, inbound: 32, hops: 40 }
+const DEFAULT_LIMITS: OverlayLimits = { knownPeers: 256, inbound: 32, hops: 40 }
 
 /** Options with defaults applied. */
 export interface OverlaySettings {

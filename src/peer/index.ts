@@ -2,7 +2,7 @@
 
 export type { Figures } from '../learner/index.js'
 export type { Log } from '../network/types.js'
-export { type AcceptUpgrade, WebSocketUpgrades } from '../network/upgrades.js'
+export { type AcceptUpgrade, WebSocketUpgrades } from '../network/types.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,

@@ -5,7 +5,7 @@
 import { EventEmitter } from 'node:events'
 import { loadPlugins } from '#runtime'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
-import type { WebSocketUpgrades } from '../network/upgrades.js'
+import type { WebSocketUpgrades } from '../network/types.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
 import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'

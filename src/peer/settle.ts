@@ -2,7 +2,7 @@
  * What a peer learns: what its state directory holds, or else what the network that it joins has agreed on, or else what its own options
  * and data say. Options that are not given are taken from the first of these.
  */
-import type { OnNotice } from '../base/notices.js'
+import type { OnNotice } from '../base/errors.js'
 import type { Log } from '../network/types.js'
 import { MissingStateError, Store } from '../storage/index.js'
 import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../streams/index.js'

@@ -1,6 +1,5 @@
 /** Errors of the state directory, and of the marker in it. Each message states in one line what failed and what to do. */
-import { CodedError } from '../base/errors.js'
-import { fileProblem } from '../base/wording.js'
+import { CodedError, fileProblem } from '../base/errors.js'
 
 /** Another process uses the directory. */
 export class StateInUseError extends CodedError {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolder } from '../base/folders.js'
+import { makeFolder } from '../base/files.js'
 import { DamagedStateError, layersFolder, MARKER, markerText, parseMarker, StateWriteError } from './errors.js'
 
 /** The marker's content; undefined in a directory without one. */

@@ -2,7 +2,7 @@
  * CSV (RFC 4180) with a header line and any separator. Without a schema, each column is a number, a category, a text or a
  * time by its values: those in the first rows of a file, or in the first row if the parser is used alone.
  */
-import { importance } from '../base/notices.js'
+import { importance } from '../base/errors.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import { HeaderError, type Reporter } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
@@ -14,7 +14,7 @@ import { inferColumns, plainColumn } from './table/columns.js'
 import { delimiters } from './table/dialect.js'
 import { RowEncoder } from './table/encoder.js'
 import { type Column, columnRoles, isDerived, isFeature, Layout } from './table/schema.js'
-import type { ColumnRole, ColumnSchema } from './table/types.js'
+import type { ColumnRole, ColumnSchema } from './types.js'
 
 export const csv: TextDefinition = {
   kind: 'text',

@@ -2,8 +2,7 @@
  * Errors of inputs and their options, and the counter of malformed inputs. All errors are `InputError`s, with a message of one
  * line that says what to do.
  */
-import { CodedError } from '../base/errors.js'
-import type { OnNotice } from '../base/notices.js'
+import { CodedError, type OnNotice } from '../base/errors.js'
 import type { Shard } from './stages.js'
 import type { Malformed } from './types.js'
 

@@ -1,5 +1,4 @@
 /** What an entry of the registry of inputs consists of: file formats, text or binary, and built-in streams. */
-
 import type { Reporter } from './errors.js'
 import type { LabelReader } from './labels.js'
 import type { RowFormat } from './lines.js'
@@ -7,7 +6,7 @@ import type { ParserOptions } from './options.js'
 import type { Rows, Verified } from './rows.js'
 import type { SourceOptions } from './source.js'
 import type { SniffedDialect } from './table/dialect.js'
-import type { ColumnSchema, LabelSchema } from './table/types.js'
+import type { ColumnSchema, LabelSchema } from './types.js'
 
 /** Options of all inputs together. Each input takes some of them. */
 export interface InputOptions extends ParserOptions, SourceOptions {

@@ -4,7 +4,7 @@
  * 1 and 0, and null is a missing value. An array has the features 0 … n−1, with the same n in all rows. If the number of
  * features is given without hashing, names must be feature numbers from 0, as in an array. With a schema, keys are its columns.
  */
-import { importance } from '../base/notices.js'
+import { importance } from '../base/errors.js'
 import type { Reporter } from './errors.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
@@ -15,7 +15,7 @@ import { locateLines } from './lines.js'
 import type { ParserOptions } from './options.js'
 import { RowBuffer } from './rows.js'
 import { KeyedRow } from './table/keyed-row.js'
-import type { ColumnRole, ColumnSchema } from './table/types.js'
+import type { ColumnRole, ColumnSchema } from './types.js'
 
 const QUOTE = 0x22
 const OBJECT = 0x7b

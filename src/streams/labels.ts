@@ -1,5 +1,5 @@
 /** Converts labels to the learner's targets. All formats share it, so that `-1`, `UP` and `7` mean the same in each of them. */
-import { nearest } from '../base/wording.js'
+import { nearest } from '../base/errors.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { ParserOptions } from './options.js'
 import { canonicalCategory, MissingValues } from './table/categories.js'

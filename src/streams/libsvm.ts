@@ -2,7 +2,7 @@
  * LIBSVM text: `label index:value index:value …`, with indices from 1 and comments after `#`. This is the program's hottest loop, so
  * it keeps its state in local variables and handles rare cases in separate functions.
  */
-import { importance } from '../base/notices.js'
+import { importance } from '../base/errors.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { Reporter } from './errors.js'
 import type { RowParser, TextDefinition } from './format.js'

@@ -3,7 +3,7 @@
  * options ask for it.
  */
 import { basename } from 'node:path'
-import { importance } from '../base/notices.js'
+import { importance } from '../base/errors.js'
 import { openTokens, type TokenRows } from './builtins.js'
 import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './custom.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'

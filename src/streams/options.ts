@@ -2,7 +2,7 @@
 import { type ReporterOptions, StreamOptionsError } from './errors.js'
 import type { DecimalMark } from './table/numbers.js'
 import type { DerivedHints } from './table/schema.js'
-import type { ColumnSchema, Delimiter } from './table/types.js'
+import type { ColumnSchema, Delimiter } from './types.js'
 
 /** Limit of a line's length, so that a file without newlines does not fill the memory. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024

@@ -1,11 +1,10 @@
 /** The push parser of text formats, from chunks of bytes to batches of rows, which `openStream` and the HTTP server use. */
-
 import { Reporter } from './errors.js'
 import { formats, refuseOtherOptions, type TextFormat } from './formats.js'
 import { LineFramer } from './lines.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from './options.js'
 import { RowBuffer, type Rows } from './rows.js'
-import type { ColumnSchema } from './table/types.js'
+import type { ColumnSchema } from './types.js'
 
 /** Converts text to batches of rows at the pace at which bytes arrive. */
 export interface Parser {

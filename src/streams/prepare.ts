@@ -7,7 +7,7 @@ import { RowBuffer, type Rows } from './rows.js'
 import { type Cycles, RunningMoments, resolveScale, scaled } from './scale.js'
 import { type Derived, Layout } from './table/schema.js'
 import { DAY_CYCLE, MONTH_CYCLE, WEEK_CYCLE, YEARS_10 } from './table/times.js'
-import type { ColumnSchema } from './table/types.js'
+import type { ColumnSchema } from './types.js'
 
 /** The state of the stage, which belongs to a model. */
 export interface Scaling {

@@ -8,7 +8,7 @@
  * features are unchanged, so sparse rows stay sparse. A missing value stays missing, which stands for the mean.
  */
 import type { RowBuffer, Rows } from './rows.js'
-import type { ColumnSchema } from './table/types.js'
+import type { ColumnSchema } from './types.js'
 
 /** Limit of a scaled value, in standard deviations, because the deviation of the first few values can be tiny. */
 const MAX_DEVIATIONS = 10

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
-import type { OnNotice } from '../base/notices.js'
+import type { OnNotice } from '../base/errors.js'
 import { MissingInputError, UnreadableInputError } from './errors.js'
 import { decoded, isEncodedFile } from './sources/encodings.js'
 

@@ -1,5 +1,5 @@
 /** Text from files, standard input or a URL as readers of rows, with the position of each row. */
-import { importance } from '../base/notices.js'
+import { importance } from '../base/errors.js'
 import type { InputOptions, Reader, TextDefinition } from './format.js'
 import { formats, refuseUnsupported, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
@@ -11,7 +11,7 @@ import { bytesAt, type FilePosition, isFilePosition, PositionTracker } from './s
 import type { ByteSource, Piece } from './sources/segments.js'
 import { checkUtf8, Utf8Checker } from './sources/utf8.js'
 import { type Inferred, inferFrom, readHead } from './table/sample.js'
-import type { LabelSchema } from './table/types.js'
+import type { LabelSchema } from './types.js'
 
 interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */

@@ -35,8 +35,7 @@ import {
 } from '../learner/index.js'
 import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/parsing.js'
-import { batchRange } from './batch.js'
-import { weightsByClass } from './class-weights.js'
+import { batchRange, weightsByClass } from './option-values.js'
 
 /** Version of frames, of overlay messages and of the grids of integer sums; peers of different versions refuse each other. */
 export const PROTOCOL_VERSION = 1

@@ -23,9 +23,8 @@ import {
 import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { LoraOptions } from '../nn/spec/network-spec.js'
 import type { Schema, StreamOptions } from '../streams/index.js'
-import type { BatchOption } from './batch.js'
-import type { ClassWeights } from './class-weights.js'
 import type { CustomLossSpec, FeatureSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'
+import type { BatchOption, ClassWeights } from './option-values.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
 export type NetworkModel =

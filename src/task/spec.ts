@@ -23,9 +23,8 @@ import {
   resolveScale,
   type Schema
 } from '../streams/index.js'
-import { batchRange } from './batch.js'
-import { type ClassWeights, resolveClassWeights } from './class-weights.js'
 import type { FeatureSpec, LearningSpec } from './learning-spec.js'
+import { batchRange, type ClassWeights, resolveClassWeights } from './option-values.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 import type { TextTask } from './text.js'
 

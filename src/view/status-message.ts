@@ -87,8 +87,7 @@ export function decodeRows({ rows }: Report, verify: Verify, known: readonly Sta
   })
 }
 
-/** Maximum size of a message, in bytes: compressed, and of its JSON. */
-export const MAX_STATUS_BYTES = 64 * 1024
+/** Maximum size of a message's JSON, in bytes. */
 const MAX_JSON_BYTES = 128 * 1024
 /** Smaller messages are no dictionary for later ones. */
 const LEAST_DICTIONARY = 400

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AdversaryName } from '../../sim/adversaries/index.js'
 import type { Scenario } from '../../sim/index.js'
-import type { FixedKeys } from '../../sim/testing/scenarios.js'
+import type { FixedKeys } from '../../sim/testing/trials.js'
 
 /** A replacement in the compiled code. Any white space in `from` matches any white space. */
 export interface CodeChange {

@@ -1,6 +1,6 @@
 /** Notices: the most important ones are shown, each once. */
 import assert from 'node:assert/strict'
-import { importance, Notices } from '../../src/base/notices.js'
+import { importance, Notices } from '../../src/base/errors.js'
 
 describe('notices', () => {
   it('are shown by importance, at most five, each once', () => {

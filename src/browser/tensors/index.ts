@@ -3,26 +3,35 @@
  * TensorFlow.js: `#tfjs` in `package.json`. Names, arguments and results are those of TensorFlow.js. Tensors do not change, and the
  * garbage collector frees them. `bool` is `int32` here.
  */
+
 export {
   abs,
   add,
+  concat,
   div,
   equal,
   exp,
+  gather,
   greater,
   mul,
   neg,
+  oneHot,
+  pad,
   relu,
+  reverse,
   rsqrt,
+  scatterND,
   sigmoid,
+  slice,
   square,
+  stack,
   step,
   sub,
-  tanh
+  tanh,
+  tile,
+  transpose
 } from './elementwise.js'
-export { conv2d, maxPool } from './images.js'
-export { concat, gather, oneHot, pad, reverse, scatterND, slice, stack, tile, transpose } from './movement.js'
-export { matMul } from './products.js'
+export { conv2d, matMul, maxPool } from './products.js'
 export { argMax, cumsum, logSoftmax, mean, softmax, sum } from './reductions.js'
 export {
   cast,

@@ -1,6 +1,6 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
-import { importance, Notices } from '../../base/notices.js'
+import { importance, Notices } from '../../base/errors.js'
 import { baselineFor, Evaluation, hasPlainLoss, type Score, uselessLoss } from '../../learner/index.js'
 import { openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'

@@ -1,6 +1,6 @@
 /** `admb explain`: what a stored predictor has learned, by the names of its features and columns. */
 import type { Command } from 'commander'
-import { Notices } from '../../base/notices.js'
+import { Notices } from '../../base/errors.js'
 import { type Examples, rowsOf } from '../../learner/index.js'
 import { readsText } from '../../nn/spec/presets.js'
 import { openStream, RowBuffer } from '../../streams/index.js'

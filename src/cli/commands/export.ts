@@ -1,7 +1,7 @@
 /** `admb export`: a stored predictor as files that other programs read. */
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
 import { openStream } from '../../streams/index.js'
 import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'

@@ -1,7 +1,7 @@
 /** `admb invite`: signs and revokes invitations to networks with an allow-list. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import type { IdentityKey, MembershipRecords, Network } from '../../network/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'

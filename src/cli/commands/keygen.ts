@@ -1,7 +1,7 @@
 /** `admb keygen`: network keys, HTTP tokens, and identities for allow-lists. */
 import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import { generateToken, ROLES, type Role } from '../../server/options.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'

@@ -1,6 +1,6 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
 import { type Command, Option } from 'commander'
-import { Notices } from '../../base/notices.js'
+import { Notices } from '../../base/errors.js'
 import type { DriftTest, PrivacyOptions } from '../../learner/index.js'
 import type { IdentityKey, Log } from '../../network/index.js'
 import type { PeerPredictWith, PeerStatus } from '../../peer/index.js'

@@ -1,6 +1,6 @@
 /** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
 import type { Command } from 'commander'
-import { formatBytes } from '../../base/wording.js'
+import { formatBytes } from '../../base/errors.js'
 import { averages, isBlockwise, rules } from '../../learner/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'

@@ -1,6 +1,6 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
-import { Notices } from '../../base/notices.js'
+import { Notices } from '../../base/errors.js'
 import { inputKind, type Malformed, openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'

@@ -1,10 +1,10 @@
 /** `admb schema`: prints what the columns and the label of data mean, for review and for the option `--schema`. */
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
-import { Notices } from '../../base/notices.js'
+import { Notices } from '../../base/errors.js'
 import { openStream, type Schema } from '../../streams/index.js'
-import { weightsByClass } from '../../task/class-weights.js'
 import { MEASURED_ROWS, momentsOf, scaledColumns } from '../../task/measured.js'
+import { weightsByClass } from '../../task/option-values.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'
 import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'

@@ -1,7 +1,7 @@
 /** `admb tokenizer train`: word pieces or byte pairs from texts, for networks that read text. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import type { TokenizerKind } from '../../nn/tokenizers/subwords.js'
 import type { Delimiter, Format } from '../../streams/index.js'
 import { tokenizerFrom, tokenizerKinds } from '../../task/texts.js'

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { join } from 'node:path'
 import { isCustomName, ruleFor } from '../../learner/index.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
-import { batchRange } from '../../task/batch.js'
+import { batchRange } from '../../task/option-values.js'
 import type { TaskOptions } from '../../task/options.js'
 import { closed, createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'

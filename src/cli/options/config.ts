@@ -1,8 +1,8 @@
 /** YAML files of options by long name. Flags override them, and unknown keys are errors. */
 import { readFileSync } from 'node:fs'
 import type { Command, Option } from 'commander'
-import { nearest } from '../../base/wording.js'
-import { parseYaml } from '../../base/yaml.js'
+import { nearest } from '../../base/errors.js'
+import { parseYaml } from '../../base/files.js'
 import { UsageError } from '../errors.js'
 import { meantOption } from './suggestions.js'
 import { collect } from './values.js'

@@ -1,8 +1,7 @@
 /** The file of `admb plan --device`: figures of a device that is not here. */
-
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { parseYaml } from '../../base/yaml.js'
+import { parseYaml } from '../../base/files.js'
 import type { DeviceFigures } from '../../l2l/index.js'
 import { UsageError } from '../errors.js'
 import { bytes } from './values.js'

@@ -15,8 +15,7 @@ import {
   type Trust
 } from '../../learner/index.js'
 import { type Delimiter, type Format, formatNames, type Shard } from '../../streams/index.js'
-import type { BatchOption } from '../../task/batch.js'
-import type { ClassWeights } from '../../task/class-weights.js'
+import type { BatchOption, ClassWeights } from '../../task/option-values.js'
 import { PEER_BATCH } from '../../task/spec.js'
 import { type NetworkFlags, parseModelWord, withExecution, withTarget, withText } from './networks.js'
 import {

@@ -1,7 +1,7 @@
 /** What a word that the program does not know may mean: another program's name for an option or command, or a misspelt one. */
 import { existsSync } from 'node:fs'
 import type { Command, CommanderError } from 'commander'
-import { nearest } from '../../base/wording.js'
+import { nearest } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 
 /** Options of other programs of this kind, as `WORD …` for options of this one, of which the first that a command has is meant. */

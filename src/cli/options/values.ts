@@ -11,8 +11,7 @@ import {
 } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
 import { type Delimiter, delimiters, type From } from '../../streams/index.js'
-import { type BatchOption, batchRange } from '../../task/batch.js'
-import type { ClassWeights } from '../../task/class-weights.js'
+import { type BatchOption, batchRange, type ClassWeights } from '../../task/option-values.js'
 import { NAME_PATTERN } from '../../view/names.js'
 
 /** A whole number in a range. */

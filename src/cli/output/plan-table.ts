@@ -1,5 +1,5 @@
 /** Prints the planner's table, and the plan beside the measured run. */
-import { formatBytes } from '../../base/wording.js'
+import { formatBytes } from '../../base/errors.js'
 import type { DeviceFigures, DiskNeeds, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
 import { boundOf, meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'

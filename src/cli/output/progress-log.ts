@@ -5,8 +5,7 @@
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import * as z from 'zod'
-import { CodedError } from '../../base/errors.js'
-import { fileProblem } from '../../base/wording.js'
+import { CodedError, fileProblem } from '../../base/errors.js'
 
 /** A log that cannot be opened, written or read, or that is not a progress log. */
 export class ProgressLogError extends CodedError {

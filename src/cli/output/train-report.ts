@@ -1,5 +1,5 @@
 /** The output of `admb train`. */
-import { formatBytes } from '../../base/wording.js'
+import { formatBytes } from '../../base/errors.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import type { BaselineFigures, SerialReport, SerialTrainer } from '../../learner/index.js'
 import type { ValidationReport } from '../training/validation.js'

@@ -1,8 +1,7 @@
 /** Expands `--over` into the runs of a sweep: a validated scenario for every combination of values. */
-
 import { applyOverrides, loadScenario, parseScenario } from '../../../sim/index.js'
 import { labelOf } from '../../../sim/report/index.js'
-import { parseYaml } from '../../base/yaml.js'
+import { parseYaml } from '../../base/files.js'
 import { UsageError } from '../errors.js'
 import type { RunCase } from './run-cases.js'
 import type { ScenarioFlags } from './scenarios.js'

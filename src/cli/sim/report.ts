@@ -1,8 +1,8 @@
 /** `--report DIR`: the directory is created before the runs, the report is written after them. */
 import { join } from 'node:path'
 import { loadWriter, type Report } from '../../../sim/report/index.js'
-import { makeFolder } from '../../base/folders.js'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
+import { makeFolder } from '../../base/files.js'
 import { UsageError } from '../errors.js'
 import { print } from '../output/output.js'
 

@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs'
 import { parseScenario, type RunResult, type Scenario } from '../../../sim/index.js'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 
 export class SweepFile {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { PredictorId } from '../../admb/index.js'
-import { importance } from '../../base/notices.js'
+import { importance } from '../../base/errors.js'
 import {
   baselineFor,
   DriftLog,

@@ -1,6 +1,5 @@
 /** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
-
-import { Notices } from '../../base/notices.js'
+import { Notices } from '../../base/errors.js'
 import type { Store } from '../../storage/index.js'
 import {
   type ExampleStream,

@@ -4,7 +4,7 @@
  */
 import { DeviceError, openedDevice, watchBuffers } from '#device'
 import * as tf from '#tfjs'
-import { formatExcess } from '../../base/wording.js'
+import { formatExcess } from '../../base/errors.js'
 import { DivergenceError } from '../../learner/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
 import { addAdapter, addTo } from '../../nn/ops.js'
@@ -20,9 +20,8 @@ import {
   totalSize,
   type WeightSpec
 } from '../../nn/types.js'
-import { addToBlock } from '../parameter-store.js'
 import { roundToBf16, type SavedActivations } from './stash.js'
-import type { Batch, FrozenWeights, ParameterStore, Precision, Stash } from './types.js'
+import { addToBlock, type Batch, type FrozenWeights, type ParameterStore, type Precision, type Stash } from './types.js'
 
 export interface StepContext {
   readonly model: Model

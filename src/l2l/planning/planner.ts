@@ -3,7 +3,7 @@
  * location, which may differ between layers. Times are summed, because the supported backends compute and copy on one thread.
  * The baseline schedules keep everything on the device at once.
  */
-import { formatBytes } from '../../base/wording.js'
+import { formatBytes } from '../../base/errors.js'
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'
 import { OverBudgetError } from '../executor/step.js'

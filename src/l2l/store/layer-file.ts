@@ -2,12 +2,11 @@
  * The layer file: the arrays of each block (weights, average, optimizer state) in two slots each, and a commit record that names
  * the slot of each block. A step writes to the slots that the record does not name, so a crash loses no more than the step.
  */
-
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { CodedError } from '../../base/errors.js'
-import { makeFolder } from '../../base/folders.js'
+import { makeFolder } from '../../base/files.js'
 import type { Blocks } from '../../learner/index.js'
 import { lazyBlocks } from '../../nn/blocks.js'
 import { FLOAT_BYTES } from '../../nn/types.js'

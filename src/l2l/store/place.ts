@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { formatBytes, formatExcess } from '../../base/wording.js'
+import { formatBytes, formatExcess } from '../../base/errors.js'
 import { OptionError } from '../../learner/index.js'
 import type { Execution } from '../executor/types.js'
 import { type DiskNeeds, type DiskOptions, diskNeeds, type ParamServerOptions } from '../training/param-server.js'

@@ -10,13 +10,14 @@ import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'
 import {
+  addToBlock,
   type Execution,
   type ExecutorOptions,
+  fillBlock,
   type ParameterStore,
   type StepScore,
   WorkerFailedError
 } from '../executor/types.js'
-import { addToBlock, fillBlock } from '../parameter-store.js'
 import {
   ABORTED,
   allocateGradients,

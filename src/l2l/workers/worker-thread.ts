@@ -4,8 +4,7 @@ import { blockIndices } from '../../nn/blocks.js'
 import { DenseRows } from '../dense-rows.js'
 import { deviceFor, networkModel } from '../execution.js'
 import { Executor } from '../executor/executor.js'
-import type { ParameterStore } from '../executor/types.js'
-import { fillBlock } from '../parameter-store.js'
+import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import {
   ABORTED,

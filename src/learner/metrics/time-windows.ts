@@ -2,7 +2,7 @@
  * Figures over the last minutes or hours. A window is a ring of buckets of equal length, each with the counts of its outcomes, so an
  * input costs constant time, and the memory depends on neither the number of inputs nor the length of the window.
  */
-import { OptionError } from '../errors.js'
+import { OptionError } from '../options.js'
 import { type Figures, type OutcomeKind, widthOf } from './confusion.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 

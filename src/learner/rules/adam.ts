@@ -1,9 +1,7 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
-
 import { copyBlock, newBlock } from '../../base/memory.js'
 import { meanOf } from '../../base/numbers.js'
-import { OptionError } from '../errors.js'
-import { describe, type Resolved, radiusOption, resolveOptions } from '../options.js'
+import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { BlockLayout, Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 import { projectOntoBall, stateBlockIndices } from '../working-content.js'
 import {
@@ -64,7 +62,7 @@ export const adam: RuleDefinition<AdamOptions> = {
   }
 }
 
-export interface AdamValues extends Required<Omit<AdamOptions, 'radius' | keyof ScalingOptions>> {
+interface AdamValues extends Required<Omit<AdamOptions, 'radius' | keyof ScalingOptions>> {
   readonly name: string
   readonly description: string
   /** Factor of the step size after a number of updates, for a batch of `count` gradients. */
@@ -77,7 +75,7 @@ const LATTICE_DIVISOR = 4
 const LATTICE_FLOOR = 100
 
 /** Adam without projection. */
-export function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
+function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
   const { name, description, step, beta1, beta2, rate } = values
   return withPureStep({
     name,
@@ -218,7 +216,7 @@ function squaredSine(x: number): number {
 }
 
 /** Clipping of gradients by their norm, and weight decay, around a rule that steps blocks. */
-export interface Clipping {
+interface Clipping {
   /** Factor of the weights in an update with `count` gradients, other than biases and norms. */
   shrink(updates: number, count: number): number
   /** Largest norm of the mean gradient over all blocks. @default no limit */
@@ -228,7 +226,7 @@ export interface Clipping {
 }
 
 /** @param layout whose `vectors` do not decay @default all weights decay */
-export function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout: Layout | undefined): UpdateRule {
+function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout: Layout | undefined): UpdateRule {
   const decayed = (parameters: Blocks, updates: number, count: number): void => {
     const factor = clipping.shrink(updates, count)
     for (const [k, block] of parameters.entries()) decay(block, factor, layout?.blocks[k])

@@ -11,7 +11,7 @@
  * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
 import { newBlock } from '../../base/memory.js'
-import { OptionError } from '../errors.js'
+import { OptionError } from '../options.js'
 import type { Blocks, Layout } from '../types.js'
 import { stateBlockIndices } from '../working-content.js'
 import { type DividingRule, withPureStep } from './definition.js'

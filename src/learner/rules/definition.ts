@@ -1,7 +1,6 @@
 /** What an entry of the registry of update rules consists of. */
 import { copyBlock } from '../../base/memory.js'
-import { OptionError } from '../errors.js'
-import type { OptionTable } from '../options.js'
+import { OptionError, type OptionTable } from '../options.js'
 import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 
 /** A rule whose gradients may be shortened. Without `divisor`, the mean gradient is sum / count. */

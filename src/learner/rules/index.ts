@@ -4,12 +4,10 @@
  * Delayed parameter update (Ren et al., "ZeRO-Offload", USENIX ATC 2021, section 5.2): the parameters are one update behind, so
  * that the next step can start while the last update is computed. The delay is always one update, so a replay has the same bits.
  */
-
 import { copyBlock } from '../../base/memory.js'
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
-import { OptionError } from '../errors.js'
 import { isClassifier, type ModelName } from '../model.js'
-import { checkOptions, named, type OptionTable } from '../options.js'
+import { checkOptions, named, OptionError, type OptionTable } from '../options.js'
 import type { Layout, UpdateRule } from '../types.js'
 import { adagrad } from './adagrad.js'
 import { adam, adamw } from './adam.js'
@@ -140,7 +138,7 @@ function definitionOf({ name }: { readonly name: RuleName }): RuleDefinition<obj
 }
 
 /** State: that of the rule, and then the parameters after its last update. */
-export function delayed(rule: UpdateRule): UpdateRule {
+function delayed(rule: UpdateRule): UpdateRule {
   return {
     name: rule.name,
     description: rule.description.replace(/\)$/, ',delay=1)'),

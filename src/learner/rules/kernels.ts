@@ -22,7 +22,7 @@ import {
 import { isFiniteBlock } from '../../base/numbers.js'
 
 /** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
-export function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {
+function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {
   const remaining = locals.integer()
   return [
     set(remaining, i32.shiftRight(i32.add(get(count), i32.constant(3)), i32.constant(2))),
@@ -31,7 +31,7 @@ export function quads(locals: Locals, count: Local, pointers: readonly Local[], 
 }
 
 /** Vectors with a number in all lanes, and the code that sets them. */
-export function spread(locals: Locals, numbers: readonly Local[]): readonly [code: Code, vectors: readonly Local[]] {
+function spread(locals: Locals, numbers: readonly Local[]): readonly [code: Code, vectors: readonly Local[]] {
   const vectors = numbers.map(() => locals.vector())
   return [vectors.map((into, i) => set(into, vector.same(get(numbers[i])))), vectors]
 }
@@ -43,7 +43,7 @@ const { add, sub, mul, div, sqrt, load, store } = vector
  * (parameters, gradient, mean, square, count, β₁, 1 − β₁, β₂, 1 − β₂, 1/divisor, step/(1 − β₁^t), 1/(1 − β₂^t), ε), of which the
  * first four are addresses.
  */
-export const adamStep = define(
+const adamStep = define(
   'adamStep',
   ['i32', 'i32', 'i32', 'i32', 'i32', 'f32', 'f32', 'f32', 'f32', 'f32', 'f32', 'f32', 'f32'],
   (locals, [parameters, gradient, mean, square, count, ...numbers]) => {
@@ -81,7 +81,7 @@ export const ABOVE_AT = 0
 /** … and the code that is nearest to the lowest number with these bits. */
 export const NEAREST_AT = 4
 export const ENTRY_BYTES = 8
-export const TABLE_BYTES = ENTRIES_AT + ENTRY_BYTES * 2 ** 16
+const TABLE_BYTES = ENTRIES_AT + ENTRY_BYTES * 2 ** 16
 
 /** Stores the largest number of a vector. */
 function storeLargest(into: Local, most: Local): Code {
@@ -193,10 +193,10 @@ const multiplySquared = define('multiplySquared', ['i32', 'i32', 'f32'], (locals
 })
 
 /** Numbers to codes of eight bits and back, as `eight-bit.ts` describes. */
-export const codeKernels = [largest, largestRoot, encode, join, decode, multiply, multiplySquared]
+const codeKernels = [largest, largestRoot, encode, join, decode, multiply, multiplySquared]
 
 /** (values, count, into): stores a number that is 0 if all values are finite. */
-export const excess = define('excess', ['i32', 'i32', 'i32'], (locals, [values, count, into]) => {
+const excess = define('excess', ['i32', 'i32', 'i32'], (locals, [values, count, into]) => {
   // x·0 is 0 or −0 for a finite x and NaN otherwise.
   const sum = locals.vector()
   const zero = vector.constant(0)

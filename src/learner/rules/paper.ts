@@ -3,11 +3,9 @@
  * Dual averaging (Nesterov, 2009; Xiao, JMLR 2010; the rule of the paper's experiments): all gradients so far, equally weighted,
  * against one growing regulariser, w ← argmin_{u∈W} ⟨Σg, u⟩ + α_j·½‖u‖².
  */
-
 import { copyBlock, newBlock } from '../../base/memory.js'
-import { OptionError } from '../errors.js'
 import { portableExp } from '../exp.js'
-import { describe, type Resolved, radiusOption, resolveOptions } from '../options.js'
+import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks } from '../types.js'
 import { projectOntoBall } from '../working-content.js'
 import type { RuleDefinition } from './definition.js'
@@ -30,28 +28,28 @@ export interface ScheduleOptions {
 }
 
 /** The options of the rules that use the schedule. */
-export const scheduleOptions = {
+const scheduleOptions = {
   L: { default: 1, min: 0, isMinExcluded: true, help: 'smoothness of the loss (64 for regression)' },
   sigma: { default: 1, min: 0, help: "standard deviation of one input's gradient" },
   D: { default: 3, min: 0, isMinExcluded: true, help: 'size of the set that holds the optimum' },
   ...radiusOption
 } as const
 
-export type ScheduleValues = Resolved<typeof scheduleOptions>
+type ScheduleValues = Resolved<typeof scheduleOptions>
 
 /** The schedule's part of a rule's state: N split in two so that float32 holds it exactly up to 2^44, and M. */
-export const scheduleBlock = { name: 'schedule', length: 3 } as const
+const scheduleBlock = { name: 'schedule', length: 3 } as const
 const UNIT = 2 ** 20
 
 /** The state after a batch of `count` gradients. */
-export function advance(block: Float32Array, count: number): Float32Array {
+function advance(block: Float32Array, count: number): Float32Array {
   const low = block[1] + count
   const carried = Math.floor(low / UNIT)
   return Float32Array.of(block[0] + carried, low - carried * UNIT, Math.max(block[2], count))
 }
 
 /** M·α = L·M + (σ/D)·√N: the divisor of a sum (not a mean) of gradients. */
-export function divisor(block: Float32Array, { L, sigma, D }: ScheduleValues): number {
+function divisor(block: Float32Array, { L, sigma, D }: ScheduleValues): number {
   return L * block[2] + (sigma / D) * Math.sqrt(block[0] * UNIT + block[1])
 }
 

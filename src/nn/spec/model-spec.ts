@@ -1,8 +1,7 @@
 /** Models as data: a preset with its options, or a list of layers, from files or from command options. */
-
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
-import { parseYaml } from '../../base/yaml.js'
+import { parseYaml } from '../../base/files.js'
 import { ModelError } from '../types.js'
 import { activation, count, epsilon, LAYER_KINDS, layerSchema, rate } from './layer-kinds.js'
 

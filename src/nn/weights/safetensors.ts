@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
 import * as z from 'zod'
-import { fileProblem } from '../../base/wording.js'
+import { fileProblem } from '../../base/errors.js'
 import { FLOAT_BYTES, ModelError, sizeOf } from '../types.js'
 
 /** A tensor whose numbers are read when they are needed. */

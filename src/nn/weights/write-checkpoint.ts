@@ -1,7 +1,7 @@
 /** Writes checkpoints as folders that Hugging Face's libraries read: weights in parts of a limited size, and JSON files. */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from '../../base/folders.js'
+import { makeFolder } from '../../base/files.js'
 import type { NetworkSpec } from '../spec/network-spec.js'
 import { createTokenizer } from '../tokenizers/index.js'
 import { FLOAT_BYTES, type Model, ModelError, sizeOf } from '../types.js'

@@ -54,7 +54,7 @@ function serialRegret(scenario: Scenario): RegretPoint[] {
 /** Frames that are posted together, so that the page can draw the first ones while the run continues. */
 const BATCH = 20
 
-export class FrameRecorder {
+class FrameRecorder {
   readonly #post: (report: Report) => void
   /** Virtual milliseconds between frames. */
   readonly #step: number
@@ -148,7 +148,7 @@ function edgesOf(run: ObservedRun): number[] {
 }
 
 /** Faults of a run as sentences. */
-export function describeFault(fault: Fault): string {
+function describeFault(fault: Fault): string {
   switch (fault.kind) {
     case 'crash':
       return `node ${fault.node} crashed`

@@ -2,9 +2,8 @@
  * The JSON schemas of requests and answers. Requests are validated against them, answers are in the tests, and
  * `GET /openapi.json` contains them. Schemas with an `$id` are components there.
  */
-import { inputs } from './inputs.js'
+import { count, inputs, object, text } from './inputs.js'
 import { network } from './network.js'
-import { count, object, text } from './parts.js'
 import { peer } from './peer.js'
 
 /** A reference to one of `components`. */

@@ -1,5 +1,5 @@
 /** The network as the answering peer sees it. */
-import { count, counts, number, object, share, text, texts } from './parts.js'
+import { count, counts, number, object, share, text, texts } from './inputs.js'
 
 /** Figures that depend on what is predicted. */
 const scores = { accuracy: share, rmse: number, r2: number }

@@ -1,5 +1,5 @@
 /** The answering peer: its status and its health. */
-import { count, figures, number, object, optionalFigures, share, text, texts } from './parts.js'
+import { count, figures, number, object, optionalFigures, share, text, texts } from './inputs.js'
 
 export const peer = [
   {

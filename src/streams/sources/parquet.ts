@@ -5,7 +5,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { decompress } from 'fzstd'
-import { importance, type OnNotice } from '../../base/notices.js'
+import { importance, type OnNotice } from '../../base/errors.js'
 import { CorruptInputError, HeaderError } from '../errors.js'
 
 type Options = Parameters<typeof import('hyparquet').parquetScan>[0]

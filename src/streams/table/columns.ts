@@ -1,15 +1,13 @@
 /** Infers the columns of a table from their values in the first rows: their kinds, and how their values are written. */
-
-import { importance, type Notice } from '../../base/notices.js'
-import { nearest } from '../../base/wording.js'
+import { importance, type Notice, nearest } from '../../base/errors.js'
 import { HeaderError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
+import type { ColumnKind, ColumnSchema } from '../types.js'
 import { ANY_TEXT, COMMON_MISSING } from './categories.js'
 import { type DecimalMark, numberOf } from './numbers.js'
 import { ColumnProfile, type Counts, count, type MissingMarks, missingMarks, sum, type TimeProfile } from './profile.js'
 import { columnRoles } from './schema.js'
 import { DAY_MS, EPOCH_DAYS, TimeReader } from './times.js'
-import type { ColumnKind, ColumnSchema } from './types.js'
 
 /** A column is numeric if at least this share of its values are numbers. */
 const NUMERIC_SHARE = 0.95

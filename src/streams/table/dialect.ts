@@ -2,9 +2,9 @@
 import { HeaderError } from '../errors.js'
 import { listed } from '../labels.js'
 import { RecordLocator, RecordReader } from '../records.js'
+import type { ColumnSchema, Delimiter, Dialect } from '../types.js'
 import { MissingValues } from './categories.js'
 import { numberOf } from './numbers.js'
-import type { ColumnSchema, Delimiter, Dialect } from './types.js'
 
 /** The byte of each separator. */
 export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';': 0x3b, '\t': 0x09, '|': 0x7c }

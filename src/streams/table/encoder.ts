@@ -1,15 +1,15 @@
 /** Writes the features of a table's rows, one field after another: shared by all formats with columns. */
-import { importance, type OnNotice } from '../../base/notices.js'
+import { importance, type OnNotice } from '../../base/errors.js'
 import { DecimalScanner, isFiniteFloat32 } from '../decimals.js'
 import { hashWords, murmur3 } from '../hash.js'
 import { shortened } from '../labels.js'
 import type { OnHashed } from '../options.js'
 import { RowBuffer } from '../rows.js'
+import type { ColumnRole } from '../types.js'
 import { ANY_TEXT, CategoryReader, COMMON_MISSING, MissingValues } from './categories.js'
 import { NumberReader } from './numbers.js'
 import { type Column, crossHash, type Derived, type Layout } from './schema.js'
 import { DAY_CYCLE, DAY_MS, EPOCH_DAYS, MONTH_CYCLE, TimeParts, TimeReader, WEEK_CYCLE, YEARS_10 } from './times.js'
-import type { ColumnRole } from './types.js'
 
 /** Limit of a scaled value, in standard deviations. */
 const MAX_DEVIATIONS = 10

@@ -2,10 +2,10 @@
 import { roundedScale } from '../../base/numbers.js'
 import { SchemaError } from '../errors.js'
 import { listed, shortened } from '../labels.js'
+import type { ColumnRole, LabelSchema } from '../types.js'
 import type { FirstRows, InferredColumn } from './columns.js'
 import { type DecimalMark, numberOf } from './numbers.js'
 import { columnRoles } from './schema.js'
-import type { ColumnRole, LabelSchema } from './types.js'
 
 /** Maximum number of rows in the sample. */
 export const SAMPLE_ROWS = 10_000

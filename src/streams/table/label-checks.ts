@@ -1,9 +1,9 @@
 /** What of the labels of the first rows is refused, or could be wrong. */
-import { importance, type Notice } from '../../base/notices.js'
+import { importance, type Notice } from '../../base/errors.js'
 import { SchemaError } from '../errors.js'
 import type { TextFormat } from '../formats.js'
 import { shortened } from '../labels.js'
-import type { LabelSchema } from './types.js'
+import type { LabelSchema } from '../types.js'
 
 /** Numbers of classes as texts of several labels write them. */
 const SEVERAL = /^\d+([,;|]\d+)+$/

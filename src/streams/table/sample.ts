@@ -1,11 +1,12 @@
 /** Reads the first rows of a text input and infers from them what its options leave open. */
-import { importance, type Notice } from '../../base/notices.js'
+import { importance, type Notice } from '../../base/errors.js'
 import { HeaderError, SchemaError } from '../errors.js'
 import type { TextDefinition } from '../format.js'
 import { formats, type TextFormat } from '../formats.js'
 import { listed, noLabel } from '../labels.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import { createParser } from '../parser.js'
+import type { ColumnSchema, Dialect, LabelSchema } from '../types.js'
 import {
   type ColumnHints,
   columnNotices,
@@ -21,7 +22,6 @@ import { describe, inferLabel, jsonTable, SAMPLE_ROWS } from './infer.js'
 import { labelNotices, refuseLabels } from './label-checks.js'
 import { type DecimalMark, marksOf, numberOf } from './numbers.js'
 import { isDerived, withDerived } from './schema.js'
-import type { ColumnSchema, Dialect, LabelSchema } from './types.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
 const SAMPLE_BYTES = 4 * 1024 * 1024

@@ -6,8 +6,8 @@
  */
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../hash.js'
+import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '../types.js'
 import type { DateOrder } from './times.js'
-import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from './types.js'
 
 const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag']
 export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']

@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileProblem } from '../../../src/base/wording.js'
+import { fileProblem } from '../../../src/base/errors.js'
 import { StateWriteError } from '../../../src/storage/errors.js'
 import { admb, MAIN } from '../../support/admb-command.js'
 

@@ -12,7 +12,7 @@ import { generateIdentityKey, generateNetworkKey, peerIdOf } from '../../../src/
 import { defaultLimits } from '../../../src/network/limits.js'
 import type { Network } from '../../../src/network/network.js'
 import type { NetworkOptions } from '../../../src/network/options.js'
-import { WebSocketUpgrades } from '../../../src/network/upgrades.js'
+import { WebSocketUpgrades } from '../../../src/network/types.js'
 import { openSession, Peers, pattern, Recorder, targetOf, timeout, until } from '../../support/network-peers.js'
 
 const ECHO = '/echo/1'

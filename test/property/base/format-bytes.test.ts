@@ -1,7 +1,7 @@
 /** Bytes that exceed a limit are told apart from it, and the printed need suffices as the limit. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { formatBytes, formatExcess } from '../../../src/base/wording.js'
+import { formatBytes, formatExcess } from '../../../src/base/errors.js'
 import { bytes } from '../../../src/cli/options/values.js'
 
 describe('the bytes of a limit and of what exceeds it', () => {

@@ -4,10 +4,8 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import type { ExecutorOptions } from '../../../src/l2l/executor/types.js'
-import { STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
+import { BlockStore, type ExecutorOptions, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
-import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import {
   BatchEngine,

@@ -6,6 +6,7 @@ import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
 import {
+  BlockStore,
   PRECISIONS,
   type Precision,
   SCHEDULES,
@@ -13,7 +14,6 @@ import {
   STASH_LOCATIONS,
   type StashLocation
 } from '../../../src/l2l/executor/types.js'
-import { BlockStore } from '../../../src/l2l/parameter-store.js'
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
 import { meanStepMs, type Plan } from '../../../src/l2l/planning/types.js'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { digest } from '../../../src/learner/digest.js'
-import { OptionError } from '../../../src/learner/errors.js'
+import { OptionError } from '../../../src/learner/options.js'
 import { type Encoding, pack, packedLength, unpack } from '../../../src/learner/rules/compact.js'
 import { createRule } from '../../../src/learner/rules/index.js'
 import { SECTION } from '../../../src/learner/rules/kernels.js'

@@ -1,6 +1,7 @@
 /** AdaGrad that forgets: the same in all engines, and better than AdaGrad without it on a stream that changes. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { PredictWith } from '../../../src/learner/batch-engine.js'
 import {
   averagingFor,
   BatchEngine,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/learner/index.js'
 import type { AdagradOptions } from '../../../src/learner/rules/adagrad.js'
 import { createRule, ruleFor } from '../../../src/learner/rules/index.js'
-import type { PredictWith } from '../../../src/learner/trainer.js'
 import type { Blocks } from '../../../src/learner/types.js'
 import { examplesOf, type Row, randomFrom, randomRows } from '../../support/learner/rows.js'
 import { share } from '../../support/runs.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type AveragingSpec, createAveraging } from '../../../src/learner/averaging.js'
-import { OptionError } from '../../../src/learner/errors.js'
+import { OptionError } from '../../../src/learner/options.js'
 import type { Blocks } from '../../../src/learner/types.js'
 import { randomFrom } from '../../support/learner/rows.js'
 

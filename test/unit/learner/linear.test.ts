@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { ExampleError, OptionError } from '../../../src/learner/errors.js'
 import { createLearner } from '../../../src/learner/linear.js'
 import type { ModelName } from '../../../src/learner/model.js'
+import { ExampleError, OptionError } from '../../../src/learner/options.js'
 import { examplesOf } from '../../support/learner/rows.js'
 
 const one = (label: number, index = 0, value = 1) => examplesOf([{ label, features: [[index, value]] }])

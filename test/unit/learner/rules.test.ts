@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { OptionError } from '../../../src/learner/errors.js'
+import { OptionError } from '../../../src/learner/options.js'
 import { createRule, type RuleSpec, ruleNames, rules } from '../../../src/learner/rules/index.js'
 import type { Layout, RuleState, UpdateRule } from '../../../src/learner/types.js'
 import { zeros } from '../../../src/learner/working-content.js'

@@ -1,5 +1,6 @@
-/** New folders. */
+/** Folders that are made, and YAML that is read. */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 
 /**
@@ -23,4 +24,9 @@ export function makeFolder(path: string): void {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** @throws Error with a message of several lines, if the text is not YAML */
+export function parseYaml(text: string): unknown {
+  return (createRequire(import.meta.url)('yaml') as typeof import('yaml')).parse(text)
 }
