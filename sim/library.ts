@@ -1,22 +1,11 @@
 /** Loads scenarios, built in or from files, and applies `key=value` overrides. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { oneOf, SCENARIO_KEYS, ScenarioError } from './scenario.js'
+import { scenarios } from './scenarios.js'
 
-/** The folder of the sources, as YAML files are not compiled: dist/sim → sim/scenarios. */
-const FOLDER = fileURLToPath(new URL('../../sim/scenarios', import.meta.url))
-
-/** The scenarios in `sim/scenarios`. `about` is the comment in the first line of the file. */
 export function builtInScenarios(): { readonly name: string; readonly about: string }[] {
-  return readdirSync(FOLDER)
-    .filter(file => file.endsWith('.yaml'))
-    .sort()
-    .map(file => {
-      const [first] = readFileSync(join(FOLDER, file), 'utf8').split('\n')
-      return { name: basename(file, '.yaml'), about: first.replace(/^#\s*/, '') }
-    })
+  return Object.entries(scenarios).map(([name, { about }]) => ({ name, about }))
 }
 
 /**
@@ -29,13 +18,12 @@ export function loadScenario(name: string | undefined): {
   readonly values: Record<string, unknown>
 } {
   if (name === undefined) return { source: '--set', values: {} }
-  const builtIn = builtInScenarios().some(scenario => scenario.name === name)
-  const file = builtIn ? join(FOLDER, `${name}.yaml`) : name
+  if (Object.hasOwn(scenarios, name)) return { source: name, values: structuredClone(scenarios[name].values) }
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readFileSync(name, 'utf8')
   } catch (error) {
-    const names = builtInScenarios().map(scenario => scenario.name)
+    const names = Object.keys(scenarios)
     const { code } = error as NodeJS.ErrnoException
     const isWord = /^[\w-]+$/.test(name)
     const what = isWord ? `unknown scenario '${name}'` : `cannot read ${name} (${code})`
