@@ -221,9 +221,4 @@ export class FetchError extends NetworkError {
   ) {
     super(`fetch from peer ${peer} failed: ${reason}`)
   }
-
-  /** Whether the peer has no answer, for example because it does not know the request. */
-  get isUnanswered(): boolean {
-    return this.reason.endsWith(nothingFound)
-  }
 }

@@ -18,11 +18,9 @@ export {
   decodeToken,
   encodeToken,
   type InvitationToken,
-  invitationIdOf,
   type MembershipRecords,
   NO_RECORDS,
-  signInvitation,
-  signRevocation
+  signInvitation
 } from './invitations.js'
 export {
   decodeIdentityKey,

@@ -39,27 +39,14 @@ export const admissionSchema = z.strictObject({
   proof: base64(64)
 })
 
-const revocationSchema = z.strictObject({
-  /** Of the invitation. */
-  id: base64(32),
-  network: invitationSchema.shape.network,
-  /** The listed peer that revokes it. */
-  issuer: peerId,
-  signature: base64(64)
-})
-
 /** What peers exchange and store. */
-export const recordsSchema = z.strictObject({
-  admissions: z.array(admissionSchema),
-  revocations: z.array(revocationSchema)
-})
+export const recordsSchema = z.strictObject({ admissions: z.array(admissionSchema) })
 
 type Invitation = z.infer<typeof invitationSchema>
 export type Admission = z.infer<typeof admissionSchema>
-export type Revocation = z.infer<typeof revocationSchema>
 export type MembershipRecords = z.infer<typeof recordsSchema>
 
-export const NO_RECORDS: MembershipRecords = { admissions: [], revocations: [] }
+export const NO_RECORDS: MembershipRecords = { admissions: [] }
 
 /** An invitation with its private key, for the peer that is invited. */
 export interface InvitationToken {
@@ -89,16 +76,6 @@ export function isGenuineAdmission({ invitation, peer, proof }: Admission): bool
   return isProved && isSigned(invitation.issuer, invitationText(invitation), invitation.signature)
 }
 
-/** @param id of the invitation */
-export function signRevocation(issuer: IdentityKey, id: string, network: string): Revocation {
-  const unsigned = { id, network, issuer: peerIdOf(issuer) }
-  return { ...unsigned, signature: sign(issuer.raw, revocationText(unsigned)) }
-}
-
-export function isGenuineRevocation(revocation: Revocation): boolean {
-  return isSigned(revocation.issuer, revocationText(revocation), revocation.signature)
-}
-
 /** First part of a token. */
 const VERSION = 'admb-invitation-1'
 
@@ -124,11 +101,6 @@ export function decodeToken(text: string): InvitationToken {
   return token
 }
 
-/** The invitation's id, of an id or a token. @throws MalformedInvitationError */
-export function invitationIdOf(text: string): string {
-  return base64(32).safeParse(text.trim()).success ? text.trim() : decodeToken(text).invitation.id
-}
-
 // Each statement begins with its kind, so that no signature is valid for another one. The fields contain no line ends.
 function invitationText({ id, network, expires, issuer }: Omit<Invitation, 'signature'>): Uint8Array {
   return lines('admb/1/invitation', network, id, expires, issuer)
@@ -136,10 +108,6 @@ function invitationText({ id, network, expires, issuer }: Omit<Invitation, 'sign
 
 function proofText({ id, network }: Invitation, peer: string): Uint8Array {
   return lines('admb/1/proof', network, id, peer)
-}
-
-function revocationText({ network, id }: Omit<Revocation, 'signature'>): Uint8Array {
-  return lines('admb/1/revocation', network, id)
 }
 
 function lines(...parts: (string | number)[]): Uint8Array {

@@ -1,6 +1,6 @@
 /**
- * Who belongs to a network with an allow-list that takes invitations: the listed peers, and those with an invitation of a listed peer
- * that has neither expired nor been revoked. Every peer judges all records by its own list and clock.
+ * Who belongs to a network with an allow-list that takes invitations: the listed peers, and those with an invitation of a listed peer that has not
+ * expired. Every peer judges all records by its own list and clock.
  */
 
 import type { ConnectionEncrypter, MessageStream, SecureConnectionOptions, SecuredConnection } from '@libp2p/interface'
@@ -13,15 +13,13 @@ import {
   admissionSchema,
   type InvitationToken,
   isGenuineAdmission,
-  isGenuineRevocation,
   type MembershipRecords,
-  NO_RECORDS,
-  type Revocation
+  NO_RECORDS
 } from './invitations.js'
 import { peerIdOf } from './keys.js'
 import type { IdentityKey } from './types.js'
 
-/** Largest number of admissions and of revocations. */
+/** Largest number of admissions. */
 const MOST_RECORDS = 4096
 
 export interface MembershipOptions {
@@ -59,8 +57,6 @@ export class Membership {
   #listed: ReadonlySet<string> | undefined
   /** By id of the invitation and peer. */
   readonly #admissions = new Map<string, Admission>()
-  /** By id of the invitation. */
-  readonly #revocations = new Map<string, Revocation>()
   /** Of each admitted peer, the admission that expires last. */
   #admitted: ReadonlyMap<string, Admission> = new Map()
   #save: (state: MembershipState) => Promise<void> = () => Promise.resolve()
@@ -105,7 +101,7 @@ export class Membership {
   }
 
   get records(): MembershipRecords {
-    return { admissions: [...this.#admissions.values()], revocations: [...this.#revocations.values()] }
+    return { admissions: [...this.#admissions.values()] }
   }
 
   /** What this peer shows to those that it connects to; undefined if it has no invitation. */
@@ -134,7 +130,7 @@ export class Membership {
       this.#changed(NO_RECORDS)
     }
     const own = this.presented
-    if (own !== undefined && !this.#isListed(this.#self)) this.merge({ admissions: [own], revocations: [] })
+    if (own !== undefined && !this.#isListed(this.#self)) this.merge({ admissions: [own] })
     await this.#saved
   }
 
@@ -144,7 +140,7 @@ export class Membership {
    */
   merge(records: MembershipRecords): boolean {
     const { added, isGenuine } = this.#add(records)
-    if (added.admissions.length + added.revocations.length > 0) this.#changed(added)
+    if (added.admissions.length > 0) this.#changed(added)
     return isGenuine
   }
 
@@ -155,13 +151,12 @@ export class Membership {
 
   /** @returns why the peer is not admitted; undefined if it is */
   #admit(peer: string, admission: Admission): string | undefined {
-    const { id, network, issuer, expires } = admission.invitation
+    const { network, issuer, expires } = admission.invitation
     if (admission.peer !== peer) return 'it is for another peer'
     if (network !== this.#network) return 'it is for another network'
     if (!this.#isListed(issuer)) return `its issuer ${issuer} is not on the allow-list`
-    if (this.#revocations.has(id)) return 'it is revoked'
     if (this.#options.now() >= expires) return 'it has expired'
-    if (!this.merge({ admissions: [admission], revocations: [] })) return 'a signature is wrong'
+    if (!this.merge({ admissions: [admission] })) return 'a signature is wrong'
     return this.has(peer) ? undefined : `the network has ${MOST_RECORDS} invited peers`
   }
 
@@ -172,21 +167,12 @@ export class Membership {
   /** Whether an admission with right signatures counts. */
   #isValid(admission: Admission | undefined): boolean {
     if (admission === undefined) return false
-    const { id, network, issuer, expires } = admission.invitation
-    const isOpen = this.#options.now() < expires && !this.#revocations.has(id)
-    return isOpen && network === this.#network && this.#isListed(issuer)
+    const { network, issuer, expires } = admission.invitation
+    return this.#options.now() < expires && network === this.#network && this.#isListed(issuer)
   }
 
-  #add({ admissions, revocations }: MembershipRecords): { added: MembershipRecords; isGenuine: boolean } {
-    const added = { admissions: [] as Admission[], revocations: [] as Revocation[] }
-    for (const revocation of revocations) {
-      const { id, network, issuer } = revocation
-      if (network !== this.#network || !this.#isListed(issuer)) continue
-      if (this.#revocations.has(id) || this.#revocations.size >= MOST_RECORDS) continue
-      if (!isGenuineRevocation(revocation)) return { added, isGenuine: false }
-      this.#revocations.set(id, revocation)
-      added.revocations.push(revocation)
-    }
+  #add({ admissions }: MembershipRecords): { added: MembershipRecords; isGenuine: boolean } {
+    const added = { admissions: [] as Admission[] }
     for (const admission of admissions) {
       const key = `${admission.invitation.id} ${admission.peer}`
       if (!this.#isValid(admission) || this.#admissions.has(key) || this.#admissions.size >= MOST_RECORDS) continue
@@ -199,7 +185,6 @@ export class Membership {
 
   /** Drops records that do not count. */
   #judge(): void {
-    for (const [id, { issuer }] of this.#revocations) if (!this.#isListed(issuer)) this.#revocations.delete(id)
     const admitted = new Map<string, Admission>()
     for (const [key, admission] of this.#admissions) {
       const { peer } = admission

@@ -21,7 +21,7 @@ import {
 import { DamagedStateError, type Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'
 
-/** Records of a kind in a request, of at most 600 and 300 bytes: requests are limited to 64 KiB. */
+/** Admissions in a request, of at most 600 bytes: requests are limited to 64 KiB. */
 const RECORDS = 64
 /** Pauses in ms after a request that failed: the first one, and the longest, for peers that take no invitations. */
 const RETRY_MS = 2000
@@ -83,8 +83,7 @@ export class MemberExchange {
       for (const { peer, invitation } of added.admissions) {
         log('info', `${peer} is admitted by invitation ${invitation.id}`, { peer })
       }
-      for (const { id } of added.revocations) log('info', `invitation ${id} is revoked`, { invitation: id })
-      for (const peer of removed) network.disconnect(peer, 'its invitation has expired or is revoked')
+      for (const peer of removed) network.disconnect(peer, 'its invitation has expired')
       for (const [peer, unsent] of this.#unsent) this.#send(peer, unsent, partsOf(added))
     })
     for (const { id } of network.peers) this.onPeer({ kind: 'connected', id })
@@ -108,7 +107,7 @@ export class MemberExchange {
       const records = decodeMemberRequest(request)
       if (records === undefined) return undefined
       this.#merge(records, from)
-      return encodeMembers(isEmpty(records) ? membership.records : NO_RECORDS)
+      return encodeMembers(records.admissions.length === 0 ? membership.records : NO_RECORDS)
     } catch {
       network.ban(from, 'malformed records of members')
       return undefined
@@ -152,15 +151,10 @@ export class MemberExchange {
   }
 }
 
-function isEmpty({ admissions, revocations }: MembershipRecords): boolean {
-  return admissions.length + revocations.length === 0
-}
-
 /** The records in parts that fit a request. */
-function partsOf({ admissions, revocations }: MembershipRecords): MembershipRecords[] {
-  const count = Math.ceil(Math.max(admissions.length, revocations.length) / RECORDS)
-  return Array.from({ length: count }, (_, part) => {
-    const [from, to] = [part * RECORDS, (part + 1) * RECORDS]
-    return { admissions: admissions.slice(from, to), revocations: revocations.slice(from, to) }
-  })
+function partsOf({ admissions }: MembershipRecords): MembershipRecords[] {
+  const count = Math.ceil(admissions.length / RECORDS)
+  return Array.from({ length: count }, (_, part) => ({
+    admissions: admissions.slice(part * RECORDS, (part + 1) * RECORDS)
+  }))
 }

@@ -88,7 +88,7 @@ export const commands = {
     load: async () => (await import('./keygen.js')).keygenCommand
   },
   invite: {
-    summary: 'invite peers to a network with an allow-list, or revoke an invitation',
+    summary: 'invite peers to a network with an allow-list',
     load: async () => (await import('./invite.js')).inviteCommand
   },
   doctor: {

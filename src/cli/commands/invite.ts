@@ -1,8 +1,8 @@
-/** `admb invite`: signs and revokes invitations to networks with an allow-list. */
+/** `admb invite`: signs invitations to networks with an allow-list. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { fileProblem } from '../../base/errors.js'
-import type { IdentityKey, MembershipRecords, Network } from '../../network/index.js'
+import type { IdentityKey } from '../../network/index.js'
 import { UsageError } from '../errors.js'
 import { withCommon } from '../options/options.js'
 import { duration } from '../options/values.js'
@@ -10,8 +10,6 @@ import { print, printJson } from '../output/output.js'
 import { readKey } from '../peer/files.js'
 
 const WEEK_MS = 7 * 86_400_000
-/** Time in ms for a peer to take a revocation. */
-const REVOKE_MS = 30_000
 
 interface Flags {
   readonly dir: string
@@ -19,8 +17,6 @@ interface Flags {
   readonly expires?: number
   readonly url?: string
   readonly out?: string
-  readonly revoke?: string
-  readonly peer?: string
   readonly networkKey?: string
   readonly networkId?: string
   readonly json?: boolean
@@ -40,8 +36,6 @@ export function inviteCommand(program: Command): Command {
     .option('--expires <time>', 'time until it ends for all peers that use it (default: 7d)', duration)
     .option('--url <url>', 'print a link to the join page of the peer with this HTTP address')
     .option('--out <file>', 'write the invitation to this file; never overwritten')
-    .option('--revoke <text>', 'revoke this invitation, given by its text or its id')
-    .option('--peer <multiaddr>', 'with --revoke: a peer that distributes the revocation')
     .option('--network-key <file>', 'the key of the network, if it has one; it becomes part of the link')
     .option('--network-id <id>', 'the id of the network (default: id in the key file, or of --dir)')
     .addHelpText(
@@ -52,16 +46,13 @@ Examples:
   admb peer --data digits --allow allowed.txt --accept-invitations --join-page
   admb invite --dir inviter --url http://192.0.2.7:7280
   admb invite --dir inviter --expires 30d --out guests.txt
-  admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280
-  admb invite --dir inviter --revoke ID --peer /ip4/192.0.2.7/tcp/4280`
+  admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280`
     )
   return withCommon(command).action(invite)
 }
 
 async function invite(flags: Flags): Promise<void> {
   const signer = await readSigner(flags)
-  if (flags.revoke !== undefined) return revoke(flags.revoke, signer, flags)
-  if (flags.peer !== undefined) throw new UsageError('--peer is for --revoke: remove it')
   const { encodeToken, signInvitation } = await import('../../network/index.js')
   const terms = {
     network: signer.networkId ?? '',
@@ -114,41 +105,5 @@ async function readSigner({ dir, networkKey: file, networkId: given }: Flags): P
     return { key: decodeIdentityKey(store.identity), networkKey, networkId: await store.networkFor(id) }
   } finally {
     await store.close()
-  }
-}
-
-/** @throws UsageError, MalformedInvitationError; NetworkError if no peer takes it */
-async function revoke(text: string, { key, networkKey, networkId }: Signer, { peer, json }: Flags): Promise<void> {
-  const { createNetwork, exchangeMembers, FetchError, invitationIdOf, NO_RECORDS, signRevocation } = await import(
-    '../../network/index.js'
-  )
-  const id = invitationIdOf(text)
-  if (peer === undefined) throw new UsageError('a revocation needs a running peer that passes it on: give --peer')
-  const network: Network = await createNetwork({
-    privateKey: key,
-    listen: [],
-    dials: [peer],
-    networkKey,
-    networkId,
-    hello: { protocol: 0, fields: [] },
-    maxFrameBytes: 1 << 24,
-    log: () => undefined
-  })
-  try {
-    const exchange = (records: MembershipRecords) =>
-      exchangeMembers(network, { addresses: [peer] }, records, AbortSignal.timeout(REVOKE_MS))
-    const before = await exchange(NO_RECORDS).catch(error => {
-      if (!(error instanceof FetchError && error.isUnanswered)) throw error
-      throw new UsageError(`${peer} takes no invitations: start it with --accept-invitations`)
-    })
-    await exchange({ admissions: [], revocations: [signRevocation(key, id, networkId ?? '')] })
-    const { revocations } = await exchange(NO_RECORDS)
-    if (!revocations.some(one => one.id === id))
-      throw new UsageError(`the peer did not take the revocation: the identity in --dir must be on its allow-list`)
-    const admitted = before.admissions.filter(({ invitation }) => invitation.id === id).map(one => one.peer)
-    if (json) printJson({ command: 'invite', id, revoked: true, admitted })
-    else print(`revoked ${id}; it had admitted ${admitted.length === 0 ? 'no peer' : admitted.join(', ')}`)
-  } finally {
-    await network.stop()
   }
 }

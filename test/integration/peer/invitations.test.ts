@@ -1,4 +1,4 @@
-/** Invitations between processes: admission, expiry, revocation, and restarts. */
+/** Invitations between processes: admission, expiry, and restarts. */
 import assert from 'node:assert/strict'
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -65,20 +65,6 @@ describe('invitations', function () {
     )
     await stranger.stop()
 
-    const revoked = await admbJson(['invite', '--dir', inviter, '--revoke', id, '--peer', two.latest.addresses[0]])
-    const admitted = [guest, second].map(({ latest }) => latest.id)
-    assert.deepEqual(
-      { ...revoked, admitted: [...revoked.admitted].sort() },
-      {
-        command: 'invite',
-        id,
-        revoked: true,
-        admitted: admitted.sort()
-      }
-    )
-    await logged(one, new RegExp(`invitation ${id} is revoked`))
-    await until('the guest has no neighbours', () => guest.latest.neighbours.length === 0)
-    await logged(guest, /refused the invitation|refused this peer/)
     assert.ok((await readFile(file, 'utf8')).startsWith('admb-invitation-1~'))
   })
 
@@ -93,10 +79,6 @@ describe('invitations', function () {
       processes.start(...TASK, '--invitation', invitation, '--peer', peer.latest.addresses[0]).ready()
     await logged(await join(late.invitation, accepting), /refused the invitation \(it has expired\)/)
     await logged(await join(valid.invitation, strict), /refused this peer: add .* to its allow-list/)
-    const revoke = ['invite', '--dir', inviter, '--revoke', valid.id, '--peer', strict.latest.addresses[0]]
-    const { code, stderr } = await admb(revoke)
-    assert.equal(code, 2)
-    assert.match(stderr, /takes no invitations: start it with --accept-invitations/)
   })
 
   it('are checked by the command line', async () => {
@@ -119,7 +101,6 @@ describe('invitations', function () {
     await fails(/cannot read .*--invitation/, 'peer', ...TASK, '--invitation', join(dir, 'none'))
     await fails(/networks with an allow-list: give allow/, 'peer', ...TASK, '--accept-invitations')
     await fails(/contains no admb state|no state/, 'invite', '--dir', join(dir, 'none'))
-    await fails(/needs a running peer/, 'invite', '--dir', inviter, '--revoke', invitation)
     await fails(/not the address of a page/, 'invite', '--dir', inviter, '--url', 'host.example')
     await fails(/cannot write .*EEXIST/, 'invite', '--dir', inviter, '--out', allowed)
   })

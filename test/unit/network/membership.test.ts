@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { AccessControl } from '../../../src/network/access.js'
-import { admissionOf, type InvitationToken, signInvitation, signRevocation } from '../../../src/network/invitations.js'
+import { admissionOf, type InvitationToken, signInvitation } from '../../../src/network/invitations.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 import { decodeMembershipState } from '../../../src/network/member-requests.js'
 import { Membership, type MembershipOptions, type MembershipState } from '../../../src/network/membership.js'
@@ -25,8 +25,6 @@ describe('a membership', () => {
     members.onSave(async state => {
       stored = JSON.stringify(state)
     })
-    await show(members)
-    members.merge({ admissions: [], revocations: [signRevocation(one, 'A'.repeat(43), '')] })
     await show(members)
     const state = decodeMembershipState(stored)
     assert.deepEqual(state, members.records)
