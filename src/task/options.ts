@@ -224,7 +224,6 @@ export const executionType = options<Execution>({
   microbatch: number,
   stash: text,
   deviceMemory: number,
-  resident: numbers,
   precision: text
 })
 

@@ -27,7 +27,26 @@ export type StoreLocation = (typeof STORES)[number]
 export const PRECISIONS = ['float32', 'bf16'] as const
 export type Precision = (typeof PRECISIONS)[number]
 
-export interface ExecutorOptions {
+/** What `l2l` and `l2l-p` do otherwise than by default, by the indices of the layers. By default, each list is empty. */
+export interface LayerChoices {
+  /** Layers whose activations are saved on the device instead of recomputed. */
+  readonly keeps: readonly number[]
+  /** Layers whose activations are saved in host memory instead of recomputed. */
+  readonly offloads: readonly number[]
+  /**
+   * Layers whose outputs are not stashed: the backward pass recomputes them from the nearest stashed output below, those of adjacent
+   * layers together.
+   */
+  readonly unstashed: readonly number[]
+  /** Layers whose weights stay on the device from the forward to the backward pass. */
+  readonly resident: readonly number[]
+  /** Layers whose outputs, and later their gradients, stay on the device although the stash is elsewhere. */
+  readonly deviceOutputs: readonly number[]
+}
+
+export const NO_CHOICES: LayerChoices = { keeps: [], offloads: [], unstashed: [], resident: [], deviceOutputs: [] }
+
+export interface ExecutorOptions extends Partial<LayerChoices> {
   /** @default 'l2l' */
   readonly schedule?: Schedule
   /** Rows per microbatch. Not supported by `baseline`. @default the whole minibatch */
@@ -39,31 +58,6 @@ export interface ExecutorOptions {
   readonly stash?: StashLocation
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
-  /** Indices of the layers whose activations are saved instead of recomputed. For `l2l` and `l2l-p`. @default none */
-  readonly keeps?: readonly number[]
-  /**
-   * Indices of the layers whose activations are saved in host memory instead of recomputed. For `l2l` and `l2l-p`.
-   * @default none
-   */
-  readonly offloads?: readonly number[]
-  /**
-   * Indices of the layers whose outputs are not stashed: the backward pass recomputes them from the nearest stashed output below,
-   * those of adjacent layers together. For `l2l` and `l2l-p`.
-   * @default none
-   */
-  readonly unstashed?: readonly number[]
-  /**
-   * Indices of the layers whose weights stay on the device from the forward to the backward pass. For `l2l` and
-   * `l2l-p`.
-   * @default none
-   */
-  readonly resident?: readonly number[]
-  /**
-   * Indices of the layers whose outputs, and later their gradients, stay on the device although the stash is elsewhere. For `l2l` and
-   * `l2l-p`.
-   * @default none
-   */
-  readonly deviceOutputs?: readonly number[]
   /** @default 'float32' */
   readonly precision?: Precision
   /** Required for a model with frozen weights. @default none */
@@ -76,11 +70,7 @@ export interface ExecutorOptions {
 export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution
-  extends Omit<
-    ExecutorOptions,
-    'schedule' | 'keeps' | 'offloads' | 'unstashed' | 'deviceOutputs' | 'frozen' | 'classWeights'
-  > {
+export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'frozen' | 'classWeights' | keyof LayerChoices> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */

@@ -7,7 +7,7 @@
  * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
 import { shuffleGroups } from '../../nn/layer-order.js'
-import type { Schedule, StashLocation } from '../executor/types.js'
+import { type LayerChoices, NO_CHOICES, type Schedule, type StashLocation } from '../executor/types.js'
 import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
@@ -69,7 +69,8 @@ export function planLayerwise(
   }
   if (rows[last + 1].size === 0) return undefined
   const best = [...rows[last + 1].values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
-  const { keeps, offloads, unstashed, resident, deviceOutputs, peak } = best
+  const { choices, peak } = best
+  const { keeps, offloads, unstashed, resident, deviceOutputs } = choices
   const isSaved = layers.map((_, l) => l === last || keeps.includes(l) || offloads.includes(l))
   const isResident = layers.map((_, l) => l === last || resident.includes(l))
   const isStashed = layers.map((_, l) => l < last && stash !== 'device' && !deviceOutputs.includes(l))
@@ -93,11 +94,7 @@ export function planLayerwise(
     schedule,
     microbatch,
     stash,
-    keeps,
-    offloads,
-    unstashed,
-    resident,
-    deviceOutputs,
+    ...choices,
     deviceBytes: peak,
     stashBytes,
     ...stepTimes(times, head.ms * batch)
@@ -216,24 +213,11 @@ function* liveBytes(
 interface State {
   readonly savedMs: number
   readonly savedBytes: number
-  readonly keeps: readonly number[]
-  readonly offloads: readonly number[]
-  readonly unstashed: readonly number[]
-  readonly resident: readonly number[]
-  readonly deviceOutputs: readonly number[]
+  readonly choices: LayerChoices
   readonly peak: number
 }
 
-const INITIAL_STATE: State = {
-  savedMs: 0,
-  savedBytes: 0,
-  keeps: [],
-  offloads: [],
-  unstashed: [],
-  resident: [],
-  deviceOutputs: [],
-  peak: 0
-}
+const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, choices: NO_CHOICES, peak: 0 }
 
 /** One layer of the dynamic program. */
 interface Step {
@@ -298,7 +282,8 @@ function extend(
     liveAboveResident: step.stashed + step.live(true, choice.offloads)
   }))
   for (const before of states.values()) {
-    const isBelowResident = before.resident.at(-1) === layer - 1
+    const { keeps, offloads: offloaded, unstashed, resident, deviceOutputs } = before.choices
+    const isBelowResident = resident.at(-1) === layer - 1
     for (const { bytes, ms, saves, offloads, liveBytes, liveAboveResident } of activations) {
       const live = isBelowResident ? liveAboveResident : liveBytes
       for (const keepsOutputs of outputMs > 0 ? [false, true] : [false]) {
@@ -308,13 +293,15 @@ function extend(
           const savedMs = before.savedMs + ms + (keepsOutputs ? outputMs : 0) + (isResident ? weightMs : 0)
           const savedBytes = during + step.staying + (isResident ? weightBytes : 0)
           keepBest(next, bucket, { savedMs, savedBytes, isResident }, () => ({
-            ...before,
             savedMs,
             savedBytes,
-            keeps: saves ? [...before.keeps, layer] : before.keeps,
-            offloads: offloads ? [...before.offloads, layer] : before.offloads,
-            resident: isResident ? [...before.resident, layer] : before.resident,
-            deviceOutputs: keepsOutputs ? [...before.deviceOutputs, layer] : before.deviceOutputs,
+            choices: {
+              keeps: saves ? [...keeps, layer] : keeps,
+              offloads: offloads ? [...offloaded, layer] : offloaded,
+              unstashed,
+              resident: isResident ? [...resident, layer] : resident,
+              deviceOutputs: keepsOutputs ? [...deviceOutputs, layer] : deviceOutputs
+            },
             peak: Math.max(before.peak, during + live)
           }))
         }
@@ -345,16 +332,16 @@ function extendBySegment(
     Math.max(...segment.map(({ live }, k) => live(k === 0 && isBelowResident)))
   )
   for (const before of states.values()) {
-    const live = before.resident.at(-1) === from - 1 ? mostAboveResident : most
+    const { choices } = before
+    const live = choices.resident.at(-1) === from - 1 ? mostAboveResident : most
     const during = before.savedBytes + input + outputs + live
     if (during > limit) continue
     const savedMs = before.savedMs - lostMs
     const savedBytes = before.savedBytes + steps[to].staying
     keepBest(next, bucket, { savedMs, savedBytes, isResident: false }, () => ({
-      ...before,
       savedMs,
       savedBytes,
-      unstashed: [...before.unstashed, ...inner.map((_, k) => from + k)],
+      choices: { ...choices, unstashed: [...choices.unstashed, ...inner.map((_, k) => from + k)] },
       peak: Math.max(before.peak, during)
     }))
   }

@@ -7,7 +7,7 @@ import { formatBytes } from '../../base/errors.js'
 import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'
 import { OverBudgetError } from '../executor/step.js'
-import type { Execution, ExecutorOptions, Schedule } from '../executor/types.js'
+import { type Execution, type ExecutorOptions, NO_CHOICES, type Schedule } from '../executor/types.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, isKept, type LayerProfile, profileModel } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
@@ -189,11 +189,7 @@ function planBaseline(
     schedule,
     microbatch,
     stash: 'device',
-    keeps: [],
-    offloads: [],
-    unstashed: [],
-    resident: [],
-    deviceOutputs: [],
+    ...NO_CHOICES,
     deviceBytes,
     stashBytes: 0,
     ...stepTimes(times, head.ms * batch)

@@ -1,5 +1,5 @@
 /** The planner's request and its plan. */
-import type { Precision, Schedule, StashLocation } from '../executor/types.js'
+import type { LayerChoices, Precision, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 import type { DeviceFigures, RooflineLayer } from './roofline.js'
 
@@ -18,19 +18,10 @@ export interface PlanRequest {
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }
 
-export interface Plan {
+export interface Plan extends LayerChoices {
   readonly schedule: Schedule
   readonly microbatch: number
   readonly stash: StashLocation
-  /** Indices of the layers whose activations are saved on the device, and on the host. */
-  readonly keeps: readonly number[]
-  readonly offloads: readonly number[]
-  /** Indices of the layers whose outputs are recomputed in the backward pass instead of stashed. */
-  readonly unstashed: readonly number[]
-  /** Indices of the layers whose weights stay on the device from the forward to the backward pass. */
-  readonly resident: readonly number[]
-  /** Indices of the layers whose outputs stay on the device although the stash is elsewhere. */
-  readonly deviceOutputs: readonly number[]
   /**
    * Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take
    * part.
