@@ -48,7 +48,7 @@ export const extensions: readonly Mutant[] = [
     changes: [
       {
         file: 'src/admb/core/edge.js',
-        from: 'this.#sentIds.findLast(sent => sent.sequence <= sequence)?.id',
+        from: 'this.#sentIds[this.#lastSentBefore(sequence)]?.id',
         to: 'this.#sentIds.at(-1)?.id'
       }
     ],

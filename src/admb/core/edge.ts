@@ -146,7 +146,14 @@ export class Edge {
 
   /** Predictor of a frame that was sent: the last acknowledged one, or a later one. */
   sentId(sequence: number): PredictorId | undefined {
-    return sequence > this.sent ? undefined : this.#sentIds.findLast(sent => sent.sequence <= sequence)?.id
+    return sequence > this.sent ? undefined : this.#sentIds[this.#lastSentBefore(sequence)]?.id
+  }
+
+  /** Position of the predictor of this frame; −1 if it is not known any more. */
+  #lastSentBefore(sequence: number): number {
+    let i = this.#sentIds.length - 1
+    while (i >= 0 && this.#sentIds[i].sequence > sequence) i--
+    return i
   }
 
   /** Number of the next transfer (1, 2, 3, …). */
@@ -159,7 +166,7 @@ export class Edge {
     if (sequence <= this.acknowledged) return
     this.acknowledged = sequence
     this.encoder.acknowledge(sequence)
-    const first = this.#sentIds.findLastIndex(sent => sent.sequence <= sequence)
+    const first = this.#lastSentBefore(sequence)
     if (first > 0) this.#sentIds.splice(0, first)
     if (this.#timed && this.#timed.sequence <= sequence) {
       this.roundTrip = period - this.#timed.period

@@ -103,6 +103,8 @@ export class Ledger {
   /** Number of segments carried over into this epoch. */
   #carried = 0
   readonly #sum: Float32Array[]
+  /** What `close` returns until another segment is closed. */
+  #closed: LocalSum | undefined
   #count = 0
   /** Segments that the lineage has not used and that are not on the list. */
   #open: readonly Segment[] = []
@@ -306,21 +308,26 @@ export class Ledger {
         used: false
       }
       this.#list.push(segment)
+      this.#closed = undefined
       this.#record(segment)
       if (isRetained) {
         this.#retained.push(segment)
         this.releaseSums(period)
       }
-      for (const [b, block] of this.#openSum.entries()) {
-        clearBlock(block)
-        if (b > 0 || !this.#marksElements) dropSupport(block)
+      for (let b = 0; b < this.#openSum.length; b++) {
+        clearBlock(this.#openSum[b])
+        if (b > 0 || !this.#marksElements) dropSupport(this.#openSum[b])
       }
       this.#count += this.#openCount
       this.#openCount = 0
       this.#openInputs = []
       this.#openOf = undefined
     }
-    const sum = this.#influence ? this.#sum.map((block, b) => this.#bounded(block, b, this.#count)) : this.#sum
+    if (this.#influence === undefined) {
+      this.#closed ??= { sum: this.#sum, count: this.#count, coverage: this.#coverage }
+      return this.#closed
+    }
+    const sum = this.#sum.map((block, b) => this.#bounded(block, b, this.#count))
     return { sum, count: this.#count, coverage: this.#coverage }
   }
 
@@ -389,6 +396,7 @@ export class Ledger {
     // While inputs that were learned again are unused, the earlier segments can still be used instead.
     for (const segment of [...list, ...open]) for (let one = segment.of; one; one = one.of) open.add(one)
     this.#list = list
+    this.#closed = undefined
     this.#open = [...open]
     this.#carried = list.length
     clear(this.#sum)

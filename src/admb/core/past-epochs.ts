@@ -81,17 +81,18 @@ export class PastEpochs {
     const [on, coverage] = this.#newestOn(lineage)
     const first = on[0] ?? this.#epochs[0]
     const since = this.#epochs.slice(this.#epochs.lastIndexOf(first))
-    const candidates = new Set([...first.segments.slice(0, first.carried), ...first.open])
-    for (const { segments, carried, open } of since) {
+    const candidates = candidatesOf(since)
+    for (const { segments, open } of since) {
       for (const segment of segments) segment.used = true
       for (const segment of open) segment.used = true
-      for (let i = carried; i < segments.length; i++) candidates.add(segments[i])
     }
     // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
     const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
+    const isChained = candidates.some(({ of }) => of !== undefined)
+    const isCandidate = isChained ? new Set(candidates) : undefined
     for (const segment of candidates) {
       segment.used = segment.updates < known
-      for (let one = segment.of; one; one = one.of) if (!candidates.has(one)) one.used = true
+      for (let one = segment.of; one; one = one.of) if (!isCandidate?.has(one)) one.used = true
     }
     let used = on.find(({ contributor }) => contributor === this.#run)?.used ?? 0
     const settled = new Map(first.settled)
@@ -109,7 +110,7 @@ export class PastEpochs {
       if (!isUsed(segment)) unused.push(segment)
       else if (on.length === 0 && segment.used && !segment.isRecovered) used += segment.count
     }
-    return { unused: unused.sort((a, b) => a.number - b.number), settled, used }
+    return { unused, settled, used }
   }
 
   /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
@@ -151,6 +152,14 @@ export class PastEpochs {
     }
     return true
   }
+}
+
+/** Segments of which these epochs, oldest first, leave open whether they are used; oldest first. */
+function candidatesOf([first, ...later]: readonly Epoch[]): readonly Segment[] {
+  if (later.length === 0 && first.open.length === 0) return first.segments
+  const candidates = new Set([...first.segments, ...first.open])
+  for (const { segments, carried } of later) for (let i = carried; i < segments.length; i++) candidates.add(segments[i])
+  return [...candidates].sort((a, b) => a.number - b.number)
 }
 
 /** Whether the segment cannot be carried over any more. @param carry S */

@@ -181,8 +181,8 @@ export class SequenceWindow<T> {
     this.#sequences.push(sequence)
     this.#items.push(item)
     this.#size += sizeOf?.(item) ?? 0
-    const isTooLarge = () => this.#size > maxSize && this.#items.length > LEAST_BASES
-    while (this.#items.length > this.#capacity || isTooLarge()) this.#evictFirst()
+    while (this.#items.length > this.#capacity || (this.#size > maxSize && this.#items.length > LEAST_BASES))
+      this.#evictFirst()
   }
 
   get(sequence: number): T | undefined {

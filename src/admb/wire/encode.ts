@@ -62,7 +62,7 @@ export function encodeFrame(
       out.uint(incarnation)
       out.uint(nonce)
       const certificate = table.certificate(contributor)
-      if (certificate === undefined) encoder.bare.add(contributor)
+      if (certificate === undefined && table.certified > 0) encoder.bare.add(contributor)
       writeSignature(out, certificate)
     }
   }
