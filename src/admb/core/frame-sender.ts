@@ -16,6 +16,8 @@ import type { AdmbOptions } from './options.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { PushPolicy } from './push-policy.js'
 
+const NO_HEADERS: readonly Header[] = []
+
 export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 'allocate'> {
   readonly shapes: Shapes
   readonly table: ContributorTable
@@ -68,7 +70,7 @@ export class FrameSender {
     if (authenticity) edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
     const sequence = edge.nextSequence(period, current.predictor.id)
     const content = this.#push.content(edge, sequence, period)
-    const known = content ? this.#push.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : []
+    const known = content ? this.#push.headers(edge, content.kind === 'steps' ? content.steps.length : 0) : NO_HEADERS
     const headers = authenticity?.sendable(known) ?? known
     const isUnproven = content?.kind === 'whole' && headers.length === 0
     edge.encoder.makeRoom(maximumContributors(headers))

@@ -14,6 +14,7 @@ import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type ReceivedFrame, type Recei
 import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
 
 const MAX_SEGMENTS = 0x7fffffff
+const NO_HEADERS: Header[] = []
 const NO_ORIGIN = { origin: '', incarnation: 0, nonce: 0 }
 
 /** The receiving end of an edge. */
@@ -72,13 +73,14 @@ export function decodeFrame(
   const known = received > 0 ? edge.sentId(received) : undefined
   const id = readFrameId(input, table, decoder, known)
   decoder.lastId = id
-  const headers: Header[] = []
+  let headers: Header[] = NO_HEADERS
   let content: Whole | Chain | undefined
   let attestation: Attestation | undefined
   if (flags & (FLAGS.whole | FLAGS.step)) {
     const count = input.uint(FRAME_LIMITS.headers)
     let child = id
     let size = 0
+    headers = []
     for (let i = 0; i < count; i++) {
       const gradients = input.uint(FRAME_LIMITS.count, 'number of gradients')
       const coverage = readCoverage(input, decoder)
@@ -88,7 +90,8 @@ export function decodeFrame(
       const parent = readId(input, table, decoder, known)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
       const signature = readSignature(input)
-      headers.push({ id: child, parent, count: gradients, coverage, ...(signature && { signature }) })
+      const header = { id: child, parent, count: gradients, coverage }
+      headers.push(signature ? { ...header, signature } : header)
       child = parent
     }
     // A whole predictor may come without its lineage; a step needs its parent.
@@ -106,18 +109,7 @@ export function decodeFrame(
   input.finish()
   if (transfer > 0) decoder.fragments.release(transfer)
   const request = (flags & FLAGS.request) !== 0
-  return {
-    session,
-    sequence,
-    received,
-    heldSum,
-    id,
-    request,
-    headers,
-    content,
-    sum,
-    ...(attestation && { attestation })
-  }
+  return { session, sequence, received, heldSum, id, request, headers, content, sum, attestation }
 }
 
 function readSignature(input: Reader): Uint8Array | undefined {

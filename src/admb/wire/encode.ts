@@ -10,6 +10,7 @@ import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type SentFrame, type Whole } f
 import type { Traffic } from './traffic.js'
 
 const NONE: readonly number[] = []
+const NO_RUNS: Runs[] = []
 
 export interface EncodeOptions {
   readonly allocate?: Allocate
@@ -28,12 +29,11 @@ export function encodeFrame(
   encoder: CoverageEncoder,
   { allocate, transfer = 0, known, traffic }: EncodeOptions = {}
 ): Uint8Array {
-  const isKnown = (id: PredictorId) => known !== undefined && sameId(known, id)
   // All contributors of the frame must be in the dictionary before it is written.
-  if (!isKnown(frame.id)) indexOfOrigin(frame.id, table, encoder)
-  const coverages: Runs[] = []
+  if (!isSame(frame.id, known)) indexOfOrigin(frame.id, table, encoder)
+  const coverages: Runs[] = frame.headers.length === 0 ? NO_RUNS : []
   for (const { parent, coverage } of frame.headers) {
-    if (!isKnown(parent)) indexOfOrigin(parent, table, encoder)
+    if (!isSame(parent, known)) indexOfOrigin(parent, table, encoder)
     coverages.push(runsBetween(NONE, encoder.segments([coverage])))
   }
   const { from, contributors } = encoder.definitions(frame.sequence)
@@ -66,11 +66,7 @@ export function encodeFrame(
       writeSignature(out, certificate)
     }
   }
-  const writeId = (id: PredictorId) => {
-    if (isKnown(id)) out.uint(KNOWN)
-    else writeWholeId(out, id, table, encoder)
-  }
-  writeId(frame.id)
+  writeId(out, frame.id, known, table, encoder)
   let content = 0
   let sum = 0
   if (frame.content) {
@@ -79,7 +75,7 @@ export function encodeFrame(
       const { count, parent } = frame.headers[i]
       out.uint(count)
       writeRuns(out, coverages[i])
-      writeId(parent)
+      writeId(out, parent, known, table, encoder)
       writeSignature(out, frame.headers[i].signature)
     }
     if (frame.content.kind === 'whole' && coverages.length === 0 && frame.id.updates > 0) {
@@ -134,7 +130,22 @@ function indexOfOrigin(id: PredictorId, table: ContributorTable, encoder: Covera
   return origin < 0 ? origin : encoder.index(origin)
 }
 
-function writeWholeId(out: Writer, id: PredictorId, table: ContributorTable, encoder: CoverageEncoder): void {
+function isSame(id: PredictorId, known: PredictorId | undefined): boolean {
+  return known !== undefined && sameId(known, id)
+}
+
+/** @param known id that the receiver's last frame had, which is not repeated */
+function writeId(
+  out: Writer,
+  id: PredictorId,
+  known: PredictorId | undefined,
+  table: ContributorTable,
+  encoder: CoverageEncoder
+): void {
+  if (isSame(id, known)) {
+    out.uint(KNOWN)
+    return
+  }
   out.uint(1 + id.updates)
   const origin = indexOfOrigin(id, table, encoder)
   if (origin >= 0) out.uint(origin)
