@@ -7,8 +7,8 @@
 import { parseScenario, type RecordedStream, type RunResult, type SimulateOptions, simulate } from '../../sim/index.js'
 import { replay } from '../../sim/streams/inputs.js'
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
+import type { Flags } from '../../src/cli/options/table.js'
 import { recordStream } from '../../src/cli/sim/data.js'
-import type { SerialFlags } from '../../src/cli/training/learning.js'
 import type { Examples, Learner } from '../../src/learner/index.js'
 import { mlp, publicData } from './data.js'
 import type { Row } from './row.js'
@@ -21,7 +21,7 @@ interface Problem {
   /** Keys of a synthetic stream. */
   readonly scenario?: Readonly<Record<string, unknown>>
   /** A file of the public data, and how it is read. */
-  readonly data?: Partial<SerialFlags> & { readonly data: string }
+  readonly data?: Partial<Flags<'regret'>> & { readonly data: string }
   /** Targets: bytes of the integers alone, and loss relative to float32 sums. */
   readonly bytes?: number
   readonly loss: number
@@ -88,7 +88,7 @@ const problems: readonly Problem[] = [
       text: 'words',
       hashBits: 18,
       model: 'softmax',
-      classes: 4
+      classes: { classes: 4 }
     },
     bytes: 0.3,
     loss: 1.005,

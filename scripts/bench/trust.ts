@@ -8,8 +8,8 @@ import { parseScenario, type RecordedStream, simulate } from '../../sim/index.js
 import { replay } from '../../sim/streams/inputs.js'
 import type { NodeFactory } from '../../sim/world.js'
 import { AdmbNode } from '../../src/admb/index.js'
+import type { Flags } from '../../src/cli/options/table.js'
 import { recordStream } from '../../src/cli/sim/data.js'
-import type { SerialFlags } from '../../src/cli/training/learning.js'
 import { createLearner, type Examples, type Learner } from '../../src/learner/index.js'
 import { mlp, publicData } from './data.js'
 import type { Row } from './row.js'
@@ -19,7 +19,7 @@ interface Problem {
   readonly inputs: number
   readonly batch: number
   /** A file of the public data, and how it is read; undefined for a synthetic stream. */
-  readonly data?: Partial<SerialFlags> & { readonly data: string }
+  readonly data?: Partial<Flags<'regret'>> & { readonly data: string }
   /** A file of further inputs, for backdoors. @default none are measured */
   readonly heldOut?: string
   /** Keys of the synthetic stream. */
@@ -70,7 +70,7 @@ const calm: readonly Problem[] = [
     batch: 128,
     data: {
       ...{ data: 'ag_news_test.csv.gz', header: false, label: '1', text: 'words' },
-      ...{ hashBits: 18, model: 'softmax', classes: 4 }
+      ...{ hashBits: 18, model: 'softmax', classes: { classes: 4 } }
     }
   },
   { name: 'elec2', inputs: 45_000, batch: 64, data: { data: 'elec2.csv.gz', label: 'class' } },

@@ -1,6 +1,6 @@
 /** The program `admb`: loads and runs a command, and turns every error into one line and an exit code. */
 import { softwareVersion } from '../peer/software.js'
-import { addCommand, commandNames, commands } from './commands/index.js'
+import { addCommand, commandNames, commands, describeCommand } from './commands/index.js'
 import { explain, isParsingError } from './errors.js'
 
 /**
@@ -42,7 +42,7 @@ async function perform(words: readonly string[]): Promise<void> {
   for (const name of commandNames) {
     // The list of commands needs no options.
     if (isCompleting || name === asked) await addCommand(program, name, words)
-    else if (asked === undefined) program.command(name).description(commands[name].summary)
+    else if (asked === undefined) describeCommand(program.command(name), name)
   }
   if (isCompleting || asked === undefined) {
     if ((await import('./options/completion.js')).addCompletion(program, words)) return

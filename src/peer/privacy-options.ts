@@ -14,7 +14,7 @@ export function checkPrivacy({ dp, dir, spec, predictWith }: PeerOptions): void 
     [dir === undefined, 'the budget must survive a restart: give a state directory (--dir)'],
     [spec.network !== undefined, 'networks do not clip the gradient of each input: use a linear model'],
     [spec.localSteps !== undefined, 'local steps mix inputs: remove --local-steps'],
-    [growingNames(spec) !== undefined, 'names of new classes are sent without noise: remove --classes-max'],
+    [growingNames(spec) !== undefined, 'names of new classes are sent without noise: remove --classes ..MAX'],
     [predictWith === 'ahead', 'look-ahead predictions contain own gradients without noise: remove --predict-with'],
     [scale === 'standard', 'moments of the data are in all gradients: give --scale none, or a --schema that scales'],
     [columns.some(({ kind }) => kind === 'lag'), 'lags are in the gradients of several inputs: remove --lag']

@@ -46,7 +46,7 @@ export function reconcile(network: LearningSpec, own: LearningSpec, source: stri
   const unknown = ours.classNames?.filter(name => !known.has(name)) ?? []
   if (theirs.classNames && unknown.length > 0)
     onNotice(
-      `${source}: the network does not know ${unknown.length === 1 ? 'the class' : 'the classes'} ${unknown.slice(0, MAX_NAMES).join(', ')}: its rows are skipped (start the network with --classes-max to add classes)`,
+      `${source}: the network does not know ${unknown.length === 1 ? 'the class' : 'the classes'} ${unknown.slice(0, MAX_NAMES).join(', ')}: its rows are skipped (start the network with --classes ..MAX to add classes)`,
       importance.leftOut
     )
 }

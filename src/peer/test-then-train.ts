@@ -282,7 +282,7 @@ export class TestThenTrain {
     const { id, parameters } = this.#node.predictor
     const hasRoom = fitsTable(name) && hasFreeSlot(parameters[1])
     if (!hasRoom) {
-      const reason = fitsTable(name) ? 'there is no room for more (--classes-max)' : 'its name is too long'
+      const reason = fitsTable(name) ? 'there is no room for more (--classes ..MAX)' : 'its name is too long'
       this.#misfit(new ExampleError(row, `label "${name.slice(0, 40)}" is not among the classes, and ${reason}`))
       return false
     }

@@ -37,9 +37,7 @@ export class UnknownRoleError extends CodedError {
 export class HttpCertificateError extends CodedError {
   static override readonly code = 'ERR_HTTP_CERTIFICATE'
   constructor(reason: string) {
-    super(
-      `cannot serve HTTPS (${reason}): give a PEM certificate and its unencrypted key with --http-cert and --http-key`
-    )
+    super(`cannot serve HTTPS (${reason}): give a PEM certificate and its unencrypted key with --http-cert CERT,KEY`)
   }
 }
 
@@ -76,7 +74,7 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly r
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: 'ERR_REQUEST', remedy: 'send as many bytes as content-length specifies' },
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'ERR_BODY_TOO_LARGE',
-    remedy: 'send fewer inputs at a time, or start the peer with a larger --http-body'
+    remedy: 'send fewer inputs at a time, or start the peer with a larger --http-limits body=MIB'
   },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'ERR_MEDIA_TYPE',

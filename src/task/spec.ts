@@ -85,10 +85,10 @@ function exchangeOf(
     if (localSteps !== undefined) throw new OptionError('local steps are for peers: remove localSteps')
   }
   if (isLattice && hasRoom) {
-    throw new OptionError('the names of added classes need exact sums: remove --classes-max or --sums lattice')
+    throw new OptionError('the names of added classes need exact sums: remove --classes ..MAX or --sums lattice')
   }
   if (localMomentum !== undefined && localSteps === undefined) {
-    throw new OptionError('--local-momentum is for local steps: add --local-steps, or remove it')
+    throw new OptionError('momentum is for local steps: add --local-steps, or remove it')
   }
   if (localSteps !== undefined) {
     checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
@@ -175,7 +175,7 @@ export function specOf(
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
   if (hasRoom && exchange.localSteps !== undefined) {
-    throw new OptionError('classes cannot be added between local steps: remove --classes-max or --local-steps')
+    throw new OptionError('classes cannot be added between local steps: remove --classes ..MAX or --local-steps')
   }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined

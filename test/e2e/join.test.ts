@@ -215,7 +215,7 @@ describe('the join page', function () {
     const [inviter, member, allowed] = ['inviter', 'member', 'allowed.txt'].map(name => join(dir, name))
     for (const identity of [inviter, member])
       appendFileSync(allowed, (await admb(['keygen', 'identity', '--dir', identity])).stdout)
-    peer = await start('--passes', '100', '--dir', member, '--allow', allowed, '--accept-invitations')
+    peer = await start('--passes', '100', '--dir', member, '--allow', `${allowed},invited`)
     const { page, errors } = await open(browser, url(), DESKTOP)
     const problemOf = (page: Page) => page.locator('#problem').textContent()
     await shown('that an invitation is missing', async () => /only invited peers/.test((await problemOf(page)) ?? ''))

@@ -43,9 +43,10 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 /** Options of `admb peer`. @param folder for files that they name */
 export function peerOptions(workload: Workload, folder: string): string[] {
   const { model, classes, dimension, batch, hidden, sums = 'lattice', trust = 'members' } = workload
-  const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', `${dimension}`]
+  const features = hidden === undefined ? `${dimension},constant=no` : `${dimension}`
+  const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', features]
   shared.push('--batch', `${batch}`, '--sums', sums, '--trust', trust)
-  if (hidden === undefined) return [...shared, '--model', model, '--no-constant']
+  if (hidden === undefined) return [...shared, '--model', model]
   const file = join(folder, 'model.yaml')
   writeFileSync(file, `model: ${model}\nhidden: [${hidden}]\n`)
   return [...shared, '--model', file]

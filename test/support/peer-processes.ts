@@ -122,7 +122,7 @@ export class PeerProcesses {
     if (kind === 'a convex model') return []
     const file = join(await this.scratch(), 'small.yaml')
     await writeFile(file, 'model: mlp\nhidden: [24, 12]\n')
-    return ['--model', file, '--schedule', 'l2l-p', '--microbatch', '8', '--stash', 'host']
+    return ['--model', file, '--schedule', 'l2l-p,microbatch=8,stash=host']
   }
 
   /** Starts `admb peer` on loopback, with free ports. */

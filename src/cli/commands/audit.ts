@@ -5,8 +5,8 @@ import { decodeIdentityKey, peerIdOf } from '../../network/keys.js'
 import { type AuditedPeer, type AuditReport, audit, type StreamAudit } from '../../peer/audit.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
-import { withCommon } from '../options/options.js'
-import { collect } from '../options/values.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { formatNumber, print, printJson, warn } from '../output/output.js'
 
 /** An input was used twice, or not at all. */
@@ -15,30 +15,22 @@ export class AuditFailedError extends CodedError {
 }
 
 export function auditCommand(program: Command): Command {
-  const command = program
-    .command('audit')
-    .option('--dir <dir>', 'state directory of a stopped peer; repeatable', collect)
-    .option('--complete', 'also fail if an input is lost')
-    .addHelpText(
-      'after',
-      `
-Examples:
+  return add(
+    program,
+    'audit',
+    {
+      help: `Examples:
   admb audit --dir alice --dir bob
   admb audit --dir alice --dir bob --complete --json
 
-Without admb peer --keep-journal, a peer deletes records after --carry periods,
-and only the remaining records are audited.`
-    )
-  return withCommon(command).action(run)
+Without --keep-journal, a peer deletes records after the time of its --period
+100,carry=N, and only the remaining records are audited.`
+    },
+    run
+  )
 }
 
-interface Flags {
-  readonly dir?: readonly string[]
-  readonly complete?: boolean
-  readonly json?: boolean
-}
-
-async function run({ dir: dirs = [], complete = false, json = false }: Flags): Promise<void> {
+async function run({ dir: dirs = [], complete = false, json = false }: Flags<'audit'>): Promise<void> {
   if (dirs.length === 0) throw new UsageError('nothing to audit: give the --dir of each stopped peer')
   const report = await reportOf(dirs)
   if (report === undefined) throw new UsageError(`no predictor to audit: ${dirs.join(', ')} hold none yet`)

@@ -12,36 +12,32 @@ import { createPeerTask } from '../../task/task.js'
 import { Cluster } from '../demo/cluster.js'
 import { conclude } from '../demo/conclude.js'
 import { compare, rowsOf } from '../demo/reference.js'
-import { type SharedFlags, setup } from '../demo/setup.js'
+import { setup } from '../demo/setup.js'
 import { Stage } from '../demo/stage.js'
 import { Watch } from '../demo/watch.js'
 import { InterruptedError, UsageError } from '../errors.js'
-import { executionOf } from '../options/networks.js'
-import { withCommon, withData, withFeatures, withLearning } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
-import { amount } from '../options/values.js'
+import { add } from '../options/command.js'
+import { executionOf, taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { print } from '../output/output.js'
-import { DEFAULT_HTTP_PORT, parseHttp } from '../peer/http.js'
+import { parseHttp } from '../peer/http.js'
 
 const DEFAULT_PASSES = 4
 
 export function demoCommand(program: Command): Command {
-  const command = program.command('demo')
-  withLearning(withFeatures(withData(command)), PEER_BATCH)
-    .option('--rate <n>', 'maximum inputs per second of each peer; a slow machine has fewer', amount(true), 250)
-    .option(
-      '--http <[host:]port>',
-      `address of the page, or off (default: 127.0.0.1:${DEFAULT_HTTP_PORT} or a free port)`
-    )
-    .option('--stay', 'keep the peers and the page running at the end, until Ctrl-C')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  admb demo\n  admb demo --data mine.csv --label outcome --scale standard --json'
-    )
-  return withCommon(command).action(demo)
+  return add(
+    program,
+    'demo',
+    {
+      help: `Examples:
+  admb demo
+  admb demo --data mine.csv --label outcome --scale standard --json`
+    },
+    demo
+  )
 }
 
-async function demo(given: SharedFlags): Promise<void> {
+async function demo(given: Flags<'demo'>, command: Command): Promise<void> {
   const passes = given.passes ?? (given.data === undefined ? DEFAULT_PASSES : 1)
   const flags = { ...given, data: given.data ?? 'digits', passes, batch: given.batch ?? PEER_BATCH }
   if (flags.shard !== undefined) throw new UsageError('demo divides the data among its peers: remove --shard')
@@ -62,7 +58,7 @@ async function demo(given: SharedFlags): Promise<void> {
   try {
     watch = http === 'off' ? undefined : await Watch.start(http)
     if (watch && !flags.json) print(`watch it at ${watch.url}`)
-    cluster = new Cluster(await setup(scratch, flags), {
+    cluster = new Cluster(await setup(scratch, flags, command), {
       status: (id, status) => watch?.receive(id, status),
       lost: id => watch?.lost(id),
       failed: error => fail(error)

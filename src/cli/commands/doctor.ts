@@ -7,8 +7,9 @@ import { Worker } from 'node:worker_threads'
 import type { Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
 import { checkDevices } from '../doctor/device-checks.js'
-import { type Check, checkPeer, type PeerCheckFlags } from '../doctor/peer-check.js'
-import { withCommon } from '../options/options.js'
+import { type Check, checkPeer } from '../doctor/peer-check.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { colour, print, printJson } from '../output/output.js'
 
 const REMEDIES = {
@@ -22,31 +23,21 @@ const REMEDIES = {
 } as const
 
 export function doctorCommand(program: Command): Command {
-  const command = program
-    .command('doctor')
-    .option('--fix', 'install TensorFlow, so that networks train faster (1.3 GB, minutes)')
-    .option('--peer <multiaddr>', 'find the step at which a connection to that peer fails')
-    .option('--network-key <file>', "the peer's network key, if it has one")
-    .option('--dir <dir>', 'connect as the (stopped) peer of that directory, and compare its model')
-    .addHelpText(
-      'after',
-      `
-Examples:
+  return add(
+    program,
+    'doctor',
+    {
+      help: `Examples:
   admb doctor
   admb doctor --json
   admb doctor --fix
   admb doctor --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --network-key net.key`
-    )
-  return withCommon(command).action(doctor)
+    },
+    doctor
+  )
 }
 
-interface Flags extends PeerCheckFlags {
-  readonly peer?: string
-  readonly fix?: boolean
-  readonly json?: boolean
-}
-
-async function doctor({ peer, fix, json, ...flags }: Flags): Promise<void> {
+async function doctor({ peer, fix, json, ...flags }: Flags<'doctor'>): Promise<void> {
   if (fix) await installDevice(json ? () => undefined : print)
   const checks = peer === undefined ? await checkMachine() : await checkPeer(peer, flags)
   const devices = peer === undefined ? await checkDevices() : undefined

@@ -7,9 +7,9 @@ import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { UsageError } from '../errors.js'
-import { type NetworkFlags, withExecution, withText, withWeights } from '../options/networks.js'
-import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
-import { readOptions } from '../options/task-options.js'
+import { add } from '../options/command.js'
+import { readOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { classTables, evaluationLines } from '../output/evaluation-lines.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { baselineLine, figureLines } from '../output/metric-lines.js'
@@ -17,27 +17,20 @@ import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '..
 import { loadPredictor } from '../training/loaded.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
-interface Flags extends Partial<DataFlags>, NetworkFlags {
-  readonly dir?: string
-  readonly predictWith?: 'average' | 'current'
-  readonly json?: boolean
-}
-
 export function evalCommand(program: Command): Command {
-  const command = program.command('eval')
-  withPredictWith(withWeights(withText(withExecution(withData(command)))), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor, unless --weights is given')
-    .addHelpText(
-      'after',
-      `
-Examples:
+  return add(
+    program,
+    'eval',
+    {
+      help: `Examples:
   admb eval --dir model --data test.svm.gz
   admb eval --dir model --data digits:test --json`
-    )
-  return withCommon(command).action(evaluate)
+    },
+    evaluate
+  )
 }
 
-async function evaluate(given: Flags): Promise<void> {
+async function evaluate(given: Flags<'eval'>): Promise<void> {
   const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, true)
   const spec = readableSpec(stored, predictor.parameters)

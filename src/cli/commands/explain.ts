@@ -10,10 +10,9 @@ import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'
 import { type Importance, importanceOf, lossOf, rowsWithin } from '../explain/importance.js'
 import { deviationsOf, namedWeights, type Weights } from '../explain/weights.js'
-import { executionOf, type NetworkFlags, withExecution } from '../options/networks.js'
-import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
-import { readOptions } from '../options/task-options.js'
-import { whole } from '../options/values.js'
+import { add } from '../options/command.js'
+import { executionOf, readOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadStored, type Stored } from '../training/stored.js'
@@ -24,32 +23,21 @@ const NETWORK_ROWS = 1000
 const REPEATS = 5
 const TOP = 20
 
-interface Flags extends Partial<DataFlags>, NetworkFlags {
-  readonly dir?: string
-  readonly predictWith?: 'average' | 'current'
-  readonly repeats?: number
-  readonly top?: number
-  readonly json?: boolean
-}
-
 export function explainCommand(program: Command): Command {
-  const command = program.command('explain')
-  withPredictWith(withExecution(withData(command)), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor')
-    .option('--repeats <n>', 'permutations of each column (default: 5)', whole(1))
-    .option('--top <n>', 'number of weights and columns to print (default: 20)', whole(1))
-    .addHelpText(
-      'after',
-      `
-Prints the weights of a linear model by name. With --data also the importance
+  return add(
+    program,
+    'explain',
+    {
+      help: `Prints the weights of a linear model by name. With --data also the importance
 of each column: the increase of the loss when its values are permuted among the
 rows, for any model. The rows also name the hashed features.
 
 Examples:
   admb explain --dir model
   admb explain --dir model --data test.csv --json`
-    )
-  return withCommon(command).action(explain)
+    },
+    explain
+  )
 }
 
 interface Explained extends Partial<Weights> {
@@ -61,7 +49,7 @@ interface Explained extends Partial<Weights> {
   readonly importance?: readonly Importance[]
 }
 
-async function explain(flags: Flags): Promise<void> {
+async function explain(flags: Flags<'explain'>): Promise<void> {
   const loaded = await loadStored(flags.dir, executionOf(flags))
   const { predictor } = loaded
   const spec = readableSpec(loaded.spec, predictor.parameters)
@@ -85,7 +73,7 @@ async function explain(flags: Flags): Promise<void> {
 }
 
 /** Labelled rows of the data, whose values name the hashed features. */
-async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureNames) {
+async function readRows(flags: Flags<'explain'>, { spec, scaling }: Stored, names: FeatureNames) {
   const options = streamFor(spec, readOptions(flags))
   const skipped = new SkippedInputs(flags.shard)
   const notices = new Notices(warn)
@@ -114,7 +102,7 @@ async function readRows(flags: Flags, { spec, scaling }: Stored, names: FeatureN
   return { rows: kept.view(), check }
 }
 
-function measured(flags: Flags, { spec, learner, predictor }: Stored, names: FeatureNames, all: Examples) {
+function measured(flags: Flags<'explain'>, { spec, learner, predictor }: Stored, names: FeatureNames, all: Examples) {
   const weights = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
   const size = flags.limit === undefined ? rowsWithin(all, spec.network && weights) : all.size
   const rows = rowsOf(all, 0, size)
@@ -135,7 +123,7 @@ function measured(flags: Flags, { spec, learner, predictor }: Stored, names: Fea
 }
 
 function show(
-  flags: Flags,
+  flags: Flags<'explain'>,
   { spec, predictor }: Stored,
   { weights, constant, inputs = 0, rows: read = 0, loss, importance }: Explained
 ): void {

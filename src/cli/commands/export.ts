@@ -1,48 +1,29 @@
 /** `admb export`: a stored predictor as files that other programs read. */
+
 import { writeFileSync } from 'node:fs'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { fileProblem } from '../../base/errors.js'
-import { LAYOUTS, type LayoutName, layoutFor } from '../../nn/weights/layouts.js'
+import { layoutFor } from '../../nn/weights/layouts.js'
 import { openStream } from '../../streams/index.js'
 import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'
 import { predictorTensors } from '../../task/predictor-metadata.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { FeatureNames } from '../explain/feature-names.js'
-import { FORMATS, type FormatName } from '../linear/formats.js'
 import { writeJson } from '../linear/json.js'
 import type { LinearModel } from '../linear/model.js'
-import { withWeights } from '../options/networks.js'
-import { type DataFlags, withCommon, withPredictWith } from '../options/options.js'
-import { readOptions } from '../options/task-options.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { print, printJson } from '../output/output.js'
 import { loadStored, metadataOf, type Stored } from '../training/stored.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
-interface Flags extends Omit<Partial<DataFlags>, 'format'> {
-  readonly dir?: string
-  readonly out: string
-  readonly format: FormatName
-  readonly layout?: LayoutName
-  readonly weights?: string
-  readonly predictWith?: 'average' | 'current'
-  readonly json?: boolean
-}
-
 export function exportCommand(program: Command): Command {
-  const command = program.command('export')
-  withPredictWith(withWeights(command), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor')
-    .requiredOption('--out <path>', 'new folder, or file of the weights')
-    .addOption(new Option('--format <name>', formatsHelp()).choices(Object.keys(FORMATS)).default('safetensors'))
-    .option('--data <file>', 'rows that name the hashed features of a linear model')
-    .addOption(
-      new Option('--layout <name>', "names of the tensors (default: the model's, or admb)").choices([...LAYOUTS])
-    )
-    .addHelpText(
-      'after',
-      `
-Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
+  return add(
+    program,
+    'export',
+    {
+      help: `Layouts other than admb are Hugging Face folders: AutoModel.from_pretrained has
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of docs/models.md and metadata as of GET /predictor. --weights reads them, and
 the format json of linear models. A model with frozen layers or adapters needs
@@ -54,14 +35,9 @@ Examples:
   admb export --dir model --layout admb --out exported --json
   admb export --dir model --format onnx --out model.onnx
   admb export --dir model --format json --data mine.csv --out weights.json`
-    )
-  return withCommon(command).action(exportPredictor)
-}
-
-function formatsHelp(): string {
-  return Object.entries(FORMATS)
-    .map(([name, summary]) => `${name}: ${summary}`)
-    .join('; ')
+    },
+    exportPredictor
+  )
 }
 
 /** The network with its frozen weights. */
@@ -80,7 +56,7 @@ async function whole(
   return { spec: { ...spec, network: wholeNetwork(network) } as LearningSpec, blocks: merged }
 }
 
-async function exportPredictor(given: Flags): Promise<void> {
+async function exportPredictor(given: Flags<'export'>): Promise<void> {
   const flags = await withReadableWeights(given)
   const { dir, out, format, layout, json } = flags
   const stored = await loadStored(dir, undefined)
@@ -100,7 +76,7 @@ async function exportPredictor(given: Flags): Promise<void> {
   else print(`written to ${out}`)
 }
 
-async function writeFolder(stored: Stored, { out, weights, predictWith = 'average', ...flags }: Flags) {
+async function writeFolder(stored: Stored, { out, weights, predictWith = 'average', ...flags }: Flags<'export'>) {
   const { predictor } = stored
   const serving = predictWith === 'current' ? predictor.parameters : predictor.average
   const { spec, blocks } = await whole(stored.spec, serving, weights)
@@ -119,7 +95,7 @@ async function writeFolder(stored: Stored, { out, weights, predictWith = 'averag
   return { layout, files: writeNetwork(out, { spec: spec.network, model: networkModel(spec.network), blocks }, layout) }
 }
 
-async function onnxOf({ spec: stored, predictor, scaling }: Stored, flags: Flags): Promise<Uint8Array> {
+async function onnxOf({ spec: stored, predictor, scaling }: Stored, flags: Flags<'export'>): Promise<Uint8Array> {
   const serving = flags.predictWith ?? 'average'
   const served = serving === 'current' ? predictor.parameters : predictor.average
   const { spec, blocks } = await whole(stored, served, flags.weights)
@@ -130,7 +106,7 @@ async function onnxOf({ spec: stored, predictor, scaling }: Stored, flags: Flags
 }
 
 /** The weights of a linear model. */
-async function linearJson(stored: Stored, flags: Flags): Promise<string> {
+async function linearJson(stored: Stored, flags: Flags<'export'>): Promise<string> {
   const { predictor, scaling } = stored
   const spec = readableSpec(stored.spec, predictor.parameters)
   if (flags.weights !== undefined) throw new UsageError('--weights is for networks: remove it')
@@ -164,11 +140,11 @@ function writeNew(out: string, content: string | Uint8Array): void {
 }
 
 /** Names of features, with those of the rows of `--data`. */
-async function namesOf(spec: LearningSpec, flags: Flags): Promise<FeatureNames> {
+async function namesOf(spec: LearningSpec, flags: Flags<'export'>): Promise<FeatureNames> {
   const names = new FeatureNames(spec.features)
   if (flags.data !== undefined) {
     const stream = await openStream({
-      ...streamFor(spec, readOptions({ ...flags, format: undefined })),
+      ...streamFor(spec, { data: flags.data }),
       unlabelled: true,
       onHashed: names.note,
       onMalformed: () => undefined

@@ -1,50 +1,34 @@
 /** `admb generate`: text by a model that predicts the next token. */
 import type { Command } from 'commander'
-import type { Sampling } from '../../l2l/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { languageModel } from '../../task/checkpoint.js'
 import { UsageError } from '../errors.js'
-import { executionOf, type NetworkFlags, withBackend, withWeights } from '../options/networks.js'
-import { withCommon, withPredictWith } from '../options/options.js'
-import { amount, share, whole } from '../options/values.js'
+import { add } from '../options/command.js'
+import { executionOf } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { printJson } from '../output/output.js'
 import { loadStored } from '../training/stored.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
 const TOKENS = 64
 
-interface Flags extends NetworkFlags, Sampling {
-  readonly dir?: string
-  readonly prompt: string
-  readonly tokens?: number
-  readonly predictWith?: 'average' | 'current'
-  readonly json?: boolean
-}
-
 export function generateCommand(program: Command): Command {
-  const command = program.command('generate')
-  withPredictWith(withWeights(withBackend(command)), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor, unless --weights is given')
-    .requiredOption('--prompt <text>', 'text to continue')
-    .option('--tokens <n>', `number of tokens (default: ${TOKENS})`, whole(1))
-    .option('--temperature <t>', 'divides the logits; 0: the most probable token (default: 1)', amount())
-    .option('--top-k <n>', 'draw from the n most probable tokens', whole(1))
-    .option('--top-p <share>', 'draw from the most probable tokens with this probability', share)
-    .option('--seed <n>', 'seed of the draws (default: 1)', whole(0))
-    .addHelpText(
-      'after',
-      `
-All weights are on the device, with the keys and values of the text so far. The
+  return add(
+    program,
+    'generate',
+    {
+      help: `All weights are on the device, with the keys and values of the text so far. The
 text ends after --tokens, or when the model has no further positions.
 
 Examples:
   admb generate --dir book --prompt 'To be, or' --temperature 0.8 --top-k 40
   admb generate --weights gpt2 --prompt 'The river' --tokens 200 --seed 7`
-    )
-  return withCommon(command).action(generate)
+    },
+    generate
+  )
 }
 
-async function generate(given: Flags): Promise<void> {
+async function generate(given: Flags<'generate'>): Promise<void> {
   const flags = await withReadableWeights(given)
   const { spec, blocks, updates } = await loadModel(flags)
   const { createTokenizer, deviceFor, Generation, networkModel, TextReader } = await import('../../l2l/index.js')
@@ -76,7 +60,7 @@ interface LoadedModel {
   readonly updates?: number
 }
 
-async function loadModel({ dir, weights, predictWith }: Flags): Promise<LoadedModel> {
+async function loadModel({ dir, weights, predictWith }: Flags<'generate'>): Promise<LoadedModel> {
   if (weights !== undefined && dir === undefined) return languageModel(weights)
   const { spec, predictor } = await loadStored(dir, undefined)
   if (spec.network === undefined)

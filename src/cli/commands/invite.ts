@@ -4,23 +4,12 @@ import type { Command } from 'commander'
 import { fileProblem } from '../../base/errors.js'
 import type { IdentityKey } from '../../network/index.js'
 import { UsageError } from '../errors.js'
-import { withCommon } from '../options/options.js'
-import { duration } from '../options/values.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { print, printJson } from '../output/output.js'
 import { readKey } from '../peer/files.js'
 
 const WEEK_MS = 7 * 86_400_000
-
-interface Flags {
-  readonly dir: string
-  /** In ms from now. */
-  readonly expires?: number
-  readonly url?: string
-  readonly out?: string
-  readonly networkKey?: string
-  readonly networkId?: string
-  readonly json?: boolean
-}
 
 interface Signer {
   readonly key: IdentityKey
@@ -30,28 +19,22 @@ interface Signer {
 }
 
 export function inviteCommand(program: Command): Command {
-  const command = program
-    .command('invite')
-    .requiredOption('--dir <dir>', 'directory of an identity on the allow-lists that no running peer uses')
-    .option('--expires <time>', 'time until it ends for all peers that use it (default: 7d)', duration)
-    .option('--url <url>', 'print a link to the join page of the peer with this HTTP address')
-    .option('--out <file>', 'write the invitation to this file; never overwritten')
-    .option('--network-key <file>', 'the key of the network, if it has one; it becomes part of the link')
-    .option('--network-id <id>', 'the id of the network (default: id in the key file, or of --dir)')
-    .addHelpText(
-      'after',
-      `
-Examples:
+  return add(
+    program,
+    'invite',
+    {
+      help: `Examples:
   admb keygen identity --dir inviter >> allowed.txt
-  admb peer --data digits --allow allowed.txt --accept-invitations --join-page
+  admb peer --data digits --allow allowed.txt,invited --join-page
   admb invite --dir inviter --url http://192.0.2.7:7280
   admb invite --dir inviter --expires 30d --out guests.txt
   admb peer --data digits --invitation guests.txt --peer /ip4/192.0.2.7/tcp/4280`
-    )
-  return withCommon(command).action(invite)
+    },
+    invite
+  )
 }
 
-async function invite(flags: Flags): Promise<void> {
+async function invite(flags: Flags<'invite'>): Promise<void> {
   const signer = await readSigner(flags)
   const { encodeToken, signInvitation } = await import('../../network/index.js')
   const terms = {
@@ -91,7 +74,7 @@ async function writeToken(file: string, text: string): Promise<void> {
 }
 
 /** @throws UsageError, DamagedKeyError; errors of the store */
-async function readSigner({ dir, networkKey: file, networkId: given }: Flags): Promise<Signer> {
+async function readSigner({ dir, networkKey: file, networkId: given }: Flags<'invite'>): Promise<Signer> {
   const [{ Store }, { decodeIdentityKey, networkIdIn, parseNetworkId }] = await Promise.all([
     import('../../storage/index.js'),
     import('../../network/index.js')

@@ -1,45 +1,24 @@
 /** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
-import type { Command } from 'commander'
+
+import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
-import { averages, isBlockwise, rules } from '../../learner/index.js'
+import { isBlockwise } from '../../learner/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
+import { add } from '../options/command.js'
 import { readDevice } from '../options/device-file.js'
-import {
-  executionOf,
-  parseModelWord,
-  withExecution,
-  withTarget,
-  withText,
-  withTuning,
-  withWeights
-} from '../options/networks.js'
-import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
-import { named, whole } from '../options/values.js'
+import { executionOf, taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
+import { model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { showPlan, showStore } from '../output/plan-table.js'
 
-interface Flags extends DataFlags, LearningFlags {
-  readonly batch: number
-  readonly device?: string
-  readonly json?: boolean
-}
+const BATCH = 32
 
 export function planCommand(program: Command): Command {
-  const command = program
-    .command('plan')
-    .argument('[model]', 'mlp, convnet, transformer, gpt, or a YAML file with layers', parseModelWord)
-  withTuning(withWeights(withTarget(withText(withExecution(withFeatures(withData(command)))))))
-    .option('--batch <b>', 'inputs per update', whole(1), 32)
-    .option('--device <file>', 'plan for a device that is not here: its figures (docs/l2l.md)')
-    .option('--rule <name[,key=value]>', 'update rule, or help (default: adam)', named('rule', rules))
-    .option('--average <name[,key=value]>', 'average, or help (default: tail)', named('average', averages))
-    .addHelpText(
-      'after',
-      `
-Measures each kind of layer on the device, or computes its time from the
+  const model = new Argument('[model]', 'mlp, convnet, transformer, gpt, or a YAML file with layers')
+  const help = `Measures each kind of layer on the device, or computes its time from the
 figures of another one, then searches for the fastest plan that fits:
 microbatch, stash, and the layers that save their activations.
 
@@ -49,11 +28,11 @@ Examples:
   admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json
   admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB
   admb plan --weights bert --data pairs.tsv --label same --device gpu.yaml`
-    )
-  return withCommon(command).action(plan)
+  return add(program, 'plan', { help, arguments: [model.argParser(parseModel)] }, plan)
 }
 
-async function plan(model: string | undefined, flags: Flags): Promise<void> {
+async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<void> {
+  const { batch = BATCH } = flags
   if (model === undefined && flags.weights === undefined) {
     throw new UsageError('there is no network to plan: give a model (try: admb plan mlp), or --weights FOLDER')
   }
@@ -66,13 +45,13 @@ async function plan(model: string | undefined, flags: Flags): Promise<void> {
   )
   const figures = flags.device === undefined ? undefined : await readDevice(flags.device)
   const deviceMemory = flags.deviceMemory ?? figures?.memory
-  const execution = executionOf({ ...flags, deviceMemory, schedule: flags.schedule ?? 'auto' })
+  const execution = executionOf({ ...flags, deviceMemory, schedule: { schedule: 'auto', ...flags.schedule } })
   const device = await deviceFor(execution)
   const network = networkModel(spec)
   const here = profileModel(network)
-  const elsewhere = figures && (await rooflineProfile(network, here, figures, flags.batch))
+  const elsewhere = figures && (await rooflineProfile(network, here, figures, batch))
   const profile = elsewhere ?? here
-  const chosen = planFor(network, profile, execution, flags.batch)
+  const chosen = planFor(network, profile, execution, batch)
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
@@ -81,6 +60,6 @@ async function plan(model: string | undefined, flags: Flags): Promise<void> {
   }
   const reason = figures === undefined ? device.reason : `${figures.name}, as ${flags.device} describes it`
   print(`device        ${reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
-  showPlan(profile.layers, chosen, flags.batch, figures && elsewhere && { figures, layers: elsewhere.layers })
+  showPlan(profile.layers, chosen, batch, figures && elsewhere && { figures, layers: elsewhere.layers })
   if (store) showStore(store, `${rule.name}, average ${averaging.name}`)
 }

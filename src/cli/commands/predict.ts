@@ -1,32 +1,24 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
-import { inputKind, type Malformed, openStream } from '../../streams/index.js'
+import { type Format, inputKind, type Malformed, openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
-import { type NetworkFlags, withExecution, withText, withWeights } from '../options/networks.js'
-import { type DataFlags, withCommon, withData, withPredictWith } from '../options/options.js'
-import { readOptions } from '../options/task-options.js'
+import { add } from '../options/command.js'
+import { readOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { print, printJson, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
 import { withReadableWeights } from '../training/stored-weights.js'
 
-interface Flags extends Partial<DataFlags>, NetworkFlags {
-  readonly dir?: string
-  readonly predictWith?: 'average' | 'current'
-  readonly json?: boolean
-}
-
 export function predictCommand(program: Command): Command {
-  const command = program.command('predict')
-  withPredictWith(withWeights(withText(withExecution(withData(command)))), ['average', 'current'] as const)
-    .option('--dir <dir>', 'directory of the stored predictor, unless --weights is given')
-    .addHelpText(
-      'after',
-      `
-Prints a line for each input: the label and its probability, or the number. The
+  return add(
+    program,
+    'predict',
+    {
+      help: `Prints a line for each input: the label and its probability, or the number. The
 value of the column with the role id, or the tag of VW, comes first.
 With --json a line {rowId, label, scores} for each input, then one with
 {command, inputs, skipped, predictor}. An input that cannot be scored gets a
@@ -35,19 +27,21 @@ line "error: REASON", or {error}, in its place.
 Examples:
   admb predict --dir model --data new.csv
   echo '1 3:0.5 7:1' | admb predict --dir model --data - --format libsvm --json`
-    )
-  return withCommon(command).action(predict)
+    },
+    predict
+  )
 }
 
-async function predict(given: Flags): Promise<void> {
+async function predict(given: Flags<'predict'>): Promise<void> {
   const flags = await withReadableWeights(given)
   const { spec: stored, learner, predictor, scaling } = await loadPredictor(flags, false)
   const spec = readableSpec(stored, predictor.parameters)
   const skipped = new SkippedInputs(flags.shard)
   const notices = new Notices(warn)
   const tokens = spec.network && (await moreText(spec.network, readOptions(flags), false))
-  const options = streamFor(spec, readOptions(flags))
-  const unlabelled = isTextKind(inputKind(options.data, flags.format)) ? true : undefined
+  const reading = readOptions(flags)
+  const options = streamFor(spec, reading)
+  const unlabelled = isTextKind(inputKind(options.data, reading.format as Format)) ? true : undefined
   // Malformed inputs are reported before the inputs that follow them are yielded.
   const malformed: Malformed[] = []
   const answers = options.shard === undefined && options.shuffleWindow === undefined

@@ -7,20 +7,13 @@ import {
   hindsightOptimum,
   SerialTrainer
 } from '../../learner/index.js'
-import { SERIAL_BATCH } from '../../task/spec.js'
-import { withCommon, withData, withFeatures, withLearning, withPredictWith } from '../options/options.js'
-import { collect, whole } from '../options/values.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { baselineLine } from '../output/metric-lines.js'
 import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { ProgressLogError, readProgress } from '../output/progress-log.js'
-import { openLearning, type SerialFlags } from '../training/learning.js'
+import { openLearning } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
-
-interface Flags extends SerialFlags {
-  readonly log?: string[]
-  readonly maxPasses?: number
-  readonly json?: boolean
-}
 
 /** Progressive sums. */
 interface Served {
@@ -30,25 +23,23 @@ interface Served {
 }
 
 export function regretCommand(program: Command): Command {
-  const command = program.command('regret')
-  withPredictWith(withLearning(withFeatures(withData(command)), SERIAL_BATCH, false), ['average', 'current'] as const)
-    .option('--log <file>', 'a log of train or peer, one for each peer (default: train on the data)', collect)
-    .option('--max-passes <n>', 'maximum passes over the data to find it (default: 5000)', whole(1))
-    .addHelpText(
-      'after',
-      `
-Examples:
+  return add(
+    program,
+    'regret',
+    {
+      help: `Examples:
   admb regret --data ads.svm.gz --model logistic
   admb regret --data digits --log peer1.jsonl --log peer2.jsonl
   admb regret --data ads.csv --label sold --passes 3 --log peer.jsonl --json
 
 Give the peers' --data and its options, without --shard: all data that they
 learned from, with the same number of passes.`
-    )
-  return withCommon(command).action(regret)
+    },
+    regret
+  )
 }
 
-async function regret(flags: Flags): Promise<void> {
+async function regret(flags: Flags<'regret'>): Promise<void> {
   const logged = flags.log && fromLogs(flags.log)
   const { stream, options } = await openLearning(flags)
   const recorder = new Recorder(flags.data as string)
@@ -85,7 +76,7 @@ function fromLogs(files: readonly string[]): Served {
 }
 
 function show(
-  { json }: Flags,
+  { json }: Flags<'regret'>,
   { inputs, averageLoss, accuracy }: Served,
   { averageLoss: comparatorLoss, inputs: dataInputs, outcome, gradientNorm, weightNorm }: HindsightOptimum,
   baseline: BaselineFigures | undefined

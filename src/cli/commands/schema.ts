@@ -7,29 +7,28 @@ import { MEASURED_ROWS, momentsOf, scaledColumns } from '../../task/measured.js'
 import { weightsByClass } from '../../task/option-values.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'
-import { type DataFlags, type LearningFlags, withCommon, withData, withFeatures } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { add } from '../options/command.js'
+import { taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { print, printJson, warn } from '../output/output.js'
 
-interface Flags extends DataFlags, LearningFlags {
-  readonly json?: boolean
-}
-
 export function schemaCommand(program: Command): Command {
-  const command = withFeatures(withData(program.command('schema'))).addHelpText(
-    'after',
-    `
-Infers the schema from the first rows. Review it, change what is wrong, and
+  return add(
+    program,
+    'schema',
+    {
+      help: `Infers the schema from the first rows. Review it, change what is wrong, and
 give it to all peers, which then read their data as the same features.
 
 Examples:
   admb schema --data sales.csv --label bought > sales.yaml
   admb peer --data sales.csv --schema sales.yaml`
+    },
+    schema
   )
-  return withCommon(command).action(schema)
 }
 
-async function schema(flags: Flags): Promise<void> {
+async function schema(flags: Flags<'schema'>): Promise<void> {
   const { stream: source, schema: given, specFor } = await createTask(taskOptions(flags), 'serial')
   if (source === undefined) throw noData()
   const notices = new Notices(warn)

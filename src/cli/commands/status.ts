@@ -1,25 +1,28 @@
 /** `admb status`: prints the status of a running peer. */
 import type { Command } from 'commander'
 import type { PeerStatus } from '../../peer/index.js'
-import { withCommon } from '../options/options.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { baselineLine, driftSummary, windowLines } from '../output/metric-lines.js'
 import { formatMean, formatNumber, print, printJson } from '../output/output.js'
-import { askPeer, type ClientFlags, withHttpClient } from '../peer/http-client.js'
+import { askPeer } from '../peer/http-client.js'
 
 export function statusCommand(program: Command): Command {
-  const command = withHttpClient(program.command('status')).addHelpText(
-    'after',
-    `
-Examples:
+  return add(
+    program,
+    'status',
+    {
+      help: `Examples:
   admb status
   admb status --http 127.0.0.1:7281 --json
   admb status --http https://192.0.2.7:7280 --http-ca http.cert \\
       --http-token-file read.token`
+    },
+    status
   )
-  return withCommon(command).action(status)
 }
 
-async function status({ json, ...flags }: ClientFlags & { readonly json?: boolean }): Promise<void> {
+async function status({ json, ...flags }: Flags<'status'>): Promise<void> {
   const peer = (await askPeer('status', flags)) as PeerStatus & { readonly addresses: readonly string[] }
   if (json) {
     printJson({ ...peer, command: 'status' })

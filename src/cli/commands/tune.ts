@@ -6,17 +6,9 @@ import { stringify } from 'yaml'
 import { fileProblem } from '../../base/errors.js'
 import { baselineFor } from '../../learner/index.js'
 import { collect } from '../../streams/index.js'
-import { SERIAL_BATCH } from '../../task/spec.js'
 import { UsageError } from '../errors.js'
-import {
-  type DataFlags,
-  type LearningFlags,
-  withCommon,
-  withData,
-  withFeatures,
-  withLearning
-} from '../options/options.js'
-import { whole } from '../options/values.js'
+import { add } from '../options/command.js'
+import type { Flags } from '../options/table.js'
 import { baselineLine, summary } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
 import { openLearning } from '../training/learning.js'
@@ -29,28 +21,12 @@ import type { TuneResult } from '../tune/worker.js'
 
 const BUDGET = 5_000_000
 
-interface Flags extends DataFlags, LearningFlags {
-  readonly budget?: number
-  readonly candidates?: number
-  readonly threads?: number
-  readonly top?: number
-  readonly out?: string
-  readonly json?: boolean
-}
-
 export function tuneCommand(program: Command): Command {
-  const command = program.command('tune')
-  withLearning(withFeatures(withData(command)), SERIAL_BATCH, false)
-    .optionsGroup('Search:')
-    .option('--budget <inputs>', 'inputs that all candidates learn together (default: 5000000)', whole(1000))
-    .option('--candidates <n>', 'a random sample of the candidates, by --seed (default: all)', whole(1))
-    .option('--threads <n>', 'number of parallel runs (default: number of cores)', whole(1, 1024))
-    .option('--top <n>', 'number of candidates to print (default: 10)', whole(1))
-    .option('--out <file>', 'write the best options as a file for --config')
-    .addHelpText(
-      'after',
-      `
-Tries update rules, averages and batches on prefixes of the stream, each input
+  return add(
+    program,
+    'tune',
+    {
+      help: `Tries update rules, averages and batches on prefixes of the stream, each input
 scored before it is learned, and keeps the best third for a longer prefix.
 Options that are given are not tuned: --rule NAME tunes the options of that
 rule, and --batch 128 what suits a peer.
@@ -59,11 +35,12 @@ Examples:
   admb tune --data ads.csv --label sold
   admb tune --data rides.csv --label count --rule adagrad --out best.yaml
   admb train --data rides.csv --label count --config best.yaml`
-    )
-  return withCommon(command).action(tune)
+    },
+    tune
+  )
 }
 
-async function tune(flags: Flags): Promise<void> {
+async function tune(flags: Flags<'tune'>): Promise<void> {
   const { data = '', passes = 1, budget = BUDGET, seed = 0, limit = Number.POSITIVE_INFINITY } = flags
   if (passes > 1) throw new UsageError('only the first pass is progressive: remove --passes')
   if (flags.rule && 'geometry' in flags.rule && flags.rule.geometry === 'entropic') {

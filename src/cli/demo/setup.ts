@@ -2,11 +2,13 @@
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import { encodeIdentityKey, generateIdentityKey, peerIdOf } from '../../network/index.js'
 import { Store } from '../../storage/index.js'
 import { createTask } from '../../task/task.js'
-import type { DataFlags, LearningFlags } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { givenTo } from '../options/option.js'
+import { taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import type { Place } from './cluster.js'
 import { PEERS } from './stage.js'
 
@@ -16,17 +18,8 @@ const PERIOD_MS = 50
 /** Inputs per second of a stream that waits for the stage. */
 const HELD = 1e-9
 
-/** The demo's flags, which are passed on to its peers. */
-export interface SharedFlags extends DataFlags, LearningFlags {
-  readonly rate: number
-  readonly json?: boolean
-  readonly config?: string
-  readonly http?: string
-  readonly stay?: boolean
-}
-
 /** Five state directories with identities, free ports, and for each peer the addresses of those before it. */
-export async function setup(scratch: string, flags: SharedFlags): Promise<Place[]> {
+export async function setup(scratch: string, flags: Flags<'demo'>, command: Command): Promise<Place[]> {
   const ports = await freePorts(PEERS)
   const homes: { id: string; dir: string; listen: string; address: string }[] = []
   for (let place = 0; place < PEERS; place++) {
@@ -38,7 +31,7 @@ export async function setup(scratch: string, flags: SharedFlags): Promise<Place[
     const listen = `/ip4/127.0.0.1/tcp/${ports[place]}`
     homes.push({ id: peerIdOf(key), dir, listen, address: `${listen}/p2p/${peerIdOf(key)}` })
   }
-  const config = await configFile(scratch, flags)
+  const config = await configFile(scratch, flags, command)
   return homes.map(({ id, dir, listen }, place) => {
     // The first peer joins no network, so it begins at once, and the others take over what it learns.
     const others = homes.slice(0, place).flatMap(home => ['--peer', home.address])
@@ -51,23 +44,21 @@ export async function setup(scratch: string, flags: SharedFlags): Promise<Place[
   })
 }
 
-/** Writes the shared flags to a configuration file. */
-async function configFile(scratch: string, flags: SharedFlags): Promise<string> {
-  const { json: _json, config: _config, http: _http, stay: _stay, ...shared } = flags
+/** Writes the options that the peers share to a configuration file. */
+async function configFile(scratch: string, flags: Flags<'demo'>, command: Command): Promise<string> {
   const { stream } = await createTask(taskOptions(flags), 'peer')
-  const maxRows = stream?.maxRows
-  const limit = maxRows === undefined ? undefined : Math.ceil(maxRows / PEERS)
-  const options = Object.entries({ period: PERIOD_MS, ...shared, limit, rate: HELD }).flatMap(([name, value]) => {
-    const key = name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
-    if (value === undefined || (name === 'constant' && value === true)) return []
-    if (name === 'rule' || name === 'average') {
-      const { name: word, ...rest } = value as { name: string }
-      return [[key, [word, ...Object.entries(rest).map(([option, given]) => `${option}=${given}`)].join(',')]]
-    }
-    return [[key, Array.isArray(value) ? value.join(',') : value]]
-  })
+  const limit = stream?.maxRows === undefined ? {} : { limit: Math.ceil(stream.maxRows / PEERS) }
+  const given = givenTo(command, row => (row.for as readonly string[]).includes('peer'))
+  const { data, passes, batch } = flags
+  const { http: _http, config: _config, json: _json, ...shared } = given
+  const options = { data, passes, batch, period: PERIOD_MS, ...shared, ...limit, rate: HELD }
   const file = join(scratch, 'peers.yaml')
-  await writeFile(file, options.map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`).join(''))
+  await writeFile(
+    file,
+    Object.entries(options)
+      .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+      .join('')
+  )
   return file
 }
 

@@ -1,5 +1,6 @@
 /** `admb doctor --peer`: checks the connection to a peer with the user's keys and model. */
 import type { IdentityKey } from '../../network/index.js'
+import type { Flags } from '../options/table.js'
 import { readKey } from '../peer/files.js'
 
 export interface Check {
@@ -7,11 +8,6 @@ export interface Check {
   readonly ok: boolean
   readonly detail: string
   readonly remedy?: string
-}
-
-export interface PeerCheckFlags {
-  readonly networkKey?: string
-  readonly dir?: string
 }
 
 interface Stored {
@@ -23,7 +19,7 @@ interface Stored {
 const NOTHING: Stored = { privateKey: undefined, fields: [], networkId: undefined }
 
 /** @throws MalformedAddressError, UsageError; errors of the store */
-export async function checkPeer(peer: string, { networkKey: file, dir }: PeerCheckFlags): Promise<readonly Check[]> {
+export async function checkPeer(peer: string, { networkKey: file, dir }: Flags<'doctor'>): Promise<readonly Check[]> {
   const [{ createNetwork, diagnose, generateIdentityKey, inNetworkWithId, networkIdIn }, { PROTOCOL_VERSION }] =
     await Promise.all([import('../../network/index.js'), import('../../peer/index.js')])
   const networkKey = file === undefined ? undefined : await readKey(file)

@@ -13,14 +13,6 @@ import { readJson } from './json.js'
 import { type LinearModelSpec, type LinearWeights, linearSpec, storedFrom } from './model.js'
 import { readVwText } from './vw-text.js'
 
-export const FORMATS = {
-  safetensors: 'a folder with tensors, of any model',
-  onnx: 'a file for ONNX runtimes, of any model',
-  json: 'weights of a linear model by feature'
-} as const
-
-export type FormatName = keyof typeof FORMATS
-
 /** Options that apply to weights from a file. */
 export type LinearOptions = Pick<TaskOptions, 'model' | 'rule' | 'averaging' | 'batch' | 'l2'>
 

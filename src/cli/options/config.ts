@@ -4,6 +4,7 @@ import type { Command, Option } from 'commander'
 import { nearest } from '../../base/errors.js'
 import { parseYaml } from '../../base/files.js'
 import { UsageError } from '../errors.js'
+import { rowOf } from './option.js'
 import { meantOption } from './suggestions.js'
 import { collect } from './values.js'
 
@@ -57,7 +58,7 @@ function readValue(option: Option, value: unknown, where: string): unknown {
   const items = Array.isArray(value) ? value : [value]
   if (items.some(item => typeof item === 'object')) throw new UsageError(`${where} must be a value or a list of values`)
   // A list stands for a repeated option, or for one comma-separated value.
-  const words = option.parseArg === collect ? items.map(String) : [items.join(',')]
+  const words = rowOf(option)?.parse === collect ? items.map(String) : [items.join(',')]
   let parsed: unknown
   for (const word of words) parsed = option.parseArg ? parseItem(option, word, parsed, where) : word
   return parsed

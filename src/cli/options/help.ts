@@ -1,23 +1,14 @@
 /** Help that fits a screen: `--help` lists the common options, `--help-all` all of them. */
-import { type Command, Help } from 'commander'
+import { type Command, Help, type Option } from 'commander'
+import { rowOf } from './option.js'
 
 /** Lists all options. */
 export const HELP_ALL = '--help-all'
 
-/** Options by long name that `--help` leaves out. */
-export const RARER: ReadonlySet<string> = new Set([
-  ...['--labels', '--class-names', '--ignore', '--categorical', '--columns', '--text', '--dimension', '--no-constant'],
-  ...['--from', '--label-delay', '--classes', '--drift', '--windows'],
-  ...['--weight', '--id', '--time', '--class-weights', '--classes-max', '--interactions', '--lag'],
-  ...['--delimiter', '--encoding', '--decimal', '--header', '--no-header', '--na'],
-  ...['--shuffle-window', '--seed', '--limit', '--noise', '--strict', '--skip-limit'],
-  ...['--average', '--l2', '--target-scale', '--carry', '--sums', '--local-steps', '--local-momentum'],
-  ...['--target', '--length', '--tokenizer', '--microbatch', '--stash', '--precision', '--workers'],
-  ...['--keep-journal', '--store', '--lora', '--freeze', '--name', '--relay', '--network-id', '--log', '--log-level'],
-  ...['--trust', '--dp'],
-  ...['--accept-invitations', '--invitation'],
-  ...['--stun', '--http-origin', '--http-body', '--http-rate', '--http-cert', '--http-key']
-])
+/** Whether `--help` leaves the option out. */
+function isRare(option: Option): boolean {
+  return rowOf(option)?.rare ?? false
+}
 
 /** Configures the program. Commands that are added afterwards inherit it. */
 export function arrangeHelp(program: Command, showsAll: boolean): void {
@@ -25,9 +16,11 @@ export function arrangeHelp(program: Command, showsAll: boolean): void {
   // An unknown option is compared with all of them.
   let isShown = false
   program.configureHelp({
+    // Rows say their defaults.
+    optionDescription: ({ description }) => description,
     visibleOptions(command) {
       const options = visibleOptions.call(this, command)
-      return isShown && !showsAll ? options.filter(({ long = '' }) => !RARER.has(long)) : options
+      return isShown && !showsAll ? options.filter(option => !isRare(option)) : options
     },
     formatHelp(command, helper) {
       isShown = true
@@ -39,7 +32,7 @@ export function arrangeHelp(program: Command, showsAll: boolean): void {
     }
   })
   program.addHelpText('afterAll', ({ command }) => {
-    const hidden = showsAll ? 0 : command.options.filter(({ long, hidden }) => !hidden && RARER.has(long ?? '')).length
+    const hidden = showsAll ? 0 : command.options.filter(isRare).length
     return hidden === 0 ? '' : `\n${hidden} further option${hidden === 1 ? '' : 's'}: ${nameOf(command)} ${HELP_ALL}`
   })
 }

@@ -13,6 +13,30 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['rule'], 'optimizer optimiser momentum adam sgd', '--rule NAME (--rule help lists them)'],
   [['passes'], 'epochs epoch n-epochs num-epochs iterations iters n-iter max-iter'],
   [['trust'], 'max-rate jump-signers whole-signers influence', '--trust bounded[,rate=N][,signers=N]'],
+  [
+    ['format'],
+    'delimiter sep separator delim encoding decimal header no-header na',
+    '--format NAME,KEY=VALUE,… (delimiter, encoding, decimal, header, na)'
+  ],
+  [['classes'], 'classes-max max-classes', '--classes N..MAX'],
+  [['dimension'], 'no-constant', '--dimension N,constant=no'],
+  [['period'], 'carry', '--period MS,carry=N'],
+  [['local-steps'], 'local-momentum', '--local-steps H,momentum=NUMBER'],
+  [['peer'], 'mdns', '--peer mdns'],
+  [['allow'], 'accept-invitations', '--allow FILE,invited'],
+  [['http-cert'], 'http-key', '--http-cert FILE,KEY'],
+  [['http-limits'], 'http-body http-rate', '--http-limits body=MIB,rate=N'],
+  [['join-page'], 'stun', '--join-page stun:HOST:PORT'],
+  [
+    ['schedule'],
+    'microbatch stash precision workers',
+    '--schedule NAME,KEY=VALUE,… (microbatch, stash, precision, workers)'
+  ],
+  [
+    ['schema'],
+    'categorical weight id time interactions lag text class-weights target target-scale',
+    '--schema FILE, which admb schema writes with this option'
+  ],
   [['shuffle-window'], 'shuffle shuffled shuffle-buffer', '--shuffle-window ROWS'],
   [['batch'], 'batch-size minibatch mini-batch bs b'],
   [['data'], 'file files input inputs in train-data training dataset path csv src source test-data d'],
@@ -50,6 +74,17 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['text'], 'ngram ngrams n-gram'],
   [['config'], 'configuration conf settings c']
 ]
+
+/** Options of `admb train` that peers do without. */
+const PEERS_LACK: Readonly<Record<string, string>> = {
+  drift: 'a peer always looks for drift',
+  windows: 'a peer measures the last minute and hour, or hour and day',
+  strict: 'a peer counts malformed inputs and skips them',
+  'skip-limit': 'a peer counts malformed inputs and skips them',
+  seed: 'a peer shuffles in a fixed order',
+  noise: 'a peer learns the built-in stream without noise',
+  labels: 'a peer finds the labels of IDX files beside the images'
+}
 
 const COMMANDS: readonly (readonly [meant: string, words: string])[] = [
   ['peer', 'serve server start run join node worker agent daemon up listen connect'],
@@ -116,6 +151,8 @@ async function unknownOption(command: Command, given: string): Promise<Error> {
   const meant = meantOption(given, known)
   if (meant !== undefined)
     return new UsageError(`${what}: use ${meant.how ?? `--${meant.name}`} (--help lists the options)`)
+  const lacks = command.name() === 'peer' ? PEERS_LACK[plain] : undefined
+  if (lacks !== undefined) return new UsageError(`${what}: ${lacks}: remove it`)
   const near = nearest(plain, known)
   const hint = near === undefined ? '' : ` (Did you mean --${near}?)`
   return new UsageError(`${what}${hint}: add --help for the options`)

@@ -1,7 +1,10 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
+import { PRECISIONS, SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
+import type { Execution } from '../../l2l/index.js'
 import {
   checkWindows,
+  modelNames,
   OptionError,
   Privacy,
   type PrivacyOptions,
@@ -10,9 +13,15 @@ import {
   type Trust
 } from '../../learner/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
-import { type Delimiter, delimiters, type From } from '../../streams/index.js'
-import { type BatchOption, batchRange, type ClassWeights } from '../../task/option-values.js'
+import { PRESETS, presetHelp } from '../../nn/spec/model-spec.js'
+import type { LoraOptions } from '../../nn/spec/network-spec.js'
+import type { RoleRates } from '../../server/index.js'
+import { ROLES, type Role } from '../../server/options.js'
+import { type Delimiter, delimiters, type Format, type From, formatNames } from '../../streams/index.js'
+import type { ClassWeights } from '../../task/option-values.js'
+import { type BatchOption, batchRange } from '../../task/option-values.js'
 import { NAME_PATTERN } from '../../view/names.js'
+import type { Parser } from './option.js'
 
 /** A whole number in a range. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (word: string) => number {
@@ -123,6 +132,12 @@ export function delimiter(word: string): Delimiter {
   throw new InvalidArgumentError('It must be comma, semicolon, tab or pipe.')
 }
 
+/** A decimal mark. */
+export function decimal(word: string): '.' | ',' {
+  if (word === '.' || word === ',') return word
+  throw new InvalidArgumentError('It must be one of ., or a comma.')
+}
+
 /** Comma-separated names. */
 export function list(word: string): string[] {
   return word.split(',').filter(name => name !== '')
@@ -182,14 +197,137 @@ export function batchSize(word: string): BatchOption {
   return batch
 }
 
-/** T in milliseconds, or `auto`. */
-export function sumPeriod(word: string): number | 'auto' {
-  if (word === 'auto') return word
-  try {
-    return whole(1)(word)
-  } catch {
-    throw new InvalidArgumentError('It must be a whole number of at least 1, in milliseconds, or auto.')
+/** T in milliseconds or `auto`, and S in periods. */
+export function period(word: string): { readonly period?: number | 'auto'; readonly carry?: number } {
+  const [first, rest] = split(word)
+  const { carry } = keyed(rest, { carry: whole(0, 100_000) }, '100,carry=16')
+  return { period: first === undefined ? undefined : first === 'auto' ? first : whole(1)(first), carry }
+}
+
+/** H, and μ. */
+export function localSteps(word: string): { readonly localSteps?: number; readonly localMomentum?: number } {
+  const [first = '', rest] = split(word)
+  const { momentum } = keyed(rest, { momentum: amount() }, '4,momentum=0.5')
+  return { localSteps: whole(2)(first), localMomentum: momentum }
+}
+
+/** Addresses of STUN servers; none of `true`, as the option has without a value. */
+export function stun(word: string): string[] {
+  return word === 'true' ? [] : list(word)
+}
+
+/** A file, and whether peers may invite others. */
+export function allow(word: string): { readonly file: string; readonly invited: boolean } {
+  const invited = word.endsWith(',invited')
+  return { file: invited ? word.slice(0, -',invited'.length) : word, invited }
+}
+
+/** The files of a certificate and of its key. */
+export function certificate(word: string): { readonly cert: string; readonly key: string } {
+  const [cert, key = cert, ...more] = word.split(',')
+  if (more.length > 0 || cert === '' || key === '')
+    throw new InvalidArgumentError('It must be FILE, or FILE,KEY, such as http.cert,http.key.')
+  return { cert, key }
+}
+
+/** MiB of a request, and requests a second: of each role, or `rate` of all. */
+export function httpLimits(word: string): { readonly body?: number; readonly rate?: number | RoleRates } {
+  const roles = Object.fromEntries(Object.keys(ROLES).map(role => [role, whole(1)])) as Record<Role, Parser<number>>
+  const found = keyed(word.split(','), { body: amount(true), rate: whole(1), ...roles }, 'body=8,rate=1000')
+  const { body, rate, ...rates } = found
+  const isByRole = Object.values(rates).some(one => one !== undefined)
+  if (isByRole && rate !== undefined)
+    throw new InvalidArgumentError(`Give rate of all, or of roles: ${Object.keys(ROLES).join(', ')}.`)
+  return { body, rate: isByRole ? rates : rate }
+}
+
+/** A number of features, and whether there is one more that is always 1. */
+export function dimension(word: string): { readonly features?: number; readonly constant?: false } {
+  const [first = '', rest] = split(word)
+  const { constant } = keyed(rest, { constant: choice(['yes', 'no'] as const) }, '4,constant=no')
+  return { features: whole(1)(first), ...(constant === 'no' && { constant: false }) }
+}
+
+/** A schedule, and how it executes. */
+export const schedule: Completed<Execution> = completed([...SCHEDULES, 'auto'], word => {
+  const [name, rest] = split(word)
+  const parsers = {
+    microbatch: whole(1),
+    stash: choice(STASH_LOCATIONS),
+    precision: choice(PRECISIONS),
+    workers: whole(1, 64)
   }
+  const how = keyed(rest, parsers, 'l2l-p,microbatch=16')
+  return name === undefined ? how : { ...how, schedule: choice([...SCHEDULES, 'auto'] as const)(name) }
+})
+
+/** A number of classes, the largest one, or both. */
+export function classes(word: string): { readonly classes?: number; readonly classesMax?: number } {
+  const [known, most, ...more] = word.split('..')
+  try {
+    if (more.length > 0 || (known === '' && most === undefined)) throw new InvalidArgumentError('')
+    return {
+      classes: known === '' ? undefined : whole(2)(known),
+      classesMax: most === undefined ? most : whole(2)(most)
+    }
+  } catch {
+    throw new InvalidArgumentError('It must be N, N..MAX or ..MAX with whole numbers of at least 2, such as 3..10.')
+  }
+}
+
+/** How a file is written, by the names of the options of other commands. */
+export interface Dialect {
+  readonly format?: Format
+  readonly delimiter?: Delimiter
+  readonly encoding?: string
+  readonly decimal?: '.' | ','
+  readonly header?: boolean
+  readonly na?: readonly string[]
+}
+
+/** `NAME`, `NAME,key=value,…` or `key=value,…`. */
+export const format: Completed<Dialect> = completed(formatNames, word => {
+  const [name, rest] = split(word)
+  const parsers = {
+    delimiter,
+    encoding: (text: string) => text,
+    decimal: (text: string) => decimal(text === 'comma' ? ',' : text === 'point' ? '.' : text),
+    header: (text: string) => choice(['yes', 'no'] as const)(text) === 'yes',
+    na: (text: string) => text.split('|')
+  }
+  const dialect = keyed(rest, parsers, 'csv,delimiter=semicolon,decimal=comma,encoding=latin1,header=no,na=?|NA')
+  return name === undefined ? dialect : { ...dialect, format: choice(formatNames)(name) }
+})
+
+/** The word before pairs `key=value`, if there is one, and the pairs. */
+function split(word: string): readonly [first: string | undefined, pairs: readonly string[]] {
+  const [first, ...rest] = word.split(',')
+  return first.includes('=') ? [undefined, [first, ...rest]] : [first, rest]
+}
+
+type Parsed<Parsers> = { readonly [Key in keyof Parsers]?: Parsers[Key] extends Parser<infer T> ? T : never }
+
+/** The values of pairs `key=value`. */
+function keyed<const Parsers extends Readonly<Record<string, Parser<unknown>>>>(
+  pairs: readonly string[],
+  parsers: Parsers,
+  example: string
+): Parsed<Parsers> {
+  const found: Record<string, unknown> = {}
+  for (const pair of pairs) {
+    const at = pair.indexOf('=')
+    const key = pair.slice(0, Math.max(0, at))
+    if (!Object.hasOwn(parsers, key) || Object.hasOwn(found, key))
+      throw new InvalidArgumentError(
+        `Its keys are ${Object.keys(parsers).join(', ')}, each once, such as ${example}, not '${pair}'.`
+      )
+    try {
+      found[key] = parsers[key](pair.slice(at + 1))
+    } catch (error) {
+      throw new InvalidArgumentError(`${key}: ${(error as Error).message}`)
+    }
+  }
+  return found as Parsed<Parsers>
 }
 
 /** `MEAN:SD` or `none`. */
@@ -286,12 +424,13 @@ function toNumber(text: string): string | number {
   return text.trim() === '' || Number.isNaN(value) ? text : value
 }
 
-/** One of a list of values. */
+/** One of a list of values, which the help lists. */
 export function choice<T extends string>(words: readonly T[]): Completed<T> {
-  return completed(words, word => {
+  const parse = (word: string) => {
     if (words.includes(word as T)) return word as T
     throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
-  })
+  }
+  return Object.assign(completed(words, parse), { choices: words })
 }
 
 /** Bytes: `512`, `64KB`, `256MB`, `2GB`, in powers of 1024. */
@@ -303,11 +442,36 @@ export function bytes(word: string): number {
   throw new InvalidArgumentError('It must be bytes, such as 256MB.')
 }
 
-/** One of a list of values, or a YAML or JSON file. */
-export function modelWord(words: readonly string[], help: () => string): Completed<string> {
-  return completed([...words, 'help'], word => {
-    if (word === 'help') endWith(help())
-    if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word
-    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file (or help).`)
-  })
+const LINEAR_HELP: Readonly<Record<(typeof modelNames)[number], string>> = {
+  logistic: 'two classes, logistic loss',
+  hinge: 'two classes, smooth hinge loss',
+  linear: 'a number, squared loss',
+  softmax: 'several classes, cross entropy'
+}
+
+/** A linear model, a preset network, or a YAML or JSON file that describes one. */
+export const model: Completed<string> = completed([...modelNames, ...PRESETS, 'help'], word => {
+  if (word === 'help') endWith(modelHelp())
+  const words: readonly string[] = [...modelNames, ...PRESETS]
+  if (words.includes(word) || /\.(ya?ml|json)$/i.test(word)) return word
+  throw new InvalidArgumentError(`It must be one of ${words.join(', ')}, or a YAML or JSON file (or help).`)
+})
+
+function modelHelp(): string {
+  const linear = modelNames.map(name => `    ${name.padEnd(12)} ${LINEAR_HELP[name]}\n`).join('')
+  return (
+    `linear models, without options\n${linear}\n` +
+    `networks, with options in a YAML file (such as "model: mlp", then "hidden: [64]")\n\n${presetHelp()}\n` +
+    'layers\n    a list of layers in a YAML file: docs/models.md\n'
+  )
+}
+
+/** Unknown keys and values are refused by the task. */
+export function lora(word: string): LoraOptions {
+  return pairsOf(word.split(','), 'rank=8,layers=attention')
+}
+
+export function rolesHelp(): string {
+  const grants = Object.entries(ROLES).map(([role, grant]) => `${role} (${grant})`)
+  return `what it is for: ${grants.join('; ')}`
 }

@@ -1,9 +1,9 @@
 /** Commands that ask a running peer over HTTP or HTTPS. */
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { text } from 'node:stream/consumers'
-import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
+import type { Flags } from '../options/table.js'
 import { createLog } from '../output/log.js'
 import { readText } from './files.js'
 import { readToken } from './http.js'
@@ -20,27 +20,14 @@ export class TokenRefusedError extends CodedError {
   static override readonly code = 'ERR_HTTP_TOKEN'
 }
 
-export interface ClientFlags {
-  readonly http: string
-  readonly httpTokenFile?: string
-  readonly httpCa?: string
-}
-
-export function withHttpClient(command: Command): Command {
-  return command
-    .option('--http <address>', 'HOST:PORT or URL of the peer', '127.0.0.1:7280')
-    .option('--http-token-file <file>', 'a token of the peer')
-    .option('--http-ca <file>', 'certificate (PEM) to trust, such as a self-signed one')
-}
-
 /** `GET` of a path, as JSON. @throws NoPeerError, TokenRefusedError */
-export async function askPeer(path: string, { http, httpTokenFile, httpCa }: ClientFlags): Promise<unknown> {
+export async function askPeer(path: string, { http, httpTokenFile, httpCa }: Flags<'status'>): Promise<unknown> {
   const url = urlOf(path, http, httpCa !== undefined)
   const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, createLog('warn'))
   const answer = await send(url, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(httpCa !== undefined && { ca: await readText(httpCa, '--http-ca') })
+    ca: httpCa === undefined ? undefined : await readText(httpCa, '--http-ca')
   })
   if (answer.status === 200) return JSON.parse(answer.body)
   const said = refusalIn(answer.body)
@@ -83,7 +70,7 @@ function remedyFor(code = '', { protocol, host }: URL): string {
   }
   if (code.includes('ALTNAME'))
     return 'its certificate is for other names: give one of them as --http https://NAME:PORT'
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert and --http-key'
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert CERT,KEY'
   if (protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'))) {
     return `it may serve HTTPS: give --http https://${host}`
   }

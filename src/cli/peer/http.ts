@@ -1,40 +1,15 @@
 /** The options of a peer's HTTP interface: address, access, limits. */
 import { stat } from 'node:fs/promises'
-import { type Command, InvalidArgumentError } from 'commander'
 import type { Log, Peer } from '../../peer/index.js'
-import type { HttpOptions, HttpServer, Role, RoleRates } from '../../server/index.js'
-import { ROLES, roleOf } from '../../server/options.js'
+import type { HttpOptions, HttpServer } from '../../server/index.js'
+import { roleOf } from '../../server/options.js'
 import { UsageError } from '../errors.js'
-import { amount, collect, list, whole } from '../options/values.js'
-import { type CertificateFlags, readCertificate, renewed } from './certificate.js'
+import { DEFAULT_HTTP_PORT, type Flags } from '../options/table.js'
+import { type CertificateFiles, readCertificate, renewed } from './certificate.js'
 import { readText } from './files.js'
 
-export const DEFAULT_HTTP_PORT = 7280
 const MIB = 2 ** 20
 const SHORTEST_TOKEN = 16
-
-export interface HttpFlags extends CertificateFlags {
-  readonly http?: string
-  readonly httpTokenFile?: string[]
-  readonly httpOrigin?: string[]
-  readonly httpBody?: number
-  readonly httpRate?: number | RoleRates
-  readonly joinPage?: boolean
-  readonly stun?: string[]
-}
-
-export function withHttp(command: Command): Command {
-  return command
-    .option('--http <[host:]port>', `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`)
-    .option('--http-token-file <file>', 'require a token (admb keygen token); repeatable', collect)
-    .option('--http-cert <file>', 'certificate (PEM), for HTTPS')
-    .option('--http-key <file>', 'its private key (PEM)')
-    .option('--http-origin <url>', 'origin of web pages that may use HTTP; repeatable', collect)
-    .option('--http-body <mib>', 'largest request (default: 8)', amount(true))
-    .option('--join-page', 'browsers may join as peers at /join')
-    .option('--stun <url>', 'STUN server for tabs behind routers (stun:HOST:PORT); repeatable', collect)
-    .option('--http-rate <n>', 'requests a second of a token or address; also ROLE=N,… (default: 1000)', httpRates)
-}
 
 /** Where HTTP is served; undefined for the default. */
 export type HttpAddress = { readonly host: string | undefined; readonly port: number } | 'off' | undefined
@@ -43,34 +18,33 @@ export type HttpAddress = { readonly host: string | undefined; readonly port: nu
 export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | 'log'> {
   readonly where: HttpAddress
   /** The files of the certificate. */
-  readonly renewable: CertificateFlags
+  readonly renewable: CertificateFiles | undefined
   /** Frees the address, which is held until HTTP is served. */
   readonly release: () => Promise<void>
 }
 
 /** Checks the flags and takes the port, before anything starts. @throws UsageError, HttpListenError */
-export async function planHttp(flags: HttpFlags, log: Log): Promise<HttpPlan> {
-  const { http, httpTokenFile, httpOrigin, httpBody, httpRate, joinPage, stun } = flags
+export async function planHttp(flags: Flags<'peer'>, log: Log): Promise<HttpPlan> {
+  const { http, httpTokenFile, httpOrigin, httpCert, httpLimits: { body, rate } = {}, joinPage } = flags
   const where = parseHttp(http)
   if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: remove --http off')
-  if (stun !== undefined && !joinPage) throw new UsageError('--stun is for the tabs that join: give --join-page too')
   const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
-  const tls = await readCertificate(flags)
+  const tls = httpCert && (await readCertificate(httpCert))
   if (token.length === 0 && typeof where === 'object' && where.host !== undefined) {
     const { HttpTokenRequiredError, isLoopback } = await import('../../server/index.js')
     if (!isLoopback(where.host)) throw new HttpTokenRequiredError(where.host)
   }
-  const bodyLimit = httpBody === undefined ? undefined : Math.ceil(httpBody * MIB)
+  const bodyLimit = body === undefined ? undefined : Math.ceil(body * MIB)
   return {
     where,
     token,
     tls,
-    renewable: flags,
+    renewable: httpCert,
     release: await reserved(where),
     origins: httpOrigin?.map(parseOrigin),
     bodyLimit,
-    requestsPerSecond: httpRate,
-    joinPage
+    requestsPerSecond: rate,
+    joinPage: joinPage !== undefined
   }
 }
 
@@ -134,19 +108,6 @@ export function parseHttp(where: string | undefined): HttpAddress {
   const match = /^(?:(.+):)?(\d+)$/.exec(where)
   if (match === null || Number(match[2]) > 65535) throw new UsageError(`--http ${where}: give HOST:PORT, PORT or off`)
   return { host: match[1]?.replace(/^\[|\]$/g, ''), port: Number(match[2]) }
-}
-
-/** `N`, or `ROLE=N,…`. */
-function httpRates(word: string): number | RoleRates {
-  const count = whole(1)
-  if (!word.includes('=')) return count(word)
-  return Object.fromEntries(
-    list(word).map(pair => {
-      const [role, rate = ''] = pair.split('=')
-      if (!Object.hasOwn(ROLES, role)) throw new InvalidArgumentError(`The roles are ${Object.keys(ROLES).join(', ')}.`)
-      return [role as Role, count(rate)]
-    })
-  )
 }
 
 /** An origin in the form that browsers send. @throws UsageError */

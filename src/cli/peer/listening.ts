@@ -1,12 +1,11 @@
 /** Where a peer listens: at the given addresses, or on the default port, or on a free port if that one is in use. */
 import type { Peer } from '../../peer/index.js'
-
-export const DEFAULT_PORT = 4280
+import { DEFAULT_PORT } from '../options/table.js'
 
 /** @param start starts a peer with these listen addresses */
 export async function startListening(
-  asked: string[] | undefined,
-  start: (listen: string[]) => Promise<Peer>
+  asked: readonly string[] | undefined,
+  start: (listen: readonly string[]) => Promise<Peer>
 ): Promise<Peer> {
   if (asked !== undefined) return start(asked)
   try {

@@ -2,16 +2,14 @@
 import { algorithmNames } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
 import { print, printJson } from '../output/output.js'
+import type { SimFlags } from './options.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
 import { runCases } from './run-cases.js'
-import { aboutOf, checkAlgorithms, type ScenarioFlags, scenarioOf } from './scenarios.js'
+import { aboutOf, checkAlgorithms, scenarioOf } from './scenarios.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
-export async function compare(
-  name: string | undefined,
-  flags: ScenarioFlags & { readonly algorithms?: readonly string[] }
-): Promise<void> {
+export async function compare(name: string | undefined, flags: SimFlags<'sim compare'>): Promise<void> {
   checkAlgorithms(flags.algorithms)
   const cases = (flags.algorithms ?? algorithmNames).map(algorithm => ({
     label: algorithm,

@@ -3,7 +3,8 @@ import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { featuresOf } from '../../learner/index.js'
 import { type Format, formatNames } from '../../streams/index.js'
 import { UsageError } from '../errors.js'
-import { openLearning, type SerialFlags } from '../training/learning.js'
+import type { Flags } from '../options/table.js'
+import { openLearning } from '../training/learning.js'
 import { Recorder } from '../training/recorder.js'
 
 /**
@@ -19,13 +20,12 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
   }
   return recordStream({
     data,
-    format: format as Format,
+    format: { format: format as Format },
     label,
     model,
-    classes,
+    classes: { classes },
     scale,
     hashBits,
-    constant: true,
     limit: inputs
   })
 }
@@ -34,7 +34,7 @@ export async function readData(scenario: Scenario): Promise<RecordedStream | und
  * Reads a file into memory, as the learning commands read it.
  * @throws UsageError, and errors of the parsers
  */
-export async function recordStream(flags: SerialFlags & { readonly data: string }): Promise<RecordedStream> {
+export async function recordStream(flags: Flags<'regret'> & { readonly data: string }): Promise<RecordedStream> {
   const { data } = flags
   const { stream, options } = await openLearning(flags)
   const recorder = new Recorder(data)

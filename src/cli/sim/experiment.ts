@@ -2,18 +2,12 @@
 import { experimentNamed } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
 import { print, printJson } from '../output/output.js'
+import type { SimFlags } from './options.js'
 import { openReport } from './report.js'
 import { runCases } from './run-cases.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
-interface Flags {
-  readonly inputs: number
-  readonly quick?: boolean
-  readonly json?: boolean
-  readonly report?: string
-}
-
-export async function runExperiment(name: string, flags: Flags): Promise<void> {
+export async function runExperiment(name: string, flags: SimFlags<'sim experiment'>): Promise<void> {
   const { inputs, quick, json } = flags
   const { about, cases: casesFor } = experimentNamed(name)
   const cases = casesFor(quick ? Math.round(inputs / 10) : inputs)

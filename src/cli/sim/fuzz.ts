@@ -4,16 +4,15 @@ import { availableParallelism } from 'node:os'
 import type { FuzzViolation } from '../../../sim/index.js'
 import { formatDuration, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { fuzzInThreads } from './fuzz-threads.js'
+import type { SimFlags } from './options.js'
 
-export interface FuzzFlags {
-  readonly runs: number
-  readonly seed: number
-  readonly threads?: number
-  readonly out?: string
-  readonly json?: boolean
-}
-
-export async function runFuzz({ runs, seed, threads = availableParallelism(), out, json }: FuzzFlags): Promise<void> {
+export async function runFuzz({
+  runs,
+  seed,
+  threads = availableParallelism(),
+  out,
+  json
+}: SimFlags<'sim fuzz'>): Promise<void> {
   const start = performance.now()
   const progress = new ProgressLine()
   const onProgress = (done: number, isShrinking: boolean) =>

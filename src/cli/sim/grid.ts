@@ -3,8 +3,8 @@ import { applyOverrides, loadScenario, parseScenario } from '../../../sim/index.
 import { labelOf } from '../../../sim/report/index.js'
 import { parseYaml } from '../../base/files.js'
 import { UsageError } from '../errors.js'
+import type { SimFlags } from './options.js'
 import type { RunCase } from './run-cases.js'
-import type { ScenarioFlags } from './scenarios.js'
 
 /** A larger grid is probably a mistake. */
 const MAX_RUNS = 100_000
@@ -16,7 +16,7 @@ type Value = string | number | boolean
  * @param axes such as `batch=64,256` or `seed=1..5`
  * @throws UsageError for a malformed axis, ScenarioError for an invalid combination
  */
-export function expandGrid(name: string | undefined, flags: ScenarioFlags, axisTexts: readonly string[]): RunCase[] {
+export function expandGrid(name: string | undefined, flags: SimFlags, axisTexts: readonly string[]): RunCase[] {
   const axes = axisTexts.map(parseAxis)
   const [repeated] = axes.map(({ key }) => key).filter((key, index, keys) => keys.indexOf(key) < index)
   if (repeated !== undefined) throw new UsageError(`--over ${repeated}: given twice; list all values in one --over`)

@@ -12,16 +12,11 @@ import {
 } from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
 import { colour, print, printJson } from '../output/output.js'
-
-export interface ReplayFlags {
-  readonly until?: number
-  readonly node?: number
-  readonly json?: boolean
-}
+import type { SimFlags } from './options.js'
 
 export async function runReplay(
   file: string,
-  { until = Number.POSITIVE_INFINITY, node, json }: ReplayFlags
+  { until = Number.POSITIVE_INFINITY, node, json }: SimFlags<'sim replay'>
 ): Promise<void> {
   const trial = loadTrial(file)
   const { nodes, batch } = trial.scenario

@@ -1,9 +1,10 @@
 /** `admb sim run`: one algorithm on one scenario. */
 import { type AlgorithmName, algorithms, type RunResult } from '../../../sim/index.js'
 import { formatNumber, print, printJson } from '../output/output.js'
+import type { SimFlags } from './options.js'
 import { openReport } from './report.js'
 import { runCases } from './run-cases.js'
-import { aboutOf, type ScenarioFlags, scenarioOf } from './scenarios.js'
+import { aboutOf, scenarioOf } from './scenarios.js'
 import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
 
 const COLUMNS: readonly Column<RunResult>[] = [
@@ -11,7 +12,7 @@ const COLUMNS: readonly Column<RunResult>[] = [
   ...RESULT_COLUMNS
 ]
 
-export async function run(name: string | undefined, flags: ScenarioFlags): Promise<void> {
+export async function run(name: string | undefined, flags: SimFlags<'sim run'>): Promise<void> {
   const scenario = scenarioOf(name, flags)
   const report = openReport(flags.report)
   const cases = [{ label: scenario.algorithm, varied: {}, scenario }]

@@ -10,20 +10,18 @@ import {
 } from '../../../sim/index.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
-
-export interface ScenarioFlags {
-  readonly set?: readonly string[]
-  readonly json?: boolean
-  /** Directory of the report. */
-  readonly report?: string
-}
+import type { SimFlags } from './options.js'
 
 /**
  * @param name a built-in scenario's name or a YAML file; undefined for all defaults
  * @param algorithm overrides the scenario's
  * @throws ScenarioError
  */
-export function scenarioOf(name: string | undefined, { set = [] }: ScenarioFlags, algorithm?: string): Scenario {
+export function scenarioOf(
+  name: string | undefined,
+  { set = [] }: Pick<SimFlags, 'set'>,
+  algorithm?: string
+): Scenario {
   const { source, values } = loadScenario(name)
   return parseScenario(
     applyOverrides(values, algorithm === undefined ? set : [...set, `algorithm=${algorithm}`]),
@@ -32,7 +30,7 @@ export function scenarioOf(name: string | undefined, { set = [] }: ScenarioFlags
 }
 
 /** The description of a built-in scenario, and what differs from it. */
-export function aboutOf(name: string | undefined, { set = [] }: ScenarioFlags): string | undefined {
+export function aboutOf(name: string | undefined, { set = [] }: Pick<SimFlags, 'set'>): string | undefined {
   const about = builtInScenarios().find(scenario => scenario.name === name)?.about
   return about === undefined || set.length === 0 ? about : `${about} Changed: ${set.join(', ')}.`
 }

@@ -9,29 +9,22 @@ import { CodedError } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
 import { expandGrid } from './grid.js'
+import type { SimFlags } from './options.js'
 import { openReport } from './report.js'
 import { withoutCurve } from './run.js'
 import type { RunCase } from './run-cases.js'
 import { InputProgress } from './run-cases.js'
-import { aboutOf, checkAlgorithms, type ScenarioFlags } from './scenarios.js'
+import { aboutOf, checkAlgorithms } from './scenarios.js'
 import { SweepFile } from './sweep-file.js'
 import { runInThreads } from './sweep-threads.js'
 import { groupColumns, headOf, rowOf } from './table.js'
-
-interface Flags extends ScenarioFlags {
-  readonly over?: readonly string[]
-  readonly algorithms?: readonly string[]
-  readonly threads?: number
-  readonly out?: string
-  readonly resume?: boolean
-}
 
 /** The sweep was interrupted. */
 class StoppedError extends CodedError {
   static override readonly code = 'ERR_STOPPED'
 }
 
-export async function sweep(name: string | undefined, flags: Flags): Promise<void> {
+export async function sweep(name: string | undefined, flags: SimFlags<'sim sweep'>): Promise<void> {
   checkAlgorithms(flags.algorithms)
   const { over = [], algorithms } = flags
   const axes = algorithms === undefined ? over : [`algorithm=${algorithms.join(',')}`, ...over]
@@ -60,7 +53,7 @@ export async function sweep(name: string | undefined, flags: Flags): Promise<voi
 }
 
 /** Runs the cases that the file does not have yet. @throws StoppedError on Ctrl-C */
-async function finish(cases: readonly RunCase[], path: string, flags: Flags): Promise<RunResult[]> {
+async function finish(cases: readonly RunCase[], path: string, flags: SimFlags<'sim sweep'>): Promise<RunResult[]> {
   const finished = new SweepFile(path, flags.resume === true)
   const results = cases.map(({ scenario }) => finished.resultOf(scenario))
   const remaining = cases.flatMap(({ scenario }, index) => (results[index] === undefined ? [{ scenario, index }] : []))

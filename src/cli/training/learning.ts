@@ -5,13 +5,9 @@ import type { LinearSpec } from '../../task/learning-spec.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
-import type { DataFlags, LearningFlags } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { SkippedInputs } from '../output/malformed.js'
-
-export interface SerialFlags extends DataFlags, LearningFlags {
-  readonly predictWith?: 'average' | 'current'
-}
 
 export interface Learning {
   readonly stream: ExampleStream
@@ -29,7 +25,7 @@ const HINDSIGHT = 'the best predictor in hindsight is known only'
  * @param why beginning of the message about models that are not linear
  * @throws OptionError, UsageError; errors of the stream
  */
-export async function openLearning(flags: SerialFlags, why = HINDSIGHT): Promise<Learning> {
+export async function openLearning(flags: Flags<'regret' | 'tune'>, why = HINDSIGHT): Promise<Learning> {
   const { model, stream: source, specFor } = await createTask(taskOptions(flags), 'serial')
   if (model !== undefined && model.kind !== 'linear') {
     throw new UsageError(`${why} for the models ${modelNames.join(', ')}`)

@@ -6,23 +6,16 @@ import { learningParts } from '../../task/learning-spec.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'
-import { executionOf, type NetworkFlags } from '../options/networks.js'
-import type { DataFlags } from '../options/options.js'
-import { taskOptions } from '../options/task-options.js'
+import { executionOf, taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import { showCoverage } from '../output/coverage.js'
 import { loadStored, type Stored } from './stored.js'
-
-export interface PredictorFlags extends Partial<DataFlags>, NetworkFlags {
-  readonly dir?: string
-  readonly length?: number
-  readonly tokenizer?: string
-}
 
 /**
  * @param needsLabels whether texts must have labels
  * @throws UsageError unless a directory or a checkpoint is given; errors of the store, ModelError
  */
-export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean): Promise<Stored> {
+export async function loadPredictor(flags: Flags<'eval' | 'predict'>, needsLabels: boolean): Promise<Stored> {
   if (flags.weights === undefined || flags.dir !== undefined) {
     if (flags.length !== undefined || flags.tokenizer !== undefined) {
       throw new UsageError('a stored predictor has its --length and its --tokenizer: remove them')
@@ -47,7 +40,7 @@ export async function loadPredictor(flags: PredictorFlags, needsLabels: boolean)
 }
 
 /** The predictor of a file that names its inputs: of a linear model, or of a network that was not given another text. */
-async function fromFile(weights: string, flags: PredictorFlags): Promise<Stored | undefined> {
+async function fromFile(weights: string, flags: Flags<'eval' | 'predict'>): Promise<Stored | undefined> {
   const linear = await linearFrom(weights, taskOptions(flags))
   if (linear || flags.length !== undefined || flags.tokenizer !== undefined) return linear
   const { openCheckpoint } = await import('../../nn/weights/checkpoint.js')

@@ -1,34 +1,18 @@
 /** What a run of `admb train` starts from and reads, according to its flags and earlier runs. */
-import type { StoreLocation } from '../../l2l/executor/types.js'
 import type { Execution, LayerPlace } from '../../l2l/index.js'
-import type { DriftTest } from '../../learner/index.js'
 import { layersFolder } from '../../storage/index.js'
 import type { RunningMoments, StreamOptions } from '../../streams/index.js'
 import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
 import { streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { UsageError } from '../errors.js'
-import { executionOf } from '../options/networks.js'
-import type { DataFlags, LearningFlags } from '../options/options.js'
-import { readOptions, taskOptions } from '../options/task-options.js'
+import { executionOf, readOptions, taskOptions } from '../options/settings.js'
+import type { Flags } from '../options/table.js'
 import type { EarlierRun } from './trained-store.js'
 import { Validation } from './validation.js'
 
 /** Flags of `admb train`. */
-export interface TrainFlags extends DataFlags, LearningFlags {
-  readonly predictWith?: 'average' | 'current'
-  readonly dir?: string
-  readonly log?: string
-  readonly drift?: DriftTest | 'off'
-  /** Seconds. */
-  readonly windows?: readonly number[]
-  /** Every n-th row. */
-  readonly holdout?: number
-  readonly validation?: string
-  readonly patience?: number
-  readonly json?: boolean
-  readonly store?: StoreLocation
-  readonly hostMemory?: number
+export interface TrainFlags extends Flags<'train'> {
   /** `--weights` as it was given, if `weights` is a copy. */
   readonly givenWeights?: string
 }

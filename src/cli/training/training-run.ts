@@ -85,7 +85,7 @@ export class TrainingRun {
     const id = await this.#end('learn', undefined)
     this.#show(id)
     const { refused } = this.#numbers
-    if (refused.size > 0) warn(`there is no room for the classes ${listed([...refused])}: increase --classes-max`)
+    if (refused.size > 0) warn(`there is no room for the classes ${listed([...refused])}: increase --classes ..MAX`)
     const { inputs } = trainer.report()
     skipped.checkLimit(source.data, inputs, unlabelled, flags.skipLimit)
   }

@@ -39,7 +39,7 @@ describe('classes added later', function () {
       const asked = await write('asked.csv', 'x\n0\n1\n2\n')
       const dir = join(folder, name)
       const common = ['--label', 'y', '--categorical', 'x', '--hash-bits', '13', ...options]
-      const model = ['--class-names', 'b,c', '--classes-max', '4', '--dir', dir]
+      const model = ['--class-names', 'b,c', '--classes', '..4', '--dir', dir]
       const started = await admb(['train', '--data', first, ...common, ...model])
       assert.equal(started.code, 0, started.stderr)
       assert.deepEqual(await labels(dir, asked), ['b', 'c', 'a'])
@@ -56,7 +56,7 @@ describe('classes added later', function () {
       const full = await write('full.csv', `x,y\n${rows(['b', 'f'], 100)}`)
       const refused = await admb(['train', '--data', full, '--label', 'y', '--dir', dir])
       assert.equal(refused.code, 1)
-      assert.match(refused.stderr, /there is no room for the classes f: increase --classes-max/)
+      assert.match(refused.stderr, /there is no room for the classes f: increase --classes \.\.MAX/)
     })
   }
 
@@ -64,7 +64,7 @@ describe('classes added later', function () {
     const data = await write('two.csv', `x,y\n${rows(['b', 'c'], 200)}`)
     const dir = join(folder, 'two')
     const [plain, roomy] = await Promise.all(
-      [[], ['--classes-max', '9']].map(async more => {
+      [[], ['--classes', '..9']].map(async more => {
         const { stdout } = await admb([
           'train',
           '--data',
@@ -80,7 +80,7 @@ describe('classes added later', function () {
       })
     )
     assert.equal(plain, roomy)
-    const printed = await admb(['schema', '--data', data, '--label', 'y', '--classes-max', '9'])
+    const printed = await admb(['schema', '--data', data, '--label', 'y', '--classes', '..9'])
     assert.match(printed.stdout, /names:\n +- b\n +- c\n +classes: 9\n/)
     const schema = await write('two.yaml', printed.stdout)
     const more = await write('three.csv', `x,y\n${rows(['b', 'c', 'd'], 300)}`)
@@ -106,8 +106,8 @@ describe('classes added later', function () {
       assert.ok(code === 1 || code === 2, stderr)
       assert.match(stderr, reason)
     }
-    await refuses(/classes-max is 2, and there are 3 classes/, '--classes-max', '2')
-    await refuses(/only to the model softmax/, '--classes-max', '5', '--model', 'mlp')
+    await refuses(/classes-max is 2, and there are 3 classes/, '--classes', '..2')
+    await refuses(/only to the model softmax/, '--classes', '..5', '--model', 'mlp')
     await refuses(/not among the classes/, '--class-names', 'b,c')
   })
 })

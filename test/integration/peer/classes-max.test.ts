@@ -36,11 +36,13 @@ describe('peers with room for more classes', function () {
         return file
       })
     )
-    const common = ['--label', 't', '--categorical', 'k', '--hash-bits', '8', '--class-names', 'b,c']
+    const file = join(dir, 'schema.yaml')
+    await writeFile(file, 'columns: [{ name: k, kind: category }]\nlabel: { name: t, kind: class, names: [b, c] }\n')
+    const common = ['--schema', file, '--hash-bits', '8']
     const options = [
       ...common,
-      '--classes-max',
-      '4',
+      '--classes',
+      '..4',
       '--batch',
       '16',
       '--rate',
@@ -87,7 +89,7 @@ describe('peers with room for more classes', function () {
       asked
     )
     const other = await processes
-      .start(...common, '--classes-max', '5', '--batch', '16', '--data', files[0], '--peer', again.latest.addresses[0])
+      .start(...common, '--classes', '..5', '--batch', '16', '--data', files[0], '--peer', again.latest.addresses[0])
       .ready()
     await until('another maximum is refused', () => other.logs.some(({ msg }) => /dimension|classes/.test(msg)))
   })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { admb } from '../../support/admb-command.js'
 import { type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
 /** A series with period 3, which can be predicted only from its past. */
@@ -32,11 +33,21 @@ describe('a peer with a table', function () {
     )
   }
 
+  /** A schema that `admb schema` writes. */
+  const schemaFile = async (...args: string[]) => {
+    const { stdout, stderr, code } = await admb(['schema', ...args])
+    assert.equal(code, 0, stderr)
+    const file = join(await processes.scratch(), `${args.at(-1)}.yaml`)
+    await writeFile(file, stdout)
+    return file
+  }
+
   it('continues lags in requests and after a restart', async () => {
     const dir = await processes.scratch()
     const data = join(dir, 'series.csv')
     await writeFile(data, `t,y\n${series(0, 1200)}`)
-    const options = ['--data', data, '--label', 'y', '--lag', 'y:3', '--batch', '1', '--dir', join(dir, 'state')]
+    const file = await schemaFile('--data', data, '--label', 'y', '--lag', 'y:3')
+    const options = ['--data', data, '--schema', file, '--batch', '1', '--dir', join(dir, 'state')]
     const first = await processes.start(...options, '--http', '0').ready()
     await until('the file has ended', () => first.latest.ended)
     // The rows of a request follow those that were learned, and each other.
@@ -61,7 +72,8 @@ describe('a peer with a table', function () {
     const dir = await processes.scratch()
     const data = join(dir, 'series.csv')
     await writeFile(data, `t,y\n${series(0, 100_000)}`)
-    const options = ['--data', data, '--label', 'y', '--lag', 'y:3', '--batch', '1', '--dir', join(dir, 'state')]
+    const file = await schemaFile('--data', data, '--label', 'y', '--lag', 'y:3')
+    const options = ['--data', data, '--schema', file, '--batch', '1', '--dir', join(dir, 'state')]
     const first = await processes.start(...options, '--rate', '1500').ready()
     await until('rows are learned', () => first.latest.inputs > 2000)
     assert.equal(await first.stop(), 0, first.stderr)
@@ -79,8 +91,9 @@ describe('a peer with a table', function () {
     const dir = await processes.scratch()
     const data = join(dir, 'orders.csv')
     await writeFile(data, `n,w,x,y\n${'A,1,1,no\nB,2.5,2,yes\n'.repeat(100)}`)
-    const options = ['--data', data, '--label', 'y', '--id', 'n', '--batch', '8', '--http', '0']
-    const a = await processes.start(...options, '--weight', 'w', '--class-weights', 'yes=2').ready()
+    const roles = ['--data', data, '--label', 'y', '--id', 'n', '--weight', 'w', '--class-weights']
+    const options = ['--data', data, '--batch', '8', '--http', '0']
+    const a = await processes.start(...options, '--schema', await schemaFile(...roles, 'yes=2')).ready()
     await until('the rows are learned', () => a.latest.ended)
     assert.equal(a.latest.weight, 350)
     const answers = await ask(a, 'predict', [{ n: 17, x: 2 }, { x: 1 }])
@@ -91,7 +104,7 @@ describe('a peer with a table', function () {
         [undefined, 'no']
       ]
     )
-    const other = ['--class-weights', 'yes=3', '--peer', a.latest.addresses[0]]
+    const other = ['--schema', await schemaFile(...roles, 'yes=3'), '--peer', a.latest.addresses[0]]
     const b = await processes.start(...options, ...other).ready()
     await until('it is refused', () => b.logs.some(({ msg }) => /class-weights/.test(msg)))
   })

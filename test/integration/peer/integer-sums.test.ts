@@ -18,7 +18,7 @@ describe('a state directory with float32 sums', function () {
   async function start(peer: number, others: readonly PeerProcess[], ...options: string[]): Promise<PeerProcess> {
     const dir = join(await processes.scratch(), String(peer))
     const task = ['--data', 'digits', '--shard', `${peer + 1}/${PEERS}`, '--passes', '3', '--limit', String(ROWS)]
-    const pace = ['--rate', '300', '--batch', '32', '--period', '40', '--carry', '1500', '--keep-journal']
+    const pace = ['--rate', '300', '--batch', '32', '--period', '40,carry=1500', '--keep-journal']
     const peers = others.flatMap(({ latest }) => ['--peer', latest.addresses[0]])
     return processes.start(...task, ...pace, '--dir', dir, ...peers, ...options).ready()
   }

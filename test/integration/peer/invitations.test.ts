@@ -31,7 +31,7 @@ describe('invitations', function () {
   it('admit peers to a network with an allow-list, also after restarts', async () => {
     const { dir, allowed, inviter, dirs } = await listedPeers(2)
     const member = (index: number, ...more: string[]) =>
-      processes.start(...TASK, '--allow', allowed, '--accept-invitations', '--dir', dirs[index], ...more).ready()
+      processes.start(...TASK, '--allow', `${allowed},invited`, '--dir', dirs[index], ...more).ready()
     let one = await member(0)
     const [address] = one.latest.addresses
     const two = await member(1, '--peer', address)
@@ -70,9 +70,9 @@ describe('invitations', function () {
 
   it('are refused with the reason: expired, or without the option', async () => {
     const { allowed, inviter, dirs } = await listedPeers(2)
-    const member = (index: number, ...more: string[]) =>
-      processes.start(...TASK, '--allow', allowed, '--dir', dirs[index], ...more).ready()
-    const [accepting, strict] = [await member(0, '--accept-invitations'), await member(1)]
+    const member = (index: number, list: string) =>
+      processes.start(...TASK, '--allow', list, '--dir', dirs[index]).ready()
+    const [accepting, strict] = [await member(0, `${allowed},invited`), await member(1, allowed)]
     const late = await admbJson(['invite', '--dir', inviter, '--expires', '0.001s'])
     const valid = await admbJson(['invite', '--dir', inviter])
     const join = (invitation: string, peer: PeerProcess) =>
@@ -99,7 +99,7 @@ describe('invitations', function () {
     const damaged = invitation.replace(/~(\d+)~/, (_: string, digits: string) => `~${Number(digits) + 1}~`)
     await fails(/not a whole invitation/, 'peer', ...TASK, '--invitation', damaged)
     await fails(/cannot read .*--invitation/, 'peer', ...TASK, '--invitation', join(dir, 'none'))
-    await fails(/networks with an allow-list: give allow/, 'peer', ...TASK, '--accept-invitations')
+    await fails(/use --allow FILE,invited/, 'peer', ...TASK, '--accept-invitations')
     await fails(/contains no admb state|no state/, 'invite', '--dir', join(dir, 'none'))
     await fails(/not the address of a page/, 'invite', '--dir', inviter, '--url', 'host.example')
     await fails(/cannot write .*EEXIST/, 'invite', '--dir', inviter, '--out', allowed)

@@ -16,10 +16,10 @@ describe('peers with a network', function () {
     await writeFile(model, 'model: mlp\nhidden: [32]\n')
     const task = ['--data', 'digits', '--model', model, '--rate', '400', '--batch', '64', '--limit', '1500']
     task.push('--rule', 'adam,bits=8')
-    const shared = ['--schedule', 'l2l', '--microbatch', '8', '--workers', '2']
+    const shared = ['--schedule', 'l2l,microbatch=8,workers=2']
     const first = await processes.start(...task, '--shard', '1/2', ...shared, '--dir', join(dir, 'a')).ready()
     const second = await processes
-      .start(...task, '--shard', '2/2', '--precision', 'bf16', '--peer', first.latest.addresses[0])
+      .start(...task, '--shard', '2/2', '--schedule', 'precision=bf16', '--peer', first.latest.addresses[0])
       .ready()
     await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
     await until('both hold the same predictor', () => agree([first, second]), 60_000)
@@ -34,10 +34,7 @@ describe('peers with a network', function () {
   for (const [kind, options] of [
     ['float32 sums', ['--sums', 'exact']],
     ['integer sums', ['--sums', 'lattice']],
-    [
-      'integer sums of local steps with momentum',
-      ['--sums', 'lattice', '--local-steps', '8', '--local-momentum', '0.5']
-    ]
+    ['integer sums of local steps with momentum', ['--sums', 'lattice', '--local-steps', '8,momentum=0.5']]
   ] as const)
     it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {
       const dir = await processes.scratch()

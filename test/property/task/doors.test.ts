@@ -5,14 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import fc from 'fast-check'
-import {
-  type DataFlags,
-  type LearningFlags,
-  withData,
-  withFeatures,
-  withLearning
-} from '../../../src/cli/options/options.js'
-import { taskOptions } from '../../../src/cli/options/task-options.js'
+import { addRows } from '../../../src/cli/options/option.js'
+import { taskOptions } from '../../../src/cli/options/settings.js'
+import { rows as options } from '../../../src/cli/options/table.js'
 import { averagingNames, modelNames, ruleNames } from '../../../src/learner/index.js'
 import { specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
@@ -75,9 +70,8 @@ function argv({ features, averaging, rule, classNames, constant, ...rest }: Draw
 /** The options that the command line parses; errors of the parser count as errors of the task. */
 function fromCommandLine(words: readonly string[]): TaskOptions {
   const command = new Command('train').exitOverride().configureOutput({ writeErr: () => undefined })
-  withLearning(withFeatures(withData(command)), 1)
-  command.parse(words, { from: 'user' })
-  return taskOptions(command.opts<DataFlags & LearningFlags>())
+  addRows(command, 'train', options).parse(words, { from: 'user' })
+  return taskOptions(command.opts())
 }
 
 async function outcome(role: 'peer' | 'serial', options: () => TaskOptions): Promise<string> {
@@ -126,7 +120,7 @@ describe('a learning task', () => {
     for (const options of [{}, { model: 'mlp', classes: 2 }, { batch: 'auto' }] as const)
       assert.equal(await sumsOf(options), 'lattice')
     for (const options of [{ sums: 'exact' }, room] as const) assert.equal(await sumsOf(options), undefined)
-    const reason = /^the names of added classes need exact sums: remove --classes-max or --sums lattice$/
+    const reason = /^the names of added classes need exact sums: remove --classes \.\.MAX or --sums lattice$/
     await assert.rejects(sumsOf({ ...room, sums: 'lattice' }), { name: 'OptionError', message: reason })
     const { specFor } = await createTask({ features: 4 }, 'serial')
     assert.equal(specFor({}).sums, undefined)

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { Command } from 'commander'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
-import { commandLines, pages } from '../../support/documents.js'
+import { optionsPage } from '../../../src/cli/options/reference.js'
+import { simRows } from '../../../src/cli/sim/options.js'
+import { commandLines, pages, read } from '../../support/documents.js'
 
 /** Adds a command; another test runs it. */
 const RECIPES = 'docs/recipes.md'
@@ -40,5 +42,9 @@ describe('the documents', () => {
     assert.ok(lines.length > 60, `${lines.length} commands`)
     const faults = lines.map(([page, line]) => [page, fault(line)]).filter(([, found]) => found !== undefined)
     assert.deepEqual(faults, [])
+  })
+
+  it('list all options as the table does', () => {
+    assert.equal(read('docs/options.md'), optionsPage(simRows), 'npm run docs writes the page')
   })
 })

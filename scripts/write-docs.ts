@@ -1,0 +1,6 @@
+/** `npm run docs`: writes the pages that follow from tables in the sources. */
+import { writeFileSync } from 'node:fs'
+import { optionsPage } from '../src/cli/options/reference.js'
+import { simRows } from '../src/cli/sim/options.js'
+
+writeFileSync('docs/options.md', optionsPage(simRows))
