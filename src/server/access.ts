@@ -7,7 +7,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RateLimiter } from '../base/rate-limiter.js'
 import { RefusedError } from './errors.js'
-import { type Role, type RoleRates, roleOf } from './options.js'
+import { type Role, type RoleRates, roleOf } from './roles.js'
 
 const DEFAULT_REQUESTS_PER_SECOND = 1000
 

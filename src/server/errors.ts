@@ -25,14 +25,6 @@ export class HttpTokenRequiredError extends CodedError {
   }
 }
 
-/** A generated token of a role that does not exist. */
-export class UnknownRoleError extends CodedError {
-  static override readonly code = 'ERR_HTTP_ROLE'
-  constructor(role: string, roles: readonly string[]) {
-    super(`a token has the unknown role ${role}: make one with admb keygen token --role ${roles.join('|')}`)
-  }
-}
-
 /** The certificate or its key cannot be used. */
 export class HttpCertificateError extends CodedError {
   static override readonly code = 'ERR_HTTP_CERTIFICATE'

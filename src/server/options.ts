@@ -1,9 +1,8 @@
 /** Options of the HTTP server and of its routes. */
 
-import { randomBytes } from 'node:crypto'
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
-import { UnknownRoleError } from './errors.js'
+import type { Role, RoleRates } from './roles.js'
 
 /** Options of the HTTP interface of a peer. */
 export interface HttpOptions extends ServerOptions {
@@ -51,8 +50,6 @@ export interface TlsFiles {
   readonly key: Buffer
 }
 
-export type RoleRates = Readonly<Partial<Record<Role, number>>>
-
 /** Options of every plugin under `routes/`. */
 export interface RouteOptions {
   readonly peer: Peer
@@ -67,33 +64,4 @@ declare module 'fastify' {
     /** Whether requests are not counted. */
     unlimited?: boolean
   }
-}
-
-/** The roles, with what each may do. */
-export const ROLES = {
-  read: 'status, page and metrics',
-  predict: 'predictions, and the predictor',
-  learn: 'inputs to learn, and what predict may do',
-  admin: 'everything'
-} as const
-
-/**
- * What a token is for. A token that `admb keygen token --role` makes names its role, so that a peer and its clients share one file
- * format; any other token is an administrator's.
- */
-export type Role = keyof typeof ROLES
-
-const SECRET_BYTES = 32
-/** A generated token: prefix, role, 32 random bytes. */
-const GENERATED = /^admb_([a-z]+)_[\w-]{43}$/
-
-export function generateToken(role: Role): string {
-  return `admb_${role}_${randomBytes(SECRET_BYTES).toString('base64url')}`
-}
-
-/** @throws UnknownRoleError if another version has generated the token */
-export function roleOf(token: string): Role {
-  const role = GENERATED.exec(token)?.[1] ?? 'admin'
-  if (!Object.hasOwn(ROLES, role)) throw new UnknownRoleError(role, Object.keys(ROLES))
-  return role as Role
 }

@@ -21,7 +21,8 @@ import {
   handleErrors,
   handleUnknownRoutes
 } from './errors.js'
-import type { HttpOptions, PageOptions, Role, RouteOptions, ServerOptions, TlsFiles } from './options.js'
+import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
+import type { Role } from './roles.js'
 import { inputRoutes } from './routes/inputs.js'
 import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'

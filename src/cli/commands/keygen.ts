@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { fileProblem } from '../../base/errors.js'
-import { generateToken } from '../../server/options.js'
+import { generateToken } from '../../server/roles.js'
 import { Store } from '../../storage/index.js'
 import { UsageError } from '../errors.js'
 import { add } from '../options/command.js'

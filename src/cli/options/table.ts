@@ -11,7 +11,7 @@ import {
   rules
 } from '../../learner/index.js'
 import { LAYOUTS } from '../../nn/weights/layouts.js'
-import { ROLES } from '../../server/options.js'
+import { ROLES } from '../../server/roles.js'
 import { formatNames } from '../../streams/index.js'
 import { type FlagsOf, flag, text, value } from './option.js'
 import * as to from './values.js'

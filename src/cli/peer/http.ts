@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import type { Log, Peer } from '../../peer/index.js'
 import type { HttpOptions, HttpServer } from '../../server/index.js'
-import { roleOf } from '../../server/options.js'
+import { roleOf } from '../../server/roles.js'
 import { UsageError } from '../errors.js'
 import { DEFAULT_HTTP_PORT, type Flags } from '../options/table.js'
 import { type CertificateFiles, readCertificate, renewed } from './certificate.js'
