@@ -89,7 +89,7 @@ export interface RunResult extends RegretAccounts {
   readonly discarded: number
   readonly messages: number
   readonly bytes: number
-  /** Of these, statuses after the warm-up; undefined without them. */
+  /** Traffic of statuses among these, after the warm-up; undefined without statuses. */
   readonly statuses?: StatusTraffic
   readonly violations: readonly string[]
   readonly events: number

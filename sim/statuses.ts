@@ -74,7 +74,7 @@ interface StatusOptions {
   readonly watchers: number
   /** Virtual milliseconds that are not counted. */
   readonly warmup: number
-  /** Of so many nodes, one compresses its messages. */
+  /** One of so many nodes compresses its messages. */
   readonly sample: number
   readonly random: Random
 }

@@ -190,7 +190,7 @@ function invented(prefix: string): Claims {
   ])
 }
 
-/** Of contributors in a sum. */
+/** Number of contributors in a sum. */
 const INVENTED = 64
 
 const COUNTS = [2 ** 39, 2 ** 40, 2 ** 40 + 1, Number.MAX_SAFE_INTEGER]

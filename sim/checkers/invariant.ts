@@ -84,7 +84,7 @@ export interface Invariant {
   checkEnd?(nodes: readonly CheckedNode[]): Violation | undefined
 }
 
-/** Which nodes are hostile. */
+/** The nodes that are hostile. */
 export interface HostileNodes {
   readonly count: number
   /** Number of peer ids that they have had so far. */

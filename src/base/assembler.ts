@@ -20,7 +20,7 @@ export interface Local {
 /** Allocates the local variables of a function. */
 export interface Locals {
   integer(): Local
-  /** Of 64 bits. */
+  /** A local of 64 bits. */
   long(): Local
   number(): Local
   /** Four float32. */
@@ -105,11 +105,11 @@ export const i32 = {
   atLeast: plain(0x4f),
   load: (address: Code, offset = 0): Code => [address, 0x28, 0, unsigned(offset)],
   store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x36, 0, unsigned(offset)],
-  /** Of a byte, and of two. */
+  /** Loads a byte, or two. */
   loadByte: (address: Code, offset = 0): Code => [address, 0x2d, 0, unsigned(offset)],
   loadShort: (address: Code, offset = 0): Code => [address, 0x2f, 0, unsigned(offset)],
   storeByte: (address: Code, offset: number, value: Code): Code => [address, value, 0x3a, 0, unsigned(offset)],
-  /** Of a float32 that is a whole number, 0 or more. */
+  /** Converts a float32 that is a whole number, 0 or more. */
   fromFloat: plain(0xa9)
 }
 
@@ -205,7 +205,7 @@ export const integers = {
   notEqual: simd(0x38),
   /** Float32 numbers without their fractions. */
   fromFloats: simd(0xf8),
-  /** Of signed integers. */
+  /** Converts signed integers. */
   toFloats: simd(0xfa),
   /** Eight bytes as 16-bit integers, and the first or the last four of these as 32-bit integers. */
   loadBytes: inMemory(0x02),

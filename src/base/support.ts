@@ -234,7 +234,7 @@ const UNTOUCHED = 1024
 export interface Touched {
   /** Length of the long blocks. */
   readonly length: number
-  /** Of the elements of long blocks that may change, in ascending order. */
+  /** Indices of the elements of long blocks that may change, in ascending order. */
   readonly indices: Int32Array
   /** For each long block, the new elements at the indices. */
   readonly values: Blocks

@@ -26,7 +26,7 @@ export interface BlockLayout {
   readonly isExact?: boolean
 }
 
-/** Of streams, targets are float64 numbers, because they may differ by less than a float32 number shows. */
+/** Targets. Streams have float64 numbers, because targets may differ by less than a float32 number shows. */
 export type Labels = Float32Array | Float64Array
 
 /**
@@ -211,7 +211,7 @@ export interface Content extends RuleState {
   readonly average: Blocks
 }
 
-/** Which blocks of a content consist of numbers with few bits: updates round the elements that they change. */
+/** The blocks of a content that consist of numbers with few bits: updates round the elements that they change. */
 export interface RoundedBlocks {
   readonly parameters: readonly boolean[]
   readonly average: readonly boolean[]

@@ -81,7 +81,7 @@ export interface TrainReport extends SerialReport {
  * trained.report.averageLoss
  * trained.predict([1, 0]).label
  * @example
- * // Of the weights and the optimizer state, 100 MB are in memory, and the others on the disk.
+ * // 100 MB of the weights and the optimizer state are in memory, and the others on the disk.
  * const execution = { store: 'disk', hostMemory: 1e8 } as const
  * const large = await train({ data: 'book.txt', model: 'gpt', rule: { name: 'adam' }, execution })
  * @throws OptionError, ModelError, PluginError, RequestError for arrays that do not fit; errors of the stream and the device, as an

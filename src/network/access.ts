@@ -139,7 +139,7 @@ interface Logged {
   next: number
 }
 
-/** Which refusals of peers are logged: each reason once, and then with growing pauses, because refused peers try again and again. */
+/** Decides which refusals of peers are logged: each reason once, and then with growing pauses, because refused peers try again and again. */
 export class RefusalLog {
   readonly #now: () => number
   readonly #peers = new Map<string, Logged>()

@@ -108,7 +108,7 @@ export function explainListen(error: Error, addresses: readonly string[]): Error
  */
 export function explainDial(error: Error, target: string, self: string): NetworkError {
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  // Of several addresses, report the attempt that got furthest.
+  // The attempt that got furthest is reported.
   if (causes.some(isWrongPeer)) return new UnexpectedPeerError(target)
   const refusal = causes.map(({ message }) => message ?? '').find(message => message.startsWith(invitationRefused))
   if (refusal !== undefined) return new InvitationRefusedError(target, refusal.slice(invitationRefused.length))

@@ -69,7 +69,7 @@ export function assertCompatible(peer: string, ours: Hello, theirs: Hello): void
   for (const field of [...our.keys(), ...their.keys()]) {
     const [theirValue, ourValue] = [their.get(field), our.get(field)]
     if (theirValue === ourValue) continue
-    // Of long lists, only the items that differ matter.
+    // Only the items that differ matter in long lists.
     const [different, own] =
       field === 'columns' ? [without(theirValue, ourValue), without(ourValue, theirValue)] : [theirValue, ourValue]
     throw new IncompatiblePeerError(peer, printable(field), printable(different), own)

@@ -27,7 +27,7 @@ export interface MembershipOptions {
   readonly networkId: string | undefined
   /** The allow-list; undefined: that of the first peer that admits this one. */
   readonly listed: ReadonlySet<string> | undefined
-  /** Of this peer. */
+  /** The invitation of this peer. */
   readonly invitation?: InvitationToken
   /** What `save` received last. */
   readonly state?: MembershipState
@@ -57,7 +57,7 @@ export class Membership {
   #listed: ReadonlySet<string> | undefined
   /** By id of the invitation and peer. */
   readonly #admissions = new Map<string, Admission>()
-  /** Of each admitted peer, the admission that expires last. */
+  /** The admission of each admitted peer that expires last. */
   #admitted: ReadonlyMap<string, Admission> = new Map()
   #save: (state: MembershipState) => Promise<void> = () => Promise.resolve()
   #onChange: (change: MembershipChange) => void = () => undefined

@@ -104,7 +104,7 @@ export class Network {
   readonly #fetchRate: RateLimiter
   #nextSession = 1
   #addresses: readonly string[] = []
-  /** Those of an HTTP server among them. */
+  /** The addresses of an HTTP server among them. */
   #upgraded = noAddresses
   #addressesAt = Number.NEGATIVE_INFINITY
   #onSession: ((session: Session) => void) | undefined

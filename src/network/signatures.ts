@@ -50,7 +50,7 @@ export function publicKeyOf(id: string): PublicKey | undefined {
 
 /** What a peer signs headers with. */
 export interface HeaderKey extends Pick<IdentityKey, 'raw'> {
-  /** Of the network, if it has an id: signatures of another one are not valid. */
+  /** Id of the network, if it has one: signatures of another network are not valid. */
   readonly networkId: string | undefined
 }
 

@@ -73,9 +73,9 @@ interface LayerCosts {
   readonly kind: string
   /** Number of parameters that are trained. */
   readonly parameters: number
-  /** Of the gradients: of all trained weights that it uses, shared ones included. */
+  /** Bytes of the gradients of all trained weights that it uses, shared ones included. */
   readonly gradientBytes: number
-  /** Of all weights that it uses, shared ones included. */
+  /** Bytes of all weights that it uses, shared ones included. */
   readonly weightBytes: number
   /** A: output bytes per sample. */
   readonly outputBytes: number

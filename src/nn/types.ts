@@ -156,9 +156,9 @@ export interface HeadScore {
 
 /** Factors of the rows of a microbatch, [microbatch] each. */
 export interface RowWeights {
-  /** Of the loss and of hits. */
+  /** Factors of the loss and of hits. */
   readonly score: Float32Array
-  /** Of the gradient. */
+  /** Factors of the gradient. */
   readonly gradient: Float32Array
 }
 
@@ -168,7 +168,7 @@ export interface Head {
   readonly classifies: boolean
   /** Shape of a sample's input. */
   readonly input: readonly number[]
-  /** Of numbers: subtracted from targets and added to predictions in float64, outside of the device. @default 0 */
+  /** Mean of numbers: it is subtracted from targets and added to predictions in float64, outside of the device. @default 0 */
   readonly mean?: number
   /**
    * @param targets [microbatch] or [microbatch, length], int32 for classes

@@ -104,7 +104,7 @@ export function blockKey(generation: number, index: number): string {
   return `block/${generation}/${String(index).padStart(8, '0')}`
 }
 
-/** Of the head and of the sums. */
+/** Keys of the head and of the sums. */
 export function stepKeys(generation: number, index: number): [head: string, sums: string] {
   const key = `steps/${generation}/${String(index).padStart(8, '0')}`
   return [`${key}/head`, `${key}/sums`]

@@ -340,7 +340,7 @@ class ReadProgress {
   passes = 0
   /** Rows that have been yielded. */
   rows = 0
-  /** Of the current pass; undefined if the reader does not report it. */
+  /** Share of the current pass; undefined if the reader does not report it. */
   share: number | undefined
   readonly #passes: number
   readonly #rows: number

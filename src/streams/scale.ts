@@ -92,7 +92,7 @@ export interface Cycles {
  * not recurred says no more than the position in time, and its next value would be a new one.
  */
 function leaveOutParts(out: RowBuffer, from: number, { positions, lengths }: Cycles, moments: RunningMoments): void {
-  // Of the last column of times: its position, and the interval of the times so far; a time of day alone has no position.
+  // Position of the last column of times, and the interval of the times so far; a time of day alone has no position.
   let position = -1
   let span = 0
   for (let i = from; i < out.entries; i++) {

@@ -19,7 +19,7 @@ const FIRST_CHUNK_BYTES = 512
 export interface SourceOptions {
   /** Standard input. @default process.stdin */
   readonly stdin?: Readable
-  /** Of the text, such as `windows-1252`. @default UTF-8, or UTF-16 if it begins with a byte order mark */
+  /** Encoding of the text, such as `windows-1252`. @default UTF-8, or UTF-16 if it begins with a byte order mark */
   readonly encoding?: string
   /** Aborts reading with the signal's reason. @default none */
   readonly signal?: AbortSignal

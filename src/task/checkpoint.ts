@@ -115,7 +115,7 @@ interface OwnCheckpoint {
   readonly spec: LearningSpec
   /** Running moments of the inputs; undefined if the spec does not scale by them. */
   readonly moments: SavedMoments | undefined
-  /** Of the predictor that was exported, if it is known. */
+  /** Id of the predictor that was exported, if it is known. */
   readonly id: PredictorId | undefined
 }
 

@@ -171,7 +171,7 @@ function isCustomLoss(spec: LearningSpec): spec is CustomLossSpec {
 
 /** What the recipe depends on besides the spec. */
 interface RecipeOptions {
-  /** Of a network's parameters, for rules that treat their blocks differently. @default not known */
+  /** Layout of a network's parameters, for rules that treat their blocks differently. @default not known */
   readonly layout?: Layout
   /** Whether averages are lazy. @default for linear models, whose updates change few elements of many */
   readonly isLazy?: boolean

@@ -147,7 +147,7 @@ const { callback, choice, either, flag, list, number, numbers, object, options, 
 const target = choice('class', 'number')
 const targetScale = object('{ mean: 190, deviation: 180 }')
 
-/** Of `StreamOptions`. */
+/** Type of `StreamOptions`. */
 export const streamType = options<StreamOptions>(
   {
     data: text,
@@ -213,7 +213,7 @@ export const streamType = options<StreamOptions>(
   ['data']
 )
 
-/** Of `Execution`. */
+/** Type of `Execution`. */
 export const executionType = options<Execution>({
   backend: text,
   schedule: text,
@@ -227,10 +227,10 @@ export const executionType = options<Execution>({
   precision: text
 })
 
-/** Of `Trust`. */
+/** Type of `Trust`. */
 export const trustType = either(choice('members', 'bounded'), options<BoundedTrust>({ rate: number, signers: number }))
 
-/** Of `TaskOptions`. */
+/** Types of `TaskOptions`. */
 export const taskTypes: OptionTypes<TaskOptions> = {
   model: either(text, object("{ model: 'mlp' }")),
   features: number,
@@ -292,7 +292,7 @@ const specTypes = {
   network: object('{ layers, sample, target }')
 } satisfies OptionTypes<Pick<LinearSpec, 'targetScale'> & Pick<CustomLossSpec, 'target'> & NetworkLearningSpec>
 
-/** Of `LearningSpec`. */
+/** Type of `LearningSpec`. */
 export const specType = options(specTypes, ['model', 'dimension', 'rule', 'averaging', 'batch', 'features'])
 
 /** A model option, resolved. */

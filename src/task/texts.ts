@@ -20,7 +20,7 @@ import {
 import { noData } from './stream.js'
 
 export interface LabelledText {
-  /** Of the columns in their order; empty where the row has none. */
+  /** Texts of the columns in their order; empty where the row has none. */
   readonly texts: readonly string[]
   /** Undefined if the row has none. */
   readonly label: string | undefined

@@ -259,7 +259,7 @@ export class StatusTree {
     }
   }
 
-  /** Of the rows that one neighbour wants, those that each of the others should report: rather too many, as subtrees differ. */
+  /** Number of the rows that one neighbour wants, which each of the others should report: rather too many, as subtrees differ. */
   #shareOf({ rows }: Want): number {
     const others = Math.max(1, this.#edges.size - 1)
     return Math.min(rows, Math.max(LEAST_ROWS, Math.ceil((rows - 1) * Math.min(1, 1.5 / others))))

@@ -33,7 +33,7 @@ export class Executor {
   readonly #precision: Precision
   readonly #outputs: Stash
   readonly #gradients: Stash
-  /** Those in host memory. */
+  /** Activations in host memory. */
   readonly #activations = createStash('host', 'float32')
   #steps = 0
 

@@ -13,7 +13,7 @@ export interface LayerProfile extends Variation {
   readonly name: string
   readonly kind: string
   readonly weightBytes: number
-  /** Of the gradients; less than of the weights if some are frozen. */
+  /** Bytes of the gradients; fewer than of the weights if some are frozen. */
   readonly gradientBytes: number
   /** Peak bytes while the weights are loaded, including them. */
   readonly loadBytes: number
@@ -113,7 +113,7 @@ export interface LayerPasses {
   forward(): tf.Tensor
   /** VJP with recomputation. */
   vjp(): tf.Tensor
-  /** Of the VJP with saved activations, which are computed now. */
+  /** Prepares the VJP with saved activations, which are computed now. */
   prepareSavedVjp(): () => tf.Tensor
 }
 

@@ -19,7 +19,7 @@ export interface DeviceFigures {
 }
 
 export interface RooflineLayer extends LayerProfile {
-  /** Of a forward pass and a VJP with recomputation of one sample. */
+  /** Operations of a forward pass and a VJP with recomputation of one sample. */
   readonly operations: Operations
 }
 

@@ -25,7 +25,7 @@ export interface IoThreadData {
   readonly memories: readonly SharedArrayBuffer[]
   /** CRC-32 of each array in each slot. */
   readonly checksums: SharedArrayBuffer
-  /** Of the threads that update blocks; undefined if there are none. */
+  /** Signals of the threads that update blocks; undefined if there are none. */
   readonly signals: { readonly shared: SharedArrayBuffer; readonly threads: number } | undefined
   /** Receives the contents of commits; sends an error. */
   readonly port: MessagePort
@@ -89,7 +89,7 @@ function paddedBytesOf({ block, array, memory, offset }: IoCommand): Uint8Array 
   return new Uint8Array(memories[memory], offset, aligned(lengths[block][array] * FLOAT_BYTES))
 }
 
-/** Of the bytes of the numbers, without the padding. */
+/** Checksum of the bytes of the numbers, without the padding. */
 function checksumOf(command: IoCommand): number {
   return crc32(new Uint8Array(memories[command.memory], command.offset, numbersOf(command).byteLength)) | 0
 }

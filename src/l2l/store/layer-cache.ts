@@ -27,11 +27,11 @@ export interface LayerCacheOptions {
   readonly hasAverage: boolean
   /** Bytes of blocks in memory. */
   readonly memory: number
-  /** Of the folder, from which the run continues. @default a new file */
+  /** Commit of the folder, from which the run continues. @default a new file */
   readonly commit?: Commit
   /** Whether reads and writes bypass the operating system's cache, where the file system supports it. @default true */
   readonly isDirect?: boolean
-  /** Of the threads that update blocks. @default none */
+  /** Signals of the threads that update blocks. @default none */
   readonly signals?: IoThreadData['signals']
 }
 
@@ -67,7 +67,7 @@ export class LayerCache implements BlockStorage {
   /** Slot of each block's newest state, and that of the last commit. */
   readonly #slots: number[]
   #committed: readonly number[]
-  /** Of each block's last write. */
+  /** Ticket of each block's last write. */
   readonly #writeTickets: number[]
   /** Block of the last access, which is not evicted. */
   #pinned = -1

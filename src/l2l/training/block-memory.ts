@@ -176,7 +176,7 @@ export class GradientSlots {
 const LEAST_BYTES = 2 ** 20
 
 interface ServerMemoryOptions {
-  /** Of all arrays. */
+  /** Bytes of all arrays. */
   readonly bytes: number
   /** Number of arrays, at most. */
   readonly arrays: number

@@ -65,7 +65,7 @@ export interface DiskNeeds {
   readonly least: number
   /** Memory with which all blocks are in memory. */
   readonly most: number
-  /** Of the layer file. */
+  /** Bytes of the layer file. */
   readonly file: number
 }
 
@@ -111,7 +111,7 @@ export class ParamServer implements ParameterStore {
   /** The storage, if it is a layer file. */
   readonly #cache: LayerCache | undefined
   readonly #slots: GradientSlots
-  /** That of the kernels. */
+  /** Memory of the kernels. */
   readonly #memory: SharedMemory | undefined
   readonly #signals: SharedSignals
   readonly #threads: readonly Worker[]

@@ -26,7 +26,7 @@ export interface ServerThreadData {
   /** In which all of these arrays are; undefined if the kernels copy. */
   readonly memory: SharedMemory | undefined
   readonly rule: RuleSpec
-  /** Of the parameters. */
+  /** Layout of the parameters. */
   readonly layout: Layout
   readonly averaging: AveragingSpec
 }

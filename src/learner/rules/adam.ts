@@ -267,7 +267,7 @@ interface Part {
   readonly gradient: Blocks
   /** Factor of the gradient, at most 1. */
   readonly factor: number
-  /** Of the part's state in the whole state. */
+  /** Positions of the part's state in the whole state. */
   readonly positions: readonly number[]
 }
 

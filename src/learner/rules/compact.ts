@@ -258,7 +258,7 @@ function createTable(values: Float32Array, { buffer, byteOffset, byteLength }: U
 
 /** The code of a bucket's lowest number, and the number above which the next higher code is nearer. */
 function candidates(values: Float32Array, lowest: number, zero: number, isNegative: boolean) {
-  // Of a group of zeros, whose scale is 0.
+  // The group has only zeros, so its scale is 0.
   if (Number.isNaN(lowest)) return { code: zero, above: 2 }
   const code = nearestTo(values, lowest)
   // The code of 0 is for 0 alone, which is in the first bucket of each sign.

@@ -35,12 +35,12 @@ type Rules = typeof rules
 export type RuleName = keyof Rules
 export const ruleNames = Object.keys(rules) as readonly RuleName[]
 
-/** Of rules with `eightBitState`: bits of each number of their state. 8 takes a third of the memory. @default 32 */
+/** Bits of each number of the state of rules with `eightBitState`. 8 takes a third of the memory. @default 32 */
 export interface BitsOption {
   readonly bits?: 8 | 32
 }
 
-/** Of the same rules: updates that the parameters are behind. With 1, the next step starts before the last update is computed. @default 0 */
+/** Updates that the parameters of the same rules are behind. With 1, the next step starts before the last update is computed. @default 0 */
 export interface DelayOption {
   readonly delay?: 0 | 1
 }

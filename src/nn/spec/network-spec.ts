@@ -27,7 +27,7 @@ const loraSchema = z.strictObject({
 /** Low-rank adapters, as options. */
 export type LoraOptions = z.input<typeof loraSchema>
 
-/** Which layers are trained, as peers agree on it. Everything that is not trained starts from the network's weights and stays. */
+/** The layers that are trained, as peers agree on them. Everything that is not trained starts from the network's weights and stays. */
 export interface TuningSpec {
   /** Layers whose weights do not change, as in `--freeze`. @default none */
   readonly freeze?: readonly string[]
@@ -121,7 +121,7 @@ export interface NetworkSpec {
   readonly text?: TextSpec
   /** Digest of the checkpoint that the network starts from. @default none: weights drawn from a seed */
   readonly weights?: string
-  /** Which layers are trained. @default all */
+  /** The layers that are trained. @default all */
   readonly tuning?: TuningSpec
 }
 

@@ -88,7 +88,7 @@ function truncated(lengths: readonly number[], most: number): readonly number[] 
 }
 
 const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const
-/** Of pretrained models. */
+/** The mask token of pretrained models. */
 const MASK = '[MASK]'
 const END_OF_TEXT = '<|endoftext|>'
 /** Also the limit of the library. */

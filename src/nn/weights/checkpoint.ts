@@ -20,11 +20,11 @@ export { coverageOf } from './exchange.js'
 /** What is known of the model. Shapes are checked when the weights are read. */
 export interface Checkpoint {
   readonly layers: ModelSpec
-  /** Of a file of this project, or of a folder that it has written. */
+  /** The network of a file of this project, or of a folder that it has written. */
   readonly network?: NetworkSpec
   /** The header's entries of such a file: its spec, and what inputs are scaled by. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Of a Hugging Face folder. */
+  /** The model of a Hugging Face folder. */
   readonly foreign?: ForeignModel
   /** The contents of a `tokenizer.json`; undefined if there is none. */
   readonly tokenizer?: string

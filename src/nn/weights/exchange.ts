@@ -42,7 +42,7 @@ export function exportBlocks(model: Model, blocks: readonly Float32Array[], layo
 
 export interface ImportOptions {
   readonly layout: LayoutName
-  /** Of the initial weights, which the file may lack. */
+  /** Seed of the initial weights, which the file may lack. */
   readonly seed: number
   /** The indices of the blocks that are read. @default all */
   readonly wants?: (block: number) => boolean

@@ -82,7 +82,7 @@ export const axisStyle = () => ({
   ticks: { stroke: colourOf('--rule'), width: 1, size: 5 }
 })
 
-/** Those that hold predictors of one mark. */
+/** The peers that hold predictors of one mark. */
 interface LegendEntry {
   readonly group: number
   readonly count: number

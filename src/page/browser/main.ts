@@ -54,7 +54,7 @@ const plots = [new LossPlot(byId('plot-inputs'), 'inputs', choose), new LossPlot
 /** What the peer of the page says about itself; undefined for an observer. */
 let own: { readonly schema: LearnedSchema; readonly status: OwnStatus } | undefined
 
-/** Of the answer of `GET /status`. */
+/** Part of the answer of `GET /status`. */
 interface OwnStatus {
   readonly data?: string
   readonly addresses: readonly string[]

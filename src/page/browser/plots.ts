@@ -229,7 +229,7 @@ export class LossPlot {
     setAttribute(this.#canvas, 'aria-label', `${text}. The table of peers has the exact values.`)
   }
 
-  /** Which line is whose. */
+  /** Names the peer of each line. */
   #drawKey({ references, self, peers, rows, curves }: NetworkState): void {
     const shown = rows.filter(({ id }) => curves.has(id))
     const named = shown.filter(({ id }) => this.#hasColour(id) || id === this.#chosen)

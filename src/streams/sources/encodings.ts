@@ -8,7 +8,7 @@ import { type ParquetOptions, parquetAsCsv, parquetFileAsCsv } from './parquet.j
 
 /** How content is decoded. */
 interface DecodingOptions extends ParquetOptions {
-  /** Of the text, as in the Encoding Standard. @default UTF-8, or UTF-16 if it begins with a byte order mark */
+  /** Encoding of the text, as in the Encoding Standard. @default UTF-8, or UTF-16 if it begins with a byte order mark */
   readonly encoding?: string
 }
 

@@ -45,7 +45,7 @@ export class RowEncoder {
   readonly #constant: number
   readonly #missing: MissingValues
   readonly #missingNumbers: MissingValues
-  /** Of columns with further marks. */
+  /** Missing values of columns with further marks. */
   readonly #ownMissing: ReadonlyMap<Column, MissingValues>
   readonly #decimal: '.' | ',' | undefined
   readonly #source: string

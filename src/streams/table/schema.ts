@@ -129,7 +129,7 @@ function derivedOf(columns: readonly Column[]): Derived {
     if (column.kind !== 'lag') return []
     const { of: [source] = [], rows = 1 } = column
     const from = byName.get(source)
-    // Of values in the history: what was subtracted from numbers, and what they were divided by.
+    // Unit of values in the history: what was subtracted from numbers, and what they were divided by.
     const unit = { mean: from?.mean ?? from?.origin ?? 0, deviation: from?.deviation ?? 1 }
     return [{ ...column, source, rows, from: from?.feature ?? -1, unit }]
   })
