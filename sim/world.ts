@@ -87,7 +87,7 @@ export interface World {
   excluded(node: number, maker: string): void
   /** Creates a node that learns by ADMB, with invariants checked if the run checks them. It replaces the previous node of that index. */
   createNode(index: number, options: AdmbOptions): LearningNode
-  /** When a link has transmitted everything queued on it. In the past if it is idle, and always without a limit of bandwidth. */
+  /** Time at which a link has transmitted everything queued on it. In the past if it is idle, and always without a limit of bandwidth. */
   freeAt(from: number, to: number): number
   /** Sends a message, which must not change afterwards; `bytes` is its size on the wire. */
   send(from: number, to: number, message: unknown, bytes: number): void

@@ -31,7 +31,7 @@ export class Progress implements Invariant {
   readonly #updates: number[] = []
   /** Number of nodes by number of updates. */
   readonly #counts: number[] = []
-  /** When a node first reached each number of updates. */
+  /** Time at which a node first reached each number of updates. */
   readonly #reached: number[] = []
   /** Minimum number of updates of all nodes. */
   #minUpdates: number

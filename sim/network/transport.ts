@@ -31,7 +31,7 @@ export class Transport {
   readonly #inFlight = new SlotTable<Message>()
   readonly #population: Population
   readonly #host: TransportHost
-  /** When each directed link has transmitted everything queued on it, by its nodes; only with limited bandwidth. */
+  /** Time at which each directed link has transmitted everything queued on it, by its nodes; only with limited bandwidth. */
   readonly #freeAt = new Map<string, number>()
   /** Single messages held at a clog, in order. */
   #heldMessages: Message[] = []
@@ -59,7 +59,7 @@ export class Transport {
     return this.#bytes
   }
 
-  /** When the link between two nodes has transmitted everything queued on it. Not later than now if it is idle. */
+  /** Time at which the link between two nodes has transmitted everything queued on it. Not later than now if it is idle. */
   freeAt(from: number, to: number): number {
     return this.#bandwidth === 0 ? 0 : (this.#freeAt.get(`${from}>${to}`) ?? 0)
   }

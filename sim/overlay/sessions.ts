@@ -211,7 +211,7 @@ export class OverlayHost implements CheckedOverlayNode {
   clock = 0
   /** Reading of its clock when its process was stopped; undefined while it runs. */
   pausedAt: number | undefined
-  /** When something last arrived on each tree edge, by its clock without the time for which the process was stopped. */
+  /** Time at which something last arrived on each tree edge, by its clock without the time for which the process was stopped. */
   readonly heard = new Map<SessionId, number>()
   /** Total time for which the process was stopped. */
   stalled = 0

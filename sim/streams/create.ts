@@ -7,7 +7,7 @@ import type { Random } from '../engine/random.js'
 import { type Scenario, ScenarioError } from '../scenario.js'
 import { type Inputs, type RecordedStream, replay, type StreamName } from './inputs.js'
 
-/** When inputs arrive at each node and when its periods end: aligned or with offsets, at equal or log-normal rates. */
+/** Times at which inputs arrive at each node and its periods end: aligned or with offsets, at equal or log-normal rates. */
 export interface Arrivals {
   /** Virtual milliseconds between two inputs of each node. */
   readonly intervals: Float64Array

@@ -90,7 +90,7 @@ export class ChunkChannel {
     return this.#writer.sendingFrame
   }
 
-  /** When bytes of any kind last arrived, on the clock of `now`. */
+  /** Time at which bytes of any kind last arrived, on the clock of `now`. */
   get lastReceivedAt(): number {
     return this.#lastReceivedAt
   }

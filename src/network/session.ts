@@ -83,7 +83,7 @@ export class Session {
     return this.#ended
   }
 
-  /** When bytes of any kind last arrived, in ms of `performance.now()`. */
+  /** Time at which bytes of any kind last arrived, in ms of `performance.now()`. */
   get lastReceivedAt(): number {
     return this.#channel.lastReceivedAt
   }

@@ -21,7 +21,7 @@ export interface Child {
   addresses: readonly string[]
   /** Transports that it can dial. */
   readonly dials: Transports
-  /** When the edge was created, and when the last message arrived. */
+  /** Times at which the edge was created and the last message arrived. */
   readonly since: number
   lastReceived: number
   /** Last measured round trip, in ms. */

@@ -42,7 +42,7 @@ export function seek(state: State, now: number): void {
   if (target !== undefined) dial(state, now, target, target.peer, 0)
 }
 
-/** When `seek` may next start an attempt if no other event occurs. */
+/** Time at which `seek` may next start an attempt if no other event occurs. */
 export function nextSeek(state: State, now: number): number {
   return maySeek(state) ? state.book.nextDue(now, state.label) : Number.POSITIVE_INFINITY
 }

@@ -207,7 +207,7 @@ export class OverlayNode {
     }
   }
 
-  /** When `tick` must be called next, on the clock of `now`; Infinity after `leave`. */
+  /** Time at which `tick` must be called next, on the clock of `now`; Infinity after `leave`. */
   nextDeadline(now: number): number {
     const state = this.#state
     if (state.hasLeft) return Number.POSITIVE_INFINITY

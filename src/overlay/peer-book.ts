@@ -8,7 +8,7 @@ import type { OverlayTimers } from './options.js'
 interface KnownPeer {
   addresses: readonly string[]
   label: Label | undefined
-  /** When `label` was received. */
+  /** Time at which `label` was received. */
   labelReceivedAt: number
   /** Whether it may be asked although its label is unknown. */
   isCandidate: boolean
@@ -31,7 +31,7 @@ const MOST_COUNTED = 4
 
 export class PeerBook {
   readonly #known = new Map<PeerKey, KnownPeer>()
-  /** When the last violation of a peer will have expired; Infinity if it is proven hostile. */
+  /** Time at which the last violation of a peer will have expired; Infinity if it is proven hostile. */
   readonly #penalties = new Map<PeerKey, number>()
   readonly #timers: OverlayTimers
   readonly #limit: number
@@ -182,7 +182,7 @@ export class PeerBook {
     return false
   }
 
-  /** When `choose` may next return a peer if no other event occurs. */
+  /** Time at which `choose` may next return a peer if no other event occurs. */
   nextDue(now: number, own: Label): number {
     let next = Number.POSITIVE_INFINITY
     for (const [peer, known] of this.#known) {

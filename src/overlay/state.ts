@@ -70,12 +70,12 @@ export class State {
   hasLeft = false
   /** How late its timers have run recently, in ms. */
   lateness = 0
-  /** When actions are due. */
+  /** Times at which actions are due. */
   heartbeatAt = 0
   summaryAt = Number.POSITIVE_INFINITY
   beaconAt = 0
   offerAt = 0
-  /** When actions were last performed. */
+  /** Times at which actions were last performed. */
   summarySentAt = Number.NEGATIVE_INFINITY
   beaconSentAt = Number.NEGATIVE_INFINITY
   movedAt = Number.NEGATIVE_INFINITY
@@ -124,7 +124,7 @@ export class State {
     return (this.settings.transportsOf(addresses) & this.settings.dials) !== 0
   }
 
-  /** When a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */
+  /** Time at which a neighbour that stays silent is considered dead. On a line with losses, retransmissions take several round trips. */
   deadAt({ lastReceived, roundTrip }: { readonly lastReceived: number; readonly roundTrip: number }): number {
     return lastReceived + this.settings.timers.dead + 4 * Math.min(roundTrip, MAX_ROUND_TRIP) + this.patience
   }

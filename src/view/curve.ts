@@ -18,7 +18,7 @@ export class Curve {
     return this.#points
   }
 
-  /** When the peer was away, oldest first. */
+  /** Times for which the peer was away, oldest first. */
   get absences(): readonly Absence[] {
     return this.#absences
   }

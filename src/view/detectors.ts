@@ -31,7 +31,7 @@ export class PeerRecord {
   below: number | undefined
   /** Whether it has ever had an edge that both ends reported. */
   linked = false
-  /** When it last raised an alarm of drift. */
+  /** Time at which it last raised an alarm of drift. */
   driftAt = Number.NEGATIVE_INFINITY
   /** Short digests of predictors, and when they were last reported. */
   readonly #held = new Map<string, number>()

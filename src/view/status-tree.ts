@@ -153,7 +153,7 @@ export class StatusTree {
     edge.interval = interval
   }
 
-  /** When `tick` must be called next; Infinity without edges. */
+  /** Time at which `tick` must be called next; Infinity without edges. */
   get nextDeadline(): number {
     let next = this.#focusUntil > Number.NEGATIVE_INFINITY ? this.#focusUntil : Number.POSITIVE_INFINITY
     for (const { dueAt } of this.#edges.values()) next = Math.min(next, dueAt)
