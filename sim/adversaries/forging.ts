@@ -9,8 +9,7 @@ import {
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
-import { ContributorTable } from '../../src/admb/state/contributors.js'
-import { runsBetween } from '../../src/admb/state/coverage.js'
+import { ContributorTable, runsBetween } from '../../src/admb/state/coverage.js'
 import { Authenticity } from '../../src/admb/trust/authenticity.js'
 import { attestedBytes, certifiedBytes } from '../../src/admb/trust/signatures.js'
 import { decodeVoucher, encodeVoucher } from '../../src/admb/trust/vouchers.js'

@@ -1,7 +1,7 @@
 /** Nodes that change the bytes of their frames, replace frames by other messages, or ignore what they receive. */
 
 import { AdmbNode, type AdmbOptions, type Header, isFragment } from '../../src/admb/index.js'
-import { ContributorTable } from '../../src/admb/state/contributors.js'
+import { ContributorTable } from '../../src/admb/state/coverage.js'
 import { clear } from '../../src/admb/state/vectors.js'
 import { type Equivocation, encodeProof } from '../../src/admb/trust/equivocation.js'
 import { nameOf, statementOf } from '../../src/admb/trust/signatures.js'

@@ -8,7 +8,7 @@ export { AdmbNode } from './core/node.js'
 export type { NodeInspection } from './core/node-inspection.js'
 export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
 export type { AdmbOptions, Effect } from './core/options.js'
-export { MAX_PACE } from './core/pace.js'
+export { MAX_PACE } from './core/outgoing-sums.js'
 export {
   type DrivenNode,
   Driver,
@@ -18,8 +18,7 @@ export {
 } from './driver/driver.js'
 export { JournalQueue } from './driver/journal-queue.js'
 export { type AnnouncedPredictor, PredictorGossip } from './driver/predictor-gossip.js'
-export type { Contributor, ContributorTable, CoveredContributor } from './state/contributors.js'
-export type { Coverage } from './state/coverage.js'
+export type { Contributor, ContributorTable, Coverage, CoveredContributor } from './state/coverage.js'
 export {
   type Batch,
   type Header,
@@ -39,21 +38,21 @@ export { type Shapes, shapesOf } from './state/vectors.js'
 export { isProof } from './trust/equivocation.js'
 export type { JumpRule, QuarantinedPredictor } from './trust/jumps.js'
 export { type Quota, quotaOf } from './trust/quotas.js'
-export type { Attestation, Claims, Signer } from './trust/signatures.js'
+export type { Claims, Signer } from './trust/signatures.js'
 export { isVoucher } from './trust/vouchers.js'
 export { type Allocate, FrameError } from './wire/bytes.js'
+export type { TrafficBytes } from './wire/encode.js'
 export type { KeptSums } from './wire/exchanged-sums.js'
 export { isFragment } from './wire/fragments.js'
-export { hasSum, maximumFrameBytes } from './wire/frame.js'
-export { decodeHead, encodeHead, type Head } from './wire/head.js'
-export { WAIT_BATCHES } from './wire/limits.js'
+export type { Attestation } from './wire/frame.js'
+export { decodeHead, encodeHead, type Head, hasSum, maximumFrameBytes, WAIT_BATCHES } from './wire/frame.js'
 export {
   decodeSaved,
   encodeSaved,
   encodeSavedBlocks,
   PredictorAssembler,
+  replaySteps,
   type Saved,
-  type SavedBlocks
+  type SavedBlocks,
+  type SavedSteps
 } from './wire/saved.js'
-export { replaySteps, type SavedSteps } from './wire/saved-steps.js'
-export type { TrafficBytes } from './wire/traffic.js'

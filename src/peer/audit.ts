@@ -6,9 +6,9 @@ import {
   joinLineages,
   otherContributors
 } from '../admb/core/audit.js'
-import type { Ranges } from '../admb/core/ranges.js'
+import type { Ranges } from '../admb/core/journal.js'
 import { type JournalRecord, type PredictorId, sameId } from '../admb/index.js'
-import { ContributorTable } from '../admb/state/contributors.js'
+import { ContributorTable } from '../admb/state/coverage.js'
 import { decodeLineage } from '../admb/wire/saved.js'
 import type { Store } from '../storage/index.js'
 import { type Interval, intervalsOf, type Mark, sameRun } from './audit-intervals.js'

@@ -4,7 +4,7 @@
  */
 
 import { type AdmbNode, type PredictorId, sameId } from '../admb/index.js'
-import { ContributorTable } from '../admb/state/contributors.js'
+import { ContributorTable } from '../admb/state/coverage.js'
 import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
 import type { Content } from '../learner/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'

@@ -5,8 +5,8 @@
 
 import { readStored } from '../admb/core/node-storage.js'
 import { encodeSavedBlocks, shapesOf } from '../admb/index.js'
-import { ContributorTable } from '../admb/state/contributors.js'
-import { FRAME_LIMITS, lineageLength } from '../admb/wire/limits.js'
+import { ContributorTable } from '../admb/state/coverage.js'
+import { FRAME_LIMITS, lineageLength } from '../admb/wire/frame.js'
 import { type Blocks, OptionError, withEstimates } from '../learner/index.js'
 import { type Checkpoint, DamagedStateError, type Store } from '../storage/index.js'
 import { type LearningSpec, learningParts, parseSpec, specText } from '../task/learning-spec.js'

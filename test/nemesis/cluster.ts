@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AdversaryName } from '../../sim/adversaries/index.js'
-import { sizeOf } from '../../src/admb/core/ranges.js'
+import { sizeOf } from '../../src/admb/core/journal.js'
 import type { AuditReport } from '../../src/peer/audit.js'
 import { admb } from '../support/admb-command.js'
 import { addressOf, type Lab, SCRATCH } from './lab.js'

@@ -231,7 +231,7 @@ export const extensions: readonly Mutant[] = [
     without: 'the link of a segment to the earlier one with the same inputs',
     seed: 14,
     changes: [
-      { file: 'src/admb/core/segments.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }
+      { file: 'src/admb/core/journal.js', from: 'segment.used || (segment.of', to: 'segment.used || (undefined' }
     ],
     breaks: ['purity', 'completeness'],
     scenario: { journal: true, carry: 1_000_000 }

@@ -16,7 +16,7 @@ import {
   type Predictor,
   type Recipe
 } from '../../src/admb/index.js'
-import { MAX_STEPS } from '../../src/admb/state/step.js'
+import { MAX_STEPS } from '../../src/admb/state/vectors.js'
 import { valuesOf } from '../../src/base/lattice.js'
 import type { Blocks } from '../../src/learner/index.js'
 import { addToyGradient, assertConsistent, latticeToy, toy, toyLayout, toyStart } from './toy.js'

@@ -1,8 +1,6 @@
 /** Frames that no correct peer sends, for tests of what a node accepts. */
-
 import type { AdmbNode, Contributor, Effect, Header, Predictor, PredictorId } from '../../src/admb/index.js'
-import { ContributorTable } from '../../src/admb/state/contributors.js'
-import { runsBetween } from '../../src/admb/state/coverage.js'
+import { ContributorTable, runsBetween } from '../../src/admb/state/coverage.js'
 import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/wire/encode.js'
 import type { SentFrame } from '../../src/admb/wire/frame.js'

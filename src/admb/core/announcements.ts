@@ -9,11 +9,9 @@
  * after a time without repetition. A node with several times the gradients of a batch waits for nothing. After that it ignores the
  * announcements of this neighbour until the neighbour has delivered a predictor.
  */
-
 import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
-import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
-import { FRAME_LIMITS } from '../wire/limits.js'
+import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from '../wire/frame.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Announced, Edge } from './edge.js'
 import type { PushPolicy } from './push-policy.js'

@@ -2,12 +2,10 @@
  * Audit: compares the journals of nodes with the headers of one lineage. It trusts neither the nodes' ledgers nor their counters:
  * the header of an update covers the first segments of each contributor's list at the parent, and the journal holds that list.
  */
-import type { Contributor, ContributorTable } from '../state/contributors.js'
-import { type Coverage, covered, segmentsOf } from '../state/coverage.js'
+import { type Contributor, type ContributorTable, type Coverage, covered, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { compareIds, idKey, type PredictorId } from '../state/predictor-id.js'
-import type { JournalRecord } from './journal.js'
-import type { Ranges } from './ranges.js'
+import type { JournalRecord, Ranges } from './journal.js'
 
 /** Headers from a predictor back to the oldest that is known, newest first. */
 export interface AuditedLineage {

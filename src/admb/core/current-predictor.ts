@@ -2,10 +2,9 @@
  * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the last
  * steps that led to it, and its lineage.
  */
-
 import { areIntegers } from '../../base/lattice.js'
 import type { BatchRule } from '../../learner/types.js'
-import type { Contributor } from '../state/contributors.js'
+import type { Contributor } from '../state/coverage.js'
 import {
   type Batch,
   type Header,
@@ -15,14 +14,19 @@ import {
   type Recipe,
   replayed
 } from '../state/predictor.js'
-import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
-import { expand, keepChain, maximumChainBytes, type Step } from '../state/step.js'
-import { recycle, type Shapes } from '../state/vectors.js'
-import type { Attestation } from '../trust/signatures.js'
+import { compareIds, idKey, type PredictorId, sameId } from '../state/predictor-id.js'
+import { expand, keepChain, maximumChainBytes, recycle, type Shapes, type Step } from '../state/vectors.js'
 import { FrameError } from '../wire/bytes.js'
-import type { ReceivedFrame, Whole } from '../wire/frame.js'
-import { checkCount } from '../wire/limits.js'
-import { HeaderCache } from './header-cache.js'
+import type { Attestation } from '../wire/frame.js'
+import {
+  areLow,
+  checkCount,
+  LINEAGE_LIMITS,
+  lineageLength,
+  type ReceivedFrame,
+  sizeOfCoverages,
+  type Whole
+} from '../wire/frame.js'
 
 /** A validated predictor from a frame. */
 export interface ReceivedPredictor {
@@ -209,5 +213,98 @@ export class CurrentPredictor {
   #lookUp(id: PredictorId): Predictor | undefined {
     const known = this.#known(id)
     return known?.id.digest === id.digest ? known : undefined
+  }
+}
+
+/** Number of full-length branches that fit. */
+const BRANCHES = 4
+
+/**
+ * Headers of recent predictors on any branch. A neighbour sends headers back to the predictor that this node has reported;
+ * when they arrive, the node may have switched to another branch. Without the headers of the first branch the lineage would
+ * end there, and unused gradients would count as used.
+ */
+export class HeaderCache {
+  readonly #limit: number
+  /** By predictor id, in order of insertion. */
+  readonly #headers = new Map<string, Header>()
+  /** Total number of contributors in their coverages. */
+  #contributors = 0
+  /** The lineage returned last: the next one mostly extends it. */
+  #last: readonly Header[] = []
+  /** Total number of contributors in its coverages, and whether all have low indices. */
+  #lastSize = 0
+  #isLastLow = true
+
+  /** @param limit maximum number of headers of a lineage */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /**
+   * Extends received headers with cached headers of their ancestors, and caches them.
+   * @param chain newest first, each the parent of the previous one
+   * @returns the lineage, newest first
+   */
+  extend(chain: readonly Header[]): readonly Header[] {
+    for (const header of chain) this.#add(header)
+    const oldest = chain.at(-1)
+    const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
+    const lineage =
+      from < 0 ? this.#extendFromCache(chain) : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
+    this.#shorten(lineage, chain, from)
+    for (const [key, { coverage }] of this.#headers) {
+      if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
+      this.#headers.delete(key)
+      this.#contributors -= coverage.contributors.length
+    }
+    this.#last = lineage
+    return lineage
+  }
+
+  /** Shortens a lineage to the limits. @param from position in the last lineage from which it continues the chain; −1 for none */
+  #shorten(lineage: Header[], chain: readonly Header[], from: number): void {
+    // The last lineage has been measured, so mostly only the chain is new.
+    let size =
+      from < 0
+        ? sizeOfCoverages(lineage)
+        : this.#lastSize - sizeOfCoverages(this.#last, 0, from) + sizeOfCoverages(chain)
+    const isLow = from < 0 ? lineage.every(areLow) : this.#isLastLow && chain.every(areLow)
+    size -= sizeOfCoverages(lineage, this.#limit)
+    lineage.length = Math.min(lineage.length, this.#limit)
+    const length = lineageLength(lineage, size, isLow)
+    this.#lastSize = size - sizeOfCoverages(lineage, length)
+    this.#isLastLow = isLow
+    lineage.length = length
+  }
+
+  /** Whether the header of this predictor, or of a child of it on the last lineage, is known. */
+  has(id: PredictorId): boolean {
+    const oldest = this.#last.at(-1)
+    return this.#headers.has(idKey(id)) || (oldest !== undefined && sameId(oldest.parent, id))
+  }
+
+  #add(header: Header): void {
+    const key = idKey(header.id)
+    this.#contributors +=
+      header.coverage.contributors.length - (this.#headers.get(key)?.coverage.contributors.length ?? 0)
+    this.#headers.set(key, header)
+  }
+
+  /** Adds the contributors in the coverages of all headers. */
+  mark(live: Set<number>): void {
+    for (const { coverage } of [...this.#headers.values(), ...this.#last])
+      for (const contributor of coverage.contributors) live.add(contributor)
+  }
+
+  /** The chain with all ancestors found in the cache. */
+  #extendFromCache(chain: readonly Header[]): Header[] {
+    const lineage = chain.slice()
+    while (lineage.length > 0 && lineage.length < this.#limit) {
+      const parent = this.#headers.get(idKey(lineage[lineage.length - 1].parent))
+      if (parent === undefined) break
+      lineage.push(parent)
+    }
+    return lineage
   }
 }

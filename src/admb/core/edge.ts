@@ -2,14 +2,15 @@
  * State of a node for one neighbour in one edge session: what was sent and acknowledged, which predictor the neighbour
  * holds, and the newest sum received from it. All of it ends with the session.
  */
+
 import type { Blocks } from '../../learner/types.js'
 import type { Coverage } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'
 import { CoverageEncoder } from '../wire/coverage-encoder.js'
 import type { ExchangedSums } from '../wire/exchanged-sums.js'
+import type { Transfer } from '../wire/fragments.js'
 import type { ReceivedFrame } from '../wire/frame.js'
-import type { Transfer } from '../wire/transfer.js'
 import { Backoff } from './backoff.js'
 
 /** Newest sum received from a neighbour for the current predictor. */

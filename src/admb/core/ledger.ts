@@ -15,18 +15,26 @@
 import { copyBlock, newBlock } from '../../base/memory.js'
 import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../base/support.js'
 import type { Blocks } from '../../learner/types.js'
-import type { Contributor } from '../state/contributors.js'
-import type { Coverage } from '../state/coverage.js'
-import type { LazyGrid } from '../state/lazy-grid.js'
+import type { Contributor, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import { Rounding } from '../state/rounding.js'
+import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, type BufferPool, clear, copyOf } from '../state/vectors.js'
 import type { OwnInfluence } from '../trust/influence.js'
-import type { JournalRecord, Recovered } from './journal.js'
+import {
+  isAmong,
+  isIn,
+  isUsed,
+  type JournalRecord,
+  type Ranges,
+  type Recovered,
+  type Segment,
+  sizeOf,
+  waitingIn,
+  without,
+  withRange
+} from './journal.js'
 import { type History, isExpired, PastEpochs } from './past-epochs.js'
-import { isIn, type Ranges, sizeOf, without, withRange } from './ranges.js'
-import { isAmong, isUsed, type Segment, waitingIn } from './segments.js'
 
 /** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
 const BURST = 64

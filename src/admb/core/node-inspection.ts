@@ -1,14 +1,19 @@
 /** What status, checks and tests read of an ADMB node beside its predictor. Reading changes nothing. */
 import type { Blocks } from '../../learner/types.js'
-import type { ContributorTable, CoveredContributor } from '../state/contributors.js'
-import { type Coverage, covered, segmentsOf } from '../state/coverage.js'
+import {
+  type ContributorTable,
+  type Coverage,
+  type CoveredContributor,
+  covered,
+  segmentsOf
+} from '../state/coverage.js'
 import type { Batch } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { OwnInfluence } from '../trust/influence.js'
 import type { QuarantinedPredictor } from '../trust/jumps.js'
 import type { Trust } from '../trust/trust.js'
+import type { Traffic, TrafficBytes } from '../wire/encode.js'
 import type { KeptSums } from '../wire/exchanged-sums.js'
-import type { Traffic, TrafficBytes } from '../wire/traffic.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Ledger } from './ledger.js'

@@ -1,19 +1,21 @@
 /** What a node stores and gives to others outside the tree: its predictor with the lineage, whole or as steps. */
-
-import type { ContributorTable } from '../state/contributors.js'
+import type { ContributorTable } from '../state/coverage.js'
 import type { Recipe } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { Shapes } from '../state/vectors.js'
 import type { Authenticity } from '../trust/authenticity.js'
 import {
+  bytesOf,
   decodeSaved,
   encodeSaved,
   encodeSavedBlocks,
+  encodeSavedSteps,
   PredictorAssembler,
+  replaySteps,
   type Saved,
-  type SavedBlocks
+  type SavedBlocks,
+  type SavedSteps
 } from '../wire/saved.js'
-import { bytesOf, encodeSavedSteps, replaySteps, type SavedSteps } from '../wire/saved-steps.js'
 import type { CurrentPredictor } from './current-predictor.js'
 
 /** A stored predictor: `saveBlocks`, and what `saveSteps` returned since, oldest first. */

@@ -3,10 +3,10 @@
  * has used, which may still be carried over or learned again, and how many gradients are on the lineage.
  */
 import { type Coverage, segmentsOf } from '../state/coverage.js'
-import type { LazyGrid } from '../state/lazy-grid.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
-import { type Epoch, isAmong, isUsed, type Segment } from './segments.js'
+import type { LazyGrid } from '../state/rounding.js'
+import { type Epoch, isAmong, isUsed, type Segment } from './journal.js'
 
 /** Which segments a lineage has used. */
 export interface Decision {

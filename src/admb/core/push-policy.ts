@@ -5,7 +5,7 @@
 
 import { copyOfShared, type Header } from '../state/predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from '../state/predictor-id.js'
-import type { Step } from '../state/step.js'
+import type { Step } from '../state/vectors.js'
 import type { Chain, ReceivedFrame, Whole } from '../wire/frame.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'

@@ -1,10 +1,8 @@
 /** Makes updates from the own sum and the neighbours' sums (Dekel et al., Algorithm 6). */
 import type { Blocks, Layout } from '../../learner/types.js'
-import type { Contributor } from '../state/contributors.js'
-import { contributorCount, union } from '../state/coverage.js'
+import { type Contributor, contributorCount, union } from '../state/coverage.js'
 import type { Batch, Header, Predictor } from '../state/predictor.js'
-import { createStep, expand, type Step } from '../state/step.js'
-import type { BufferPool, Shapes } from '../state/vectors.js'
+import { type BufferPool, createStep, expand, type Shapes, type Step } from '../state/vectors.js'
 import type { Trust } from '../trust/trust.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { NeighbourSum } from './edge.js'

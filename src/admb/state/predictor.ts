@@ -5,11 +5,9 @@
 import { copyBlock, newBlock } from '../../base/memory.js'
 import { roundChanged } from '../../base/numbers.js'
 import type { BatchRule, Blocks, Content } from '../../learner/types.js'
-import { advance, type Batch, type Recipe } from './advance.js'
-import type { Contributor } from './contributors.js'
-import { type Coverage, contributorCount } from './coverage.js'
+import { advance, type Batch, type Recipe, SharedContent } from './advance.js'
+import { type Contributor, type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
-import { SharedContent } from './shared-content.js'
 import { copyOf, isFinite32 } from './vectors.js'
 
 export type { Batch, Recipe } from './advance.js'

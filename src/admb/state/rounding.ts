@@ -1,12 +1,15 @@
 /**
- * Rounding of a node's own gradients to the grid of the predictor that it holds. What is lost by rounding remains in the residual and
- * is added to the next segment, so errors do not accumulate: over any number of batches a node is off by less than a step.
+ * Rounding of a node's own gradients to the grid of the predictor that it holds. What is lost by rounding remains in the
+ * residual and is added to the next segment, so errors do not accumulate: over any number of batches a node is off by less than
+ * a step.
  *
  * A segment is rounded when it is closed. If it is carried over, the list of the next predictor contains it rounded to that
- * predictor's grid. The segment itself is unchanged, so the value that a batch contains follows from the grid of that batch, and the
- * difference joins the residual as long as the lineage contains this batch.
+ * predictor's grid. The segment itself is unchanged, so the value that a batch contains follows from the grid of that batch, and
+ * the difference joins the residual as long as the lineage contains this batch.
+ *
+ * Grids of predictors whose arrays are shared: exponents are computed for the elements that are rounded, not for all.
  */
-import { rounded, stepOf } from '../../base/lattice.js'
+import { type Grid, rounded, stepOf } from '../../base/lattice.js'
 import { newBlock } from '../../base/memory.js'
 import {
   canBeSparse,
@@ -16,8 +19,9 @@ import {
   Support,
   supportOf
 } from '../../base/support.js'
-import type { Blocks, Layout } from '../../learner/types.js'
-import { type Exponents, exponentsAt, type LazyGrid } from './lazy-grid.js'
+import type { Blocks, Layout, UpdateRule } from '../../learner/types.js'
+import { gathered } from './advance.js'
+import type { Predictor } from './predictor.js'
 
 /** Maximum magnitude of a list's sum: what is beyond waits in the residual. */
 const MAX_OWN = 2 ** 17
@@ -166,4 +170,54 @@ function lossOf(value: number, n: number, exponents: Int8Array | undefined): num
 function integerOf(value: number, step: number, total: number): number {
   const integer = rounded(value, step)
   return Math.abs(total + integer) > MAX_OWN ? 0 : integer
+}
+
+/** Exponents of the steps of a block, as in `Grid`, or a function of the elements. */
+export type Exponents = Int8Array | LazyExponents
+/** The exponents of each block. Equal grids are the same object. */
+export type LazyGrid = readonly Exponents[]
+
+/** The exponents of a long block. */
+class LazyExponents {
+  readonly #compute: (indices: Int32Array | undefined) => Int8Array
+  /** By the arrays of indices, because segments that were rounded to this grid may be looked up much later. */
+  readonly #known = new WeakMap<Int32Array, Int8Array>()
+  #all: Int8Array | undefined
+
+  constructor(compute: (indices: Int32Array | undefined) => Int8Array) {
+    this.#compute = compute
+  }
+
+  /** Exponents of the elements at the indices, in their order; of all elements without indices. */
+  of(indices: Int32Array | undefined): Int8Array {
+    if (indices === undefined) {
+      this.#all ??= this.#compute(undefined)
+      return this.#all
+    }
+    const known = this.#known.get(indices) ?? this.#compute(indices)
+    this.#known.set(indices, known)
+    return known
+  }
+}
+
+/** The grid of a predictor; undefined if the rule has none. */
+export function gridOf(predictor: Predictor, { grid }: UpdateRule): LazyGrid | undefined {
+  if (grid === undefined) return undefined
+  const { shared, id } = predictor
+  if (shared === undefined) return grid(predictor, id.updates)
+  const { length } = shared
+  const at = (indices: Int32Array): Grid => grid(gathered(shared, length, indices), id.updates)
+  const short = at(new Int32Array(0))
+  return predictor.parameters.map((block, b) =>
+    block.length === length
+      ? new LazyExponents(indices => (indices ? at(indices) : grid(predictor, id.updates))[b])
+      : short[b]
+  )
+}
+
+/** The exponents of elements of a block: entry n is that of `indices[n]`, or without indices that of element n. */
+export function exponentsAt(exponents: Exponents, indices: Int32Array | undefined): Int8Array {
+  if (exponents instanceof LazyExponents) return exponents.of(indices)
+  if (indices === undefined || exponents.length === 1) return exponents
+  return Int8Array.from(indices, i => exponents[i])
 }

@@ -3,17 +3,14 @@
  * against makers that have signed different headers with one name. Signatures are verified when a predictor is to be adopted or a sum
  * used, and each one once.
  */
-
-import type { ContributorTable } from '../state/contributors.js'
-import { type Coverage, covered } from '../state/coverage.js'
+import { type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { formatId, type PredictorId } from '../state/predictor-id.js'
 import { FrameError } from '../wire/bytes.js'
-import type { ReceivedFrame } from '../wire/frame.js'
+import type { Attestation, ReceivedFrame } from '../wire/frame.js'
 import type { Saved } from '../wire/saved.js'
 import { decodeProof, type Equivocation, type Signed } from './equivocation.js'
 import {
-  type Attestation,
   areEqual,
   attestedBytes,
   type Claims,

@@ -8,7 +8,7 @@ import { newBlock } from '../../base/memory.js'
 import { setBlock, supportOf } from '../../base/support.js'
 import type { Blocks, InfluenceRule } from '../../learner/types.js'
 import { type Coverage, contributorCount, covered } from '../state/coverage.js'
-import { type Exponents, exponentsAt, type LazyGrid } from '../state/lazy-grid.js'
+import { type Exponents, exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
 
 /** Rounding errors of sums are far below this share. */

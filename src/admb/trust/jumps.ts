@@ -8,7 +8,7 @@ import { Backoff } from '../core/backoff.js'
 import type { ReceivedPredictor } from '../core/current-predictor.js'
 import type { Header } from '../state/predictor.js'
 import { idKey, type PredictorId, sameId } from '../state/predictor-id.js'
-import type { Attestation } from './signatures.js'
+import type { Attestation } from '../wire/frame.js'
 
 /** How many peers must answer for a whole predictor that does not follow from a held one. */
 export interface JumpRule {

@@ -3,13 +3,11 @@
  * different headers with one name prove that the maker has signed both. A peer also signs each of its runs, so that no other peer can
  * claim gradients in its name. The bytes are specified in docs/protocol.md.
  */
-
-import type { Contributor, ContributorTable } from '../state/contributors.js'
-import type { Coverage } from '../state/coverage.js'
+import type { Contributor, ContributorTable, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type Reader, Writer } from '../wire/bytes.js'
-import { FRAME_LIMITS } from '../wire/limits.js'
+import { FRAME_LIMITS } from '../wire/frame.js'
 
 /** Size of a signature, in bytes. */
 export const SIGNATURE_BYTES = 64
@@ -24,12 +22,6 @@ export interface Signer {
   verify(origin: string, bytes: Uint8Array, signature: Uint8Array): boolean
   /** A collision-resistant hash, at least 16 bytes. */
   hash(bytes: Uint8Array): Uint8Array
-}
-
-/** A signature of a predictor whose header is unknown, by the node that has brought it into the network. */
-export interface Attestation {
-  readonly signer: string
-  readonly signature: Uint8Array
 }
 
 /** Certificates of contributors that are not verified yet, by index. */

@@ -3,15 +3,13 @@
  * `Trust`. It makes three judgements: who has signed what a frame brings (`check`), which better predictors replace the current one
  * (`admits`), and which sums of neighbours are used (`use`).
  */
-
 import type { CurrentPredictor, ReceivedPredictor } from '../core/current-predictor.js'
 import type { Edge, NeighbourSum } from '../core/edge.js'
 import type { AdmbOptions, Effect } from '../core/options.js'
-import type { Contributor, ContributorTable } from '../state/contributors.js'
-import { type Coverage, covered } from '../state/coverage.js'
-import { gridOf } from '../state/lazy-grid.js'
+import { type Contributor, type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import { batchOf, type Header, type Predictor } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
+import { gridOf } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
 import type { ReceivedFrame, ReceivedSum } from '../wire/frame.js'
 import { Authenticity } from './authenticity.js'

@@ -2,11 +2,9 @@
  * Vouchers: signed statements of peers that they hold, or held, a predictor. A node for which a predictor is a jump asks its
  * neighbours, which pass the question on over the tree. Each node that holds the predictor answers, and answers go back the same way.
  */
-
 import { idKey, type PredictorId } from '../state/predictor-id.js'
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
-import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
-import { FRAME_LIMITS } from '../wire/limits.js'
+import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from '../wire/frame.js'
 import { attestedBytes, nameOf, readName, SIGNATURE_BYTES, type Signer } from './signatures.js'
 
 /** Maximum number of vouchers for a predictor that a node passes on. */

@@ -3,7 +3,7 @@
  * coverages of the sums sent, which are the bases of later differences.
  */
 import type { Coverage } from '../state/coverage.js'
-import { FRAME_LIMITS } from './limits.js'
+import { FRAME_LIMITS } from './frame.js'
 
 /** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
 export const MAX_BASES = 64

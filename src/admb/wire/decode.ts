@@ -1,17 +1,25 @@
 /** Strict decoding of frames. */
 import type { Layout } from '../../learner/types.js'
-import type { Contributor, ContributorTable } from '../state/contributors.js'
-import type { Coverage } from '../state/coverage.js'
+import type { Contributor, ContributorTable, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import { chainOf, checkChain, createStep, MAX_STEPS, type Step } from '../state/step.js'
-import type { Shapes } from '../state/vectors.js'
-import { type Attestation, SIGNATURE_BYTES } from '../trust/signatures.js'
+import { chainOf, checkChain, createStep, MAX_STEPS, type Shapes, type Step } from '../state/vectors.js'
+import { SIGNATURE_BYTES } from '../trust/signatures.js'
+import type { Attestation } from '../wire/frame.js'
 import { bytesOfHex, FrameError, hexOf, Reader } from './bytes.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
-import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type ReceivedFrame, type ReceivedSum, type Whole } from './frame.js'
-import { FRAME_LIMITS, isLineageTooLarge } from './limits.js'
+import {
+  type Chain,
+  FLAGS,
+  FRAME_LIMITS,
+  FRAME_VERSION,
+  isLineageTooLarge,
+  KNOWN,
+  type ReceivedFrame,
+  type ReceivedSum,
+  type Whole
+} from './frame.js'
 
 const MAX_SEGMENTS = 0x7fffffff
 const NO_HEADERS: Header[] = []

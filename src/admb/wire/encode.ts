@@ -1,13 +1,10 @@
 /** Encoding of frames. */
-
-import type { ContributorTable } from '../state/contributors.js'
-import { type Runs, runsBetween } from '../state/coverage.js'
+import { type ContributorTable, type Runs, runsBetween } from '../state/coverage.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import type { Shapes } from '../state/vectors.js'
 import { type Allocate, blockBytes, blockSize, Writer } from './bytes.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
 import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type SentFrame, type Whole } from './frame.js'
-import type { Traffic } from './traffic.js'
 
 const NONE: readonly number[] = []
 const NO_RUNS: Runs[] = []
@@ -163,5 +160,63 @@ function writeRuns(out: Writer, runs: Runs): void {
     out.uint(runs[i])
     out.uint(runs[i + 1])
     out.signed(runs[i + 2])
+  }
+}
+
+/** Bytes of composed frames by what they carry, and what the same sums would take as float32 numbers. */
+export interface TrafficBytes {
+  /** Gradient sums for the next update. */
+  readonly sums: number
+  /** Steps to newer predictors. */
+  readonly steps: number
+  /** Whole predictors. */
+  readonly predictors: number
+  /** Ids, coverages, acknowledgements and checksums. */
+  readonly other: number
+  /** About what the sums and steps would take as float32 numbers, sent whole, sparse where that is shorter. */
+  readonly float32: number
+}
+
+/** What the bytes of a node's frames carry. */
+export class Traffic {
+  readonly #isLattice: boolean
+  #sums = 0
+  #steps = 0
+  #predictors = 0
+  #other = 0
+  #float32 = 0
+
+  /** @param isLattice whether sums are integers */
+  constructor(isLattice: boolean) {
+    this.#isLattice = isLattice
+  }
+
+  get bytes(): TrafficBytes {
+    return {
+      sums: this.#sums,
+      steps: this.#steps,
+      predictors: this.#predictors,
+      other: this.#other,
+      float32: this.#isLattice ? this.#float32 : this.#sums + this.#steps
+    }
+  }
+
+  /** A frame, of whose bytes `content` and `sum` are vectors. */
+  countFrame(bytes: number, kind: (Whole | Chain)['kind'] | undefined, content: number, sum: number): void {
+    if (kind === 'whole') this.#predictors += content
+    else this.#steps += content
+    this.#sums += sum
+    this.#other += bytes - content - sum
+  }
+
+  countFragment(bytes: number, kind: 'sums' | 'steps' | 'predictors'): void {
+    if (kind === 'steps') this.#steps += bytes
+    else if (kind === 'sums') this.#sums += bytes
+    else this.#predictors += bytes
+  }
+
+  /** An integer sum or step is sent that takes this many bytes as float32 numbers. */
+  countFloat32(bytes: number): void {
+    this.#float32 += bytes
   }
 }

@@ -3,8 +3,7 @@
  * zeros at the end of all fractions of a chunk take none. The format is specified in `docs/protocol.md`.
  */
 import { dropSupport } from '../../base/support.js'
-import { BitReader } from './bit-reader.js'
-import { BitWriter, MAX_AT_ONCE } from './bit-writer.js'
+import { BitReader, BitWriter, MAX_AT_ONCE } from './bits.js'
 import { ESCAPE } from './rice.js'
 
 /** Elements of a chunk, and bits of the number of those that are not 0, less one. */

@@ -4,11 +4,10 @@
  * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
  */
 import type { Layout } from '../../learner/types.js'
-import { createStep, MAX_STEPS, maximumChainBytes, type Step } from '../state/step.js'
-import type { Shapes } from '../state/vectors.js'
+import { createStep, MAX_STEPS, maximumChainBytes, type Shapes, type Step } from '../state/vectors.js'
 import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
-import { FLAGS, FRAME_VERSION } from './frame.js'
-import type { Traffic } from './traffic.js'
+import { type Traffic, vectorBytes } from './encode.js'
+import { FLAGS, FRAME_VERSION, type SentFrame } from './frame.js'
 
 /** Vectors of a frame, by their number in a fragment. The blocks of a chain of steps follow one another, the newest step first. */
 export const VECTORS = { parameters: 0, average: 1, state: 2, step: 3, sum: 4 } as const
@@ -152,4 +151,60 @@ function maximumFragmentBytes(shapes: Shapes): number {
 function complete<T>(blocks: T[], length: number): T[] | undefined {
   for (let i = 0; i < length; i++) if (blocks[i] === undefined) return undefined
   return blocks
+}
+
+/** A frame that is sent in fragments: first its vectors, each fragment encoded when it can leave, then the frame itself. */
+export class Transfer {
+  readonly #session: number
+  readonly #number: number
+  readonly #fragments: Fragment[]
+  readonly #frame: Uint8Array
+
+  /**
+   * @param fragments fragments that have not been sent
+   * @param frame the encoded frame, without its vectors
+   */
+  constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
+    this.#session = session
+    this.#number = number
+    this.#fragments = [...pieces]
+    this.#frame = frame
+  }
+
+  /** Whether only the frame itself is left. */
+  get isFrameNext(): boolean {
+    return this.#fragments.length === 0
+  }
+
+  /** The next fragment, and finally the frame. */
+  next(traffic: Traffic): Uint8Array {
+    const fragment = this.#fragments.shift()
+    return fragment === undefined ? this.#frame : encodeFragment(this.#session, this.#number, fragment, traffic)
+  }
+}
+
+const WHOLE: readonly Fragment[] = []
+
+/** Splits a frame's vectors into fragments of about `bytes` bytes, at least one block each. Empty if splitting is not needed. */
+export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
+  if (vectorBytes(frame, shapes) <= bytes) return WHOLE
+  const { content, sum } = frame
+  const vectors: [Vector, readonly BlockSource[]][] = []
+  if (content?.kind === 'whole') {
+    const { parameters, average, state } = content
+    vectors.push([VECTORS.parameters, parameters], [VECTORS.average, average], [VECTORS.state, state])
+  } else if (content !== undefined) vectors.push([VECTORS.step, content.steps.flatMap(step => step.blocks)])
+  if (sum !== undefined) vectors.push([VECTORS.sum, sum.sum])
+  const fragments = vectors.flatMap(([vector, blocks]) => split(vector, blocks, bytes))
+  return fragments.length > 1 ? fragments : WHOLE
+}
+
+function split(vector: Vector, blocks: readonly BlockSource[], bytes: number): Fragment[] {
+  const fragments: Fragment[] = []
+  for (let first = 0, end = 0; first < blocks.length; first = end) {
+    let size = blockSize(blocks[end++])
+    while (end < blocks.length && size + blockSize(blocks[end]) <= bytes) size += blockSize(blocks[end++])
+    fragments.push({ vector, first, blocks: blocks.slice(first, end) })
+  }
+  return fragments
 }

@@ -1,17 +1,24 @@
 /**
  * The frame exchanged over a tree edge. It always contains the sender's predictor id and acknowledgements; it may carry a
  * predictor (whole, or as the steps from an ancestor that the receiver holds), a gradient sum, and a request. Contributors are
- * encoded as indices into a dictionary per session and direction, and a sum's coverage as the difference from the last sum
- * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
+ * encoded as indices into a dictionary per session and direction, and a sum's coverage as the difference from the last sum that
+ * the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
+ *
+ * Limits of what a node accepts, stores and sends. Correct peers never reach them. Everything that is accepted can be encoded
+ * again: a frame contains a lineage and a sum, whose contributors fit in a dictionary together.
  */
 import type { Blocks } from '../../learner/types.js'
-import type { Coverage, Runs } from '../state/coverage.js'
+import { type Coverage, contributorCount, type Runs } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import type { Step } from '../state/step.js'
-import type { Shapes } from '../state/vectors.js'
-import type { Attestation } from '../trust/signatures.js'
-import { type BlockSource, blockBytes } from './bytes.js'
+import type { Shapes, Step } from '../state/vectors.js'
+import { type BlockSource, blockBytes, FrameError, Reader, Writer } from './bytes.js'
+
+/** A signature of a predictor whose header is unknown, by the node that has brought it into the network. */
+export interface Attestation {
+  readonly signer: string
+  readonly signature: Uint8Array
+}
 
 /** The only version that is read, from a neighbour or from a state directory. */
 export const FRAME_VERSION = 1
@@ -105,4 +112,138 @@ export function maximumFrameBytes(shapes: Shapes): number {
   for (const block of shapes.parameters.blocks) vectors += 3 * blockBytes(block.length)
   for (const block of shapes.state.blocks) vectors += blockBytes(block.length)
   return vectors + (1 << 25)
+}
+
+/** A node waits until it has this many times the gradients that an update needs, which may be those of one segment. */
+export const WAIT_BATCHES = 4
+
+/** Number of updates for which a node remembers its own gradients. */
+export const HISTORY_UPDATES = 1 << 14
+
+/** Limits that are checked before memory is allocated for a frame. */
+export const FRAME_LIMITS = {
+  /** Maximum length of an origin, in bytes. */
+  origin: 64,
+  /** Maximum number of entries of a dictionary, and of definitions in a frame. */
+  definitions: 1 << 17,
+  /** Maximum number of contributors in a coverage, and in all coverages of a lineage. */
+  contributors: 60_000,
+  /** Maximum number of headers. */
+  headers: 1024,
+  /** Maximum number of gradients in a sum or a batch. */
+  count: 2 ** 40,
+  /** Maximum number of updates of a predictor. */
+  updates: 2 ** 48
+} as const
+
+/** Maximum of the gradients that a node uses of all its neighbours together, and of its own, each one half of the limit of a sum. */
+export const MAX_SHARE = FRAME_LIMITS.count / 2
+/** Maximum of b. */
+export const MAX_BATCH = MAX_SHARE / WAIT_BATCHES
+
+/**
+ * Maximum sizes of the coverages of a lineage, added up: of more than `LEAST_HEADERS` headers, and of any number. Older headers are
+ * left out, but never the newest one.
+ */
+export const LINEAGE_LIMITS = { long: 1 << 16, any: 1 << 18 } as const
+export const LEAST_HEADERS = 64
+
+/**
+ * Maximum length of a lineage that consists of these headers, newest first.
+ * @param size total of the sizes of their coverages @default measured
+ * @param isLow whether `areLow` holds for all of them @default measured
+ */
+export function lineageLength(headers: readonly Header[], size = sizeOfCoverages(headers), isLow?: boolean): number {
+  let { length } = headers
+  let rest = size
+  while (isLineageTooLarge(length, rest)) rest -= headers[--length].coverage.contributors.length
+  // Indices are compact: mostly all of them are below the limit.
+  if (rest <= FRAME_LIMITS.contributors || (isLow ?? headers.slice(0, length).every(areLow))) return length
+  const distinct = new Set<number>()
+  for (let i = 0; i < length; i++) {
+    for (const contributor of headers[i].coverage.contributors) distinct.add(contributor)
+    if (distinct.size > FRAME_LIMITS.contributors) return i
+  }
+  return length
+}
+
+/** Total of the sizes of the coverages of headers [from, to). @param from @default 0 @param to @default all */
+export function sizeOfCoverages(headers: readonly Header[], from = 0, to = headers.length): number {
+  let size = 0
+  for (let i = from; i < to; i++) size += headers[i].coverage.contributors.length
+  return size
+}
+
+/** Whether the indices of all contributors are below the limit of their number. */
+export function areLow({ coverage }: Header): boolean {
+  return coverage.contributors.every(contributor => contributor < FRAME_LIMITS.contributors)
+}
+
+/** @param size total of the sizes of the coverages */
+export function isLineageTooLarge(headers: number, size: number): boolean {
+  return size > (headers > LEAST_HEADERS ? LINEAGE_LIMITS.long : LINEAGE_LIMITS.any)
+}
+
+/**
+ * Checks the number of gradients of a sum or a batch: each contributor has one, and each segment has 4 b at most.
+ * @param maxBatch the largest b
+ * @throws FrameError
+ */
+export function checkCount(count: number, coverage: Coverage, maxBatch: number): void {
+  let segments = 0
+  for (let i = 0; i < coverage.segments.length; i++) segments += coverage.segments[i]
+  const most = WAIT_BATCHES * maxBatch
+  if (count > most * segments)
+    throw new FrameError(`${count} gradients in ${segments} segments; at most ${most} each are possible`)
+  const contributors = contributorCount(coverage)
+  if (count < contributors) throw new FrameError(`${count} gradients of ${contributors} contributors`)
+}
+
+/**
+ * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's addresses. Peers that lack
+ * a predictor this good can fetch it without waiting for the tree, and can dial the origin if the tree is broken.
+ */
+const HEAD_VERSION = 1
+const MAX_ADDRESSES = 8
+const MAX_ADDRESS_BYTES = 255
+
+/** An announcement: the id of a predictor and the addresses to fetch it from. */
+export interface Head {
+  readonly id: PredictorId
+  /** Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out. */
+  readonly addresses: readonly string[]
+}
+
+/** Encodes an announcement of a predictor. */
+export function encodeHead({ id, addresses }: Head): Uint8Array {
+  const out = new Writer(128)
+  out.byte(HEAD_VERSION)
+  out.uint(id.updates)
+  out.string(id.origin)
+  out.uint(id.incarnation)
+  out.uint(id.nonce)
+  out.hex(id.digest)
+  const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
+  out.uint(sendable.length)
+  for (const address of sendable) out.string(address)
+  return out.finish()
+}
+
+/**
+ * Decodes an announcement of a predictor.
+ * @throws FrameError
+ */
+export function decodeHead(bytes: Uint8Array): Head {
+  const input = new Reader(bytes)
+  const version = input.byte()
+  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version}; expected ${HEAD_VERSION}`)
+  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
+  const origin = input.string(FRAME_LIMITS.origin)
+  const incarnation = input.uint()
+  const nonce = input.uint()
+  const digest = input.hex(16)
+  const count = input.uint(MAX_ADDRESSES)
+  const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
+  input.finish()
+  return { id: { updates, origin, incarnation, nonce, digest }, addresses }
 }

@@ -3,7 +3,7 @@
  * sparse, in Rice codes with the parameters that fit it. The format is specified in `docs/protocol.md`.
  */
 import { clearBlock, dropSupport, supportOf } from '../../base/support.js'
-import { BitReader } from './bit-reader.js'
+import { BitReader } from './bits.js'
 import { zigzag } from './rice.js'
 import { RiceWriter } from './rice-writer.js'
 

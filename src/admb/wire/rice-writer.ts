@@ -1,6 +1,159 @@
-/** Writes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has room for the largest chunk. */
-import { withMemory } from '../../base/assembler.js'
-import { BYTES, NON_ZERO, POSITION, riceKernels, SUM } from './rice-kernels.js'
+/** Kernels that write Rice codes of integers, 64 bits at a time, without branches that depend on data except for escapes. */
+import {
+  advance,
+  type Code,
+  define,
+  get,
+  i32,
+  i64,
+  integers,
+  type Local,
+  type Locals,
+  longs,
+  lowBits,
+  repeat,
+  set,
+  storeAsDouble,
+  vector,
+  when,
+  withMemory
+} from '../../base/assembler.js'
+import { ESCAPE } from './rice.js'
+
+/** Addresses: the number of bits that have been written, the results of `measure`, and the bytes. */
+export const POSITION = 0
+export const NON_ZERO = 4
+export const SUM = 8
+export const BYTES = 16
+
+/** (values, quads): replaces float32 integers by their zigzag codes, and stores how many are not 0, and the sum of the codes. */
+const measure = define('measure', ['i32', 'i32'], (locals, [values, quads]) => {
+  const [value, nonZero, sums] = [locals.vector(), locals.vector(), locals.vector()]
+  const lane = (number: number) => integers.lane(get(nonZero), number)
+  const sign = integers.shiftRightSigned(get(value), i32.constant(31))
+  const zero = integers.constant(0)
+  return [
+    [set(nonZero, zero), set(sums, zero)],
+    repeat(quads, [
+      set(value, integers.fromFloats(vector.load(get(values)))),
+      set(value, integers.xor(integers.shiftLeft(get(value), i32.constant(1)), sign)),
+      vector.store(get(values), get(value)),
+      set(nonZero, integers.sub(get(nonZero), integers.notEqual(get(value), zero))),
+      set(sums, longs.add(get(sums), longs.add(longs.firstTwo(get(value)), longs.lastTwo(get(value))))),
+      advance(values, 16)
+    ]),
+    i32.store(i32.constant(NON_ZERO), i32.add(i32.add(lane(0), lane(1)), i32.add(lane(2), lane(3)))),
+    storeAsDouble(i32.constant(SUM), i64.add(longs.lane(get(sums), 0), longs.lane(get(sums), 1)))
+  ]
+})
+
+/** (codes, count, positions): moves the codes other than 0 to the front, and stores their positions. */
+const gather = define('gather', ['i32', 'i32', 'i32'], (locals, [codes, count, positions]) => {
+  const [code, from, i, found] = [locals.integer(), locals.integer(), locals.integer(), locals.integer()]
+  const at = (start: Local) => i32.add(get(start), get(found))
+  return [
+    set(from, get(codes)),
+    repeat(count, [
+      set(code, i32.load(get(from))),
+      i32.store(at(codes), get(code)),
+      i32.store(at(positions), get(i)),
+      set(found, i32.add(get(found), i32.shiftLeft(i32.notEqual(get(code), i32.constant(0)), i32.constant(2)))),
+      advance(from, 4),
+      advance(i, 1)
+    ])
+  ]
+})
+
+/** Writes bits after those that have been written: `begin`, `append`s, `end`. */
+function writer(locals: Locals) {
+  const [position, offset, length] = [locals.integer(), locals.integer(), locals.integer()]
+  const [code, rest] = [locals.long(), locals.long()]
+  const at = i32.shiftRight(get(position), i32.constant(3))
+  const unused = i32.sub(i32.constant(64), get(offset))
+  /** `code`, of `length` bits, 56 at most. A word is stored each time, whatever is complete of it. */
+  const append = [
+    set(offset, i32.add(lowBits(get(position), 3), get(length))),
+    set(rest, i64.or(get(rest), i64.shiftLeft(get(code), i64.fromInteger(unused)))),
+    i64.storeBigEndian(at, get(rest), BYTES),
+    set(rest, i64.shiftLeft(get(rest), i64.fromInteger(i32.and(get(offset), i32.constant(56))))),
+    set(position, i32.add(get(position), get(length)))
+  ]
+  return {
+    code,
+    length,
+    append,
+    begin: [
+      set(position, i32.load(i32.constant(POSITION))),
+      set(rest, i64.shiftLeft(i64.loadByte(at, BYTES), i64.constant(56)))
+    ],
+    end: i32.store(i32.constant(POSITION), get(position))
+  }
+}
+
+type Writer = ReturnType<typeof writer>
+
+/** Sets `code` and `length` to the Rice code of a number: its bits, in which the quotient is replaced by ones and a zero. */
+function rice(locals: Locals, { code, length }: Writer, number: Local, k: Local): Code {
+  const quotient = locals.integer()
+  const prefix = i32.sub(i32.shiftLeft(i32.constant(2), get(quotient)), i32.add(get(quotient), i32.constant(2)))
+  const low = i64.shiftLeft(i64.fromInteger(prefix), i64.fromInteger(get(k)))
+  const escaped = i64.shiftLeft(i64.constant(2 ** ESCAPE - 1), i64.constant(32))
+  return [
+    set(quotient, i32.shiftRight(get(number), get(k))),
+    set(code, i64.add(low, i64.fromInteger(get(number)))),
+    set(length, i32.add(get(quotient), i32.add(get(k), i32.constant(1)))),
+    when(i32.atLeast(get(quotient), i32.constant(ESCAPE)), [
+      set(code, i64.or(escaped, i64.fromInteger(get(number)))),
+      set(length, i32.constant(ESCAPE + 32))
+    ])
+  ]
+}
+
+/** (value, count): writes a number of this many bits. */
+const put = define('put', ['i32', 'i32'], (locals, [value, count]) => {
+  const { begin, append, end, code, length } = writer(locals)
+  return [begin, set(code, i64.fromInteger(get(value))), set(length, get(count)), append, end]
+})
+
+/** (codes, count, k): writes the numbers in Rice codes. */
+const dense = define('dense', ['i32', 'i32', 'i32'], (locals, [codes, count, k]) => {
+  const bits = writer(locals)
+  const number = locals.integer()
+  return [
+    bits.begin,
+    repeat(count, [set(number, i32.load(get(codes))), rice(locals, bits, number, k), bits.append, advance(codes, 4)]),
+    bits.end
+  ]
+})
+
+/** (codes, positions, count, gap, magnitude): writes for each code the zeros before it, its sign, and its magnitude − 1. */
+const sparse = define(
+  'sparse',
+  ['i32', 'i32', 'i32', 'i32', 'i32'],
+  (locals, [codes, positions, count, gap, magnitude]) => {
+    const bits = writer(locals)
+    const [next, number] = [locals.integer(), locals.integer()]
+    const sign = i64.fromInteger(lowBits(i32.load(get(codes)), 1))
+    return [
+      bits.begin,
+      repeat(count, [
+        set(number, i32.sub(i32.load(get(positions)), get(next))),
+        set(next, i32.add(i32.load(get(positions)), i32.constant(1))),
+        rice(locals, bits, number, gap),
+        set(bits.code, i64.or(i64.shiftLeft(get(bits.code), i64.constant(1)), sign)),
+        advance(bits.length, 1),
+        bits.append,
+        set(number, i32.shiftRight(i32.sub(i32.load(get(codes)), i32.constant(1)), i32.constant(1))),
+        rice(locals, bits, number, magnitude),
+        bits.append,
+        [advance(codes, 4), advance(positions, 4)]
+      ]),
+      bits.end
+    ]
+  }
+)
+
+export const riceKernels = [measure, gather, put, dense, sparse]
 
 /** Elements that a writer holds at most. */
 const MOST = 1 << 16
@@ -11,6 +164,7 @@ const HEAD_BYTES = 1 << 12
 const CODES = BYTES + MAX_BYTES * MOST + HEAD_BYTES
 const POSITIONS = CODES + 4 * MOST
 
+/** Writes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has room for the largest chunk. */
 export class RiceWriter {
   /** Zigzag codes of elements other than 0, and their positions in the chunk, for `sparse`. */
   readonly codes: Int32Array

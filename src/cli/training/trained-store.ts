@@ -1,7 +1,7 @@
 /** Stores the predictor of a training run in a state directory, from which peers and other commands continue. */
 
 import { encodeSavedBlocks, type PredictorId } from '../../admb/index.js'
-import { ContributorTable } from '../../admb/state/contributors.js'
+import { ContributorTable } from '../../admb/state/coverage.js'
 import { isFinite32 } from '../../admb/state/vectors.js'
 import type { LayerPlace } from '../../l2l/index.js'
 import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learner/index.js'

@@ -1,7 +1,7 @@
 /** State directories of peers with float32 sums, which keep them or are converted to integer sums. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { sizeOf } from '../../../src/admb/core/ranges.js'
+import { sizeOf } from '../../../src/admb/core/journal.js'
 import type { AuditReport } from '../../../src/peer/audit.js'
 import { admb, admbJson } from '../../support/admb-command.js'
 import { agree, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'

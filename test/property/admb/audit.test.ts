@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type AuditedJournal, auditJournal, joinLineages } from '../../../src/admb/core/audit.js'
-import type { Ranges } from '../../../src/admb/core/ranges.js'
+import type { Ranges } from '../../../src/admb/core/journal.js'
 import { AdmbNode, compareIds, type JournalRecord } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { decodeLineage } from '../../../src/admb/wire/saved.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 

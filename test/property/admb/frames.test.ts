@@ -12,7 +12,7 @@ import {
   replaySteps,
   type SavedSteps
 } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { Reader, Writer } from '../../../src/admb/wire/bytes.js'
 import { checksum } from '../../../src/admb/wire/checksum.js'
 import { World } from '../../support/admb-network.js'

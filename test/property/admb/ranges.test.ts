@@ -1,7 +1,7 @@
 /** Sets of input numbers behave like sets. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { isIn, type Ranges, sizeOf, without, withRange } from '../../../src/admb/core/ranges.js'
+import { isIn, type Ranges, sizeOf, without, withRange } from '../../../src/admb/core/journal.js'
 
 const interval = fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 12 }))
 

@@ -137,7 +137,7 @@ describeMutants('defects', [
     seed: 11,
     changes: [
       {
-        file: 'src/admb/core/pace.js',
+        file: 'src/admb/core/outgoing-sums.js',
         from: 'return period - last.period >= Math.min(MAX_PACE, most);',
         to: 'return false;'
       }
@@ -146,7 +146,9 @@ describeMutants('defects', [
   },
   {
     without: 'the bound of 64 periods on that time',
-    changes: [{ file: 'src/admb/core/pace.js', from: 'Math.min(MAX_PACE, most)', to: 'Math.max(2 * MAX_PACE, most)' }],
+    changes: [
+      { file: 'src/admb/core/outgoing-sums.js', from: 'Math.min(MAX_PACE, most)', to: 'Math.max(2 * MAX_PACE, most)' }
+    ],
     breaks: ['prompt'],
     scenario: {
       ...{ topology: 'tree', nodes: 3, batch: 60, interval: 4, period: 0.5, inputs: 400, speedSpread: 0 },
@@ -157,8 +159,12 @@ describeMutants('defects', [
     without: 'the correction of sums that hold gradients of a lost link, where the period adapts',
     seed: 32,
     changes: [
-      { file: 'src/admb/core/pace.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
-      { file: 'src/admb/core/pace.js', from: 'period - last.period >=', to: 'growth > 0 && period - last.period >=' }
+      { file: 'src/admb/core/outgoing-sums.js', from: 'growth < 0 || growth >=', to: 'growth >=' },
+      {
+        file: 'src/admb/core/outgoing-sums.js',
+        from: 'period - last.period >=',
+        to: 'growth > 0 && period - last.period >='
+      }
     ],
     breaks: ['flush', 'size', 'quiescence']
   },

@@ -41,7 +41,7 @@ describeMutants('defences', [
   },
   {
     without: 'a limit of the gradients of a segment',
-    changes: [{ file: 'src/admb/wire/limits.js', from: 'if (count > most * segments)', to: 'if (false)' }],
+    changes: [{ file: 'src/admb/wire/frame.js', from: 'if (count > most * segments)', to: 'if (false)' }],
     breaks: ['size'],
     scenario: { adversaries: hostile('huge-counts') }
   },

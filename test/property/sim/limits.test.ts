@@ -21,8 +21,8 @@ const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
     { file: 'src/base/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 0.7;' },
     { file: 'src/admb/state/vectors.js', from: 'const MAX_POOLED_BYTES = 1 << 16;', to: 'const MAX_POOLED_BYTES = 0;' },
     { file: 'src/admb/wire/coverage-encoder.js', from: 'const MAX_BASES = 64;', to: 'const MAX_BASES = 2;' },
-    { file: 'src/admb/state/step.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
-    { file: 'src/admb/core/header-cache.js', from: 'const BRANCHES = 4;', to: 'const BRANCHES = 1;' }
+    { file: 'src/admb/state/vectors.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
+    { file: 'src/admb/core/current-predictor.js', from: 'const BRANCHES = 4;', to: 'const BRANCHES = 1;' }
   ],
   'dense blocks with a support, sums of one earlier predictor, and short lists of contributors': [
     ...supports,

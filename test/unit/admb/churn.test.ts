@@ -1,7 +1,7 @@
 /** Contributors that are no longer referenced are removed, however often peers restart. */
 import assert from 'node:assert/strict'
 import { AdmbNode } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 8

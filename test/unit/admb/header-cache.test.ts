@@ -1,6 +1,6 @@
 /** The header cache extends lineages with headers of branches that the node has left, up to a limit. */
 import assert from 'node:assert/strict'
-import { HeaderCache } from '../../../src/admb/core/header-cache.js'
+import { HeaderCache } from '../../../src/admb/core/current-predictor.js'
 import type { Header } from '../../../src/admb/state/predictor.js'
 
 const id = (updates: number, origin: string) => ({ updates, origin, incarnation: 1, nonce: 0, digest: '0'.repeat(32) })

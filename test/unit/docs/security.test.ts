@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
-import { ContributorTable } from '../../../src/admb/state/contributors.js'
+import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { Authenticity } from '../../../src/admb/trust/authenticity.js'
 import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
 
