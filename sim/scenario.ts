@@ -4,7 +4,16 @@
  */
 import * as z from 'zod'
 import { CodedError, nearest } from '../src/base/errors.js'
-import { averagingNames, boundsOf, isDual, modelNames, Privacy, parseTrust, ruleNames } from '../src/learner/index.js'
+import {
+  averagingNames,
+  boundsOf,
+  conflictOf,
+  isDual,
+  modelNames,
+  Privacy,
+  parseTrust,
+  ruleNames
+} from '../src/learner/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/schedule.js'
@@ -230,39 +239,32 @@ function conflict(scenario: Scenario): string | undefined {
   const { rule, trust, signed, loss, delay, duplicate, reorder, watchers, tabLinks } = scenario
   const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
-  if (batchMax !== undefined && algorithm !== 'admb') {
-    return `batchMax: only valid for algorithm admb, not for ${algorithm}; remove it`
-  }
-  if (autoPeriod && algorithm !== 'admb')
-    return `autoPeriod: only valid for algorithm admb, not for ${algorithm}; remove it`
-  if (localSteps !== undefined && algorithm !== 'admb') {
-    return `localSteps: only valid for algorithm admb, not for ${algorithm}; remove it`
-  }
-  if (localSteps !== undefined && (localSteps > batch || batchMax !== undefined)) {
-    return `localSteps: requires a fixed batch of at least ${localSteps}; increase batch, or remove batchMax or localSteps`
-  }
-  if (localSteps === undefined && localMomentum > 0)
-    return 'localMomentum: is for local steps; set localSteps, or remove it'
-  if (localSteps !== undefined && trust.bounded) return 'localSteps: excludes trust=bounded; remove one of them'
-  if (localSteps !== undefined && isDual({ name: rule })) {
-    return `localSteps: rule ${rule} cannot make local steps; set rule to another one, such as adagrad`
-  }
-  if (!signed && trust.signers > 0) return 'trust: signers requires signed headers; set signed=true'
   const { epsilon, delta, clip, journal } = scenario
   const isPrivate = epsilon !== undefined || delta !== undefined
+  const combined = conflictOf(
+    {
+      peers: algorithm === 'admb' || (clip !== undefined && algorithm.startsWith('admb')),
+      signedHeaders: signed,
+      journal: journal && isPrivate,
+      ruleWithoutSteps: isDual({ name: rule }),
+      adaptiveBatch: batchMax !== undefined,
+      adaptivePeriod: autoPeriod,
+      signers: trust.signers > 0,
+      boundedTrust: trust.bounded && algorithm === 'admb',
+      localSteps: localSteps !== undefined,
+      localMomentum: localMomentum > 0,
+      privacy: clip !== undefined,
+      adversaries: adversaries.nodes > 0
+    },
+    true
+  )
+  if (combined !== undefined) return combined
+  if (localSteps !== undefined && localSteps > batch) return `localSteps: at most a batch, ${batch}; increase batch`
   if (isPrivate && (epsilon === undefined || delta === undefined || clip === undefined)) {
     return 'epsilon: differential privacy needs epsilon, delta and clip; set all of them, or remove epsilon and delta'
   }
-  if (clip !== undefined && !algorithm.startsWith('admb')) {
-    return `clip: only valid for algorithm admb, not for ${algorithm}; remove it`
-  }
-  if (clip !== undefined && localSteps !== undefined) return 'clip: excludes localSteps; remove one of them'
-  if (isPrivate && journal) return 'epsilon: nodes would release inputs again after a restart; set journal=false'
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
-  }
-  if (adversaries.nodes > 0 && algorithm !== 'admb') {
-    return `adversaries.nodes: only valid for algorithm admb, not for ${algorithm}; set it to 0`
   }
   if (adversaries.nodes >= nodes) {
     return `adversaries.nodes: ${adversaries.nodes} of ${nodes} nodes would be hostile; set it to at most ${nodes - 1}`

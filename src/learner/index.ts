@@ -53,6 +53,7 @@ export {
   describeAlarm,
   driftTests
 } from './drift.js'
+export { type Active, checkFeatures, conflictOf, featuresPage } from './features.js'
 export { type HindsightOptimum, hindsightOptimum } from './hindsight.js'
 export { featuresOf } from './hindsight-problem.js'
 export { InfluenceBound } from './influence.js'

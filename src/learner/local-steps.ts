@@ -14,7 +14,6 @@
 import { newBlock } from '../base/memory.js'
 import { dropSupport } from '../base/support.js'
 import { OptionError } from './options.js'
-import { isDual, type RuleSpec } from './rules/index.js'
 import type { Blocks, RuleState, UpdateRule } from './types.js'
 
 export interface LocalStepsOptions {
@@ -27,14 +26,13 @@ export interface LocalStepsOptions {
 }
 
 /** @throws OptionError for a number of steps that does not fit b, a momentum out of range, and a rule that cannot step copies */
-export function checkLocalSteps({ batch, steps, momentum = 0 }: LocalStepsOptions, rule: RuleSpec): void {
+export function checkLocalSteps({ batch, steps, momentum = 0 }: LocalStepsOptions): void {
   if (!Number.isInteger(steps) || steps < 2 || steps > batch) {
     throw new OptionError(`the number of local steps must be an integer from 2 to b, which is ${batch}, not ${steps}`)
   }
   if (!(momentum >= 0 && momentum < 1)) {
     throw new OptionError(`the momentum of local steps must be at least 0 and less than 1, not ${momentum}`)
   }
-  if (isDual(rule)) throw new OptionError(`rule ${rule.name} cannot make local steps: choose another rule`)
 }
 
 /**

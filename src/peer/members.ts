@@ -3,7 +3,6 @@
  * connects, and sends those that are new to it to all others.
  */
 import { sleep } from '#platform'
-import { OptionError } from '../learner/index.js'
 import {
   decodeMemberRequest,
   decodeMembershipState,
@@ -39,9 +38,6 @@ export async function openMembership(
   networkId: string | undefined,
   store: Store | undefined
 ): Promise<Membership | undefined> {
-  if (acceptInvitations && allow === undefined) {
-    throw new OptionError('invitations are for networks with an allow-list: give allow (--allow FILE) too')
-  }
   const stored = await store?.members()
   const state = stored === undefined ? undefined : decodeMembershipState(stored)
   if (stored !== undefined && state === undefined) throw new DamagedStateError(dir, 'its members are malformed')

@@ -1,9 +1,18 @@
 /** Types of the options of peers, and which values they have. */
-import { checkOptions, OptionError, type OptionTypes, optionTypes as types } from '../learner/index.js'
+import {
+  type Active,
+  boundsOf,
+  checkFeatures,
+  checkOptions,
+  OptionError,
+  type OptionTypes,
+  Privacy,
+  optionTypes as types
+} from '../learner/index.js'
+import { growingNames } from '../task/learning-spec.js'
 import { executionType, specType, streamType, trustType } from '../task/options.js'
 import { NAME_PATTERN } from '../view/index.js'
 import type { PeerOptions } from './options.js'
-import { checkPrivacy } from './privacy-options.js'
 
 const { bytes, choice, flag, number, object, text, texts } = types
 
@@ -57,5 +66,26 @@ export function checkPeerOptions(options: PeerOptions): void {
   const noStun = stun?.find(url => !STUN_URL.test(url))
   if (noStun !== undefined)
     throw new OptionError(`stun: ${noStun} is not an address such as stun:stun.example.org:3478`)
-  checkPrivacy(options)
+  if (options.dp !== undefined) new Privacy(options.dp)
+  checkFeatures(featuresOf(options))
+}
+
+function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...options }: PeerOptions): Active {
+  const { columns = [], scale } = spec.features
+  return {
+    peers: true,
+    network: spec.network !== undefined,
+    stateDirectory: dir !== undefined,
+    allowList: allow !== undefined,
+    localSteps: spec.localSteps !== undefined,
+    newClasses: growingNames(spec) !== undefined,
+    aheadPredictions: predictWith === 'ahead',
+    measuredScale: scale === 'standard',
+    lags: columns.some(({ kind }) => kind === 'lag'),
+    privacy: dp !== undefined,
+    signers: (boundsOf(trust)?.signers ?? 0) > 0,
+    invited: options.acceptInvitations ?? false,
+    wholeJournal: options.keepJournal ?? false,
+    arraysOnDisk: store === 'disk'
+  }
 }

@@ -1,26 +1,8 @@
 /** Which peers can protect their inputs with differential privacy, and whether the state directory goes with the options. */
 import { OptionError, Privacy, type PrivacyOptions } from '../learner/index.js'
 import type { StartedRun, Store } from '../storage/index.js'
-import { growingNames } from '../task/learning-spec.js'
 import type { PeerOptions } from './options.js'
 import type { InitialBudget, StoredBudget } from './privacy-budget.js'
-
-/** @throws OptionError if the guarantee would not hold */
-export function checkPrivacy({ dp, dir, spec, predictWith }: PeerOptions): void {
-  if (dp === undefined) return
-  new Privacy(dp)
-  const { columns = [], scale } = spec.features
-  const refused: readonly (readonly [is: boolean, reason: string])[] = [
-    [dir === undefined, 'the budget must survive a restart: give a state directory (--dir)'],
-    [spec.network !== undefined, 'networks do not clip the gradient of each input: use a linear model'],
-    [spec.localSteps !== undefined, 'local steps mix inputs: remove --local-steps'],
-    [growingNames(spec) !== undefined, 'names of new classes are sent without noise: remove --classes ..MAX'],
-    [predictWith === 'ahead', 'look-ahead predictions contain own gradients without noise: remove --predict-with'],
-    [scale === 'standard', 'moments of the data are in all gradients: give --scale none, or a --schema that scales'],
-    [columns.some(({ kind }) => kind === 'lag'), 'lags are in the gradients of several inputs: remove --lag']
-  ]
-  for (const [is, reason] of refused) if (is) throw new OptionError(`--dp: ${reason}`)
-}
 
 /** The budget with which a run starts. @throws OptionError if the state directory belongs to other options */
 export async function initialBudget(

@@ -1,7 +1,7 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { FrameError, maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import type { CodedError } from '../base/errors.js'
-import { checkWindows, OptionError } from '../learner/index.js'
+import { checkWindows } from '../learner/index.js'
 import {
   createNetwork,
   decodeIdentityKey,
@@ -85,12 +85,6 @@ export async function learnerInit(
     windows
   } = options
   if (windows !== undefined) checkWindows(windows)
-  if (options.keepJournal && store === undefined) {
-    throw new OptionError('the journal is kept in the state directory: give dir, or remove keepJournal')
-  }
-  if (options.store === 'disk' && options.dir === undefined) {
-    throw new OptionError('store disk (--store disk) keeps arrays in the state directory: give dir (--dir)')
-  }
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {

@@ -38,8 +38,6 @@ export function trustLimits(options: TrustOptions, self: string): TrustLimits | 
       `this peer learns up to ${own} inputs a second (--rate), of which others use ${rate} (--trust bounded,rate=${rate}): raise the rate of --trust on all peers`
     )
   const listed = allow && [...allow].filter(peer => peer !== self)
-  if (signers > 0 && listed === undefined)
-    throw new OptionError('trust: signers counts peers of an allow-list: give allow (--allow FILE), or remove signers')
   if (listed && signers > listed.length)
     throw new OptionError(
       `trust: signers is ${signers}, but the allow-list names only ${listed.length} beside this peer: reduce it, or add peers to the list`

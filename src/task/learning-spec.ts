@@ -11,6 +11,7 @@ import {
   averagingRule,
   type Blocks,
   type CustomName,
+  checkFeatures,
   checkLocalSteps,
   copyingLast,
   createAveraging,
@@ -21,6 +22,7 @@ import {
   InfluenceBound,
   isClassifier,
   isCustomName,
+  isDual,
   type Layout,
   type Learner,
   type LocalStepsOptions,
@@ -196,7 +198,8 @@ export function recipeOf(
   }
   const local = localStepsOf(spec)
   if (local !== undefined) {
-    checkLocalSteps(local, rule)
+    checkFeatures({ localSteps: true, ruleWithoutSteps: isDual(rule) })
+    checkLocalSteps(local)
     recipe = { ...recipe, rule: averagingRule(recipe.rule, local) }
   }
   return sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe

@@ -2,11 +2,13 @@
 import {
   averagingFor,
   boundsOf,
+  checkFeatures,
   checkLocalSteps,
   customLoss,
   defaultAveraging,
   defaultNetworkRule,
   defaultRule,
+  isDual,
   OptionError,
   type RuleSpec,
   ruleFor,
@@ -67,11 +69,13 @@ function exchangeOf(
   {
     batch,
     isAdaptive,
+    isNetwork,
     hasRoom,
     rule
   }: {
     readonly batch: number
     readonly isAdaptive: boolean
+    readonly isNetwork: boolean
     readonly hasRoom: boolean
     readonly rule: RuleSpec
   }
@@ -79,22 +83,18 @@ function exchangeOf(
   const needsExact = role !== 'peer' || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = boundsOf(trust) !== undefined
-  if (role !== 'peer') {
-    if (isLattice) throw new OptionError("sums 'lattice' are sent between peers: remove the option sums")
-    if (isBounded) throw new OptionError('bounded trust is of peers: remove the option trust')
-    if (localSteps !== undefined) throw new OptionError('local steps are for peers: remove localSteps')
-  }
-  if (isLattice && hasRoom) {
-    throw new OptionError('the names of added classes need exact sums: remove --classes ..MAX or --sums lattice')
-  }
-  if (localMomentum !== undefined && localSteps === undefined) {
-    throw new OptionError('momentum is for local steps: add --local-steps, or remove it')
-  }
-  if (localSteps !== undefined) {
-    checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum }, rule)
-    if (isAdaptive) throw new OptionError('local steps need a fixed batch: give --batch one number')
-    if (isBounded) throw new OptionError('remove --trust bounded or --local-steps: they exclude each other')
-  }
+  checkFeatures({
+    peers: role === 'peer',
+    network: isNetwork,
+    adaptiveBatch: isAdaptive,
+    newClasses: hasRoom,
+    latticeSums: isLattice,
+    boundedTrust: isBounded,
+    localSteps: localSteps !== undefined,
+    localMomentum: localMomentum !== undefined,
+    ruleWithoutSteps: isDual(rule)
+  })
+  if (localSteps !== undefined) checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum })
   return {
     ...(isLattice && { sums: 'lattice' }),
     ...(localSteps !== undefined && { localSteps }),
@@ -131,13 +131,10 @@ export function specOf(
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))
   const isAdaptive = batchMax > batch
-  if (isAdaptive && (isNetwork || role !== 'peer')) {
-    throw new OptionError(`batch ${options.batch} is for peers with a linear model: give a number`)
-  }
   const stepRule = rule ?? (isNetwork ? defaultNetworkRule : defaultRule)
   const isSoftmax = model === undefined || (model.kind === 'linear' && model.name === 'softmax')
   const hasRoom = isSoftmax && classNames !== undefined && (classes ?? 0) > classNames.length
-  const exchange = exchangeOf(options, role, { batch, isAdaptive, hasRoom, rule: stepRule })
+  const exchange = exchangeOf(options, role, { batch, isAdaptive, isNetwork, hasRoom, rule: stepRule })
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
   if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
@@ -174,9 +171,6 @@ export function specOf(
     )
   }
   if (options.targetScale !== undefined && name !== 'linear') throw new OptionError(NO_TARGET_SCALE)
-  if (hasRoom && exchange.localSteps !== undefined) {
-    throw new OptionError('classes cannot be added between local steps: remove --classes ..MAX or --local-steps')
-  }
   const targetScale = name === 'linear' ? scaling : undefined
   const outputs = name === 'softmax' ? classes : undefined
   return {

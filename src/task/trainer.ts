@@ -5,6 +5,7 @@ import {
   addedClasses,
   BatchEngine,
   type Blocks,
+  checkFeatures,
   createAveraging,
   createRule,
   isBlockwise,
@@ -56,9 +57,9 @@ export async function trainerFor(
 ): Promise<RunningTrainer> {
   const { rule, averaging, batch } = spec
   const isOnDisk = execution.store === 'disk'
-  if (!isOnDisk && execution.hostMemory !== undefined) throw new OptionError('--host-memory is for --store disk')
+  const hostMemory = execution.hostMemory !== undefined
+  checkFeatures({ network: spec.model === 'network', layersOnDisk: isOnDisk, hostMemory })
   if (spec.model !== 'network') {
-    if (isOnDisk) throw new OptionError('--store disk is for networks: remove it')
     const { model, classes, classWeights, dimension, l2 } = spec
     if (!isCustomName(model)) {
       const targetScale = 'targetScale' in spec ? spec.targetScale : undefined

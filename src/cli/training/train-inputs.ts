@@ -1,5 +1,6 @@
 /** What a run of `admb train` starts from and reads, according to its flags and earlier runs. */
 import type { Execution, LayerPlace } from '../../l2l/index.js'
+import { checkFeatures } from '../../learner/index.js'
 import { layersFolder } from '../../storage/index.js'
 import type { RunningMoments, StreamOptions } from '../../streams/index.js'
 import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
@@ -52,9 +53,11 @@ export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefi
 /** How the network is executed: by default, its weights stay where they are. @throws UsageError if the flags do not go together */
 export function storedExecution(flags: TrainFlags, stored: EarlierRun | undefined): Execution {
   const { store = stored?.place && 'disk', hostMemory, holdout, validation } = flags
-  if (store === 'disk' && (holdout !== undefined || validation !== undefined)) {
-    throw new UsageError('--store disk keeps one predictor, and validation the best as well: remove one of them')
-  }
+  checkFeatures({
+    layersOnDisk: store === 'disk',
+    validation: holdout !== undefined || validation !== undefined,
+    patience: flags.patience !== undefined
+  })
   return { ...executionOf(flags), store, hostMemory }
 }
 
@@ -86,8 +89,7 @@ export function validationFor(
 ): Validation | undefined {
   const { holdout, validation: file, patience = 3, predictWith = 'average' } = flags
   if (holdout === undefined && file === undefined) {
-    if (flags.patience === undefined) return undefined
-    throw new UsageError('--patience is for validation: give --holdout SHARE or --validation FILE as well')
+    return undefined
   }
   if (holdout !== undefined && file !== undefined) throw new UsageError('give either --holdout or --validation')
   if (given.data === '-' && (holdout !== undefined || (flags.passes ?? 1) > 1)) {

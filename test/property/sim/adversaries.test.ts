@@ -162,7 +162,7 @@ describe('hostile nodes', function () {
 
   it('must be fewer than the nodes, and run ADMB', () => {
     assert.throws(() => run({ nodes: 8 }), /adversaries\.nodes: 8 of 8 nodes would be hostile; set it to at most 7/)
-    assert.throws(() => run({ nodes: 1 }, { algorithm: 'dmb' }), /adversaries\.nodes: only valid for algorithm admb/)
+    assert.throws(() => run({ nodes: 1 }, { algorithm: 'dmb' }), /hostile nodes are peers: set algorithm=admb/)
     assert.throws(() => run({ nodes: 1, kind: 'rude' }), ScenarioError)
   })
 })

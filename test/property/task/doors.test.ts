@@ -120,7 +120,7 @@ describe('a learning task', () => {
     for (const options of [{}, { model: 'mlp', classes: 2 }, { batch: 'auto' }] as const)
       assert.equal(await sumsOf(options), 'lattice')
     for (const options of [{ sums: 'exact' }, room] as const) assert.equal(await sumsOf(options), undefined)
-    const reason = /^the names of added classes need exact sums: remove --classes \.\.MAX or --sums lattice$/
+    const reason = /^the names of added classes need exact sums: remove --sums lattice or --classes \.\.MAX$/
     await assert.rejects(sumsOf({ ...room, sums: 'lattice' }), { name: 'OptionError', message: reason })
     const { specFor } = await createTask({ features: 4 }, 'serial')
     assert.equal(specFor({}).sums, undefined)

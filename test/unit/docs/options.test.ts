@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
 import { optionsPage } from '../../../src/cli/options/reference.js'
 import { simRows } from '../../../src/cli/sim/options.js'
+import { featuresPage } from '../../../src/learner/index.js'
 import { commandLines, pages, read } from '../../support/documents.js'
 
 /** Adds a command; another test runs it. */
@@ -46,5 +47,9 @@ describe('the documents', () => {
 
   it('list all options as the table does', () => {
     assert.equal(read('docs/options.md'), optionsPage(simRows), 'npm run docs writes the page')
+  })
+
+  it('list what can be combined as the table does', () => {
+    assert.equal(read('docs/combinations.md'), featuresPage(), 'npm run docs writes the page')
   })
 })

@@ -22,6 +22,9 @@ describe('simulated local steps with momentum', () => {
   })
 
   it('need local steps', () => {
-    assert.throws(() => run({ localSteps: undefined, localMomentum: 0.5 }), /localMomentum: is for local steps/)
+    assert.throws(
+      () => run({ localSteps: undefined, localMomentum: 0.5 }),
+      /momentum is for local steps: set localSteps/
+    )
   })
 })
