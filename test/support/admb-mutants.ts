@@ -146,7 +146,7 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'sequence numbers',
     isUnspecified: true,
-    changes: [{ file: 'src/admb/core/edge.js', from: '&& sequence > this.received', to: '' }],
+    changes: [{ file: 'src/admb/core/edge.js', from: '&& sequence > this.#received', to: '' }],
     breaks: ['idempotence']
   },
   {
@@ -156,8 +156,8 @@ export const extensions: readonly Mutant[] = [
       { file: 'src/admb/core/frame-sender.js', from: '|| this.#push.mustPush(edge)', to: '' },
       {
         file: 'src/admb/core/node.js',
-        from: 'edge.ackDue = edge.ackPending;',
-        to: 'edge.ackDue = edge.ackPending || this.#push.mustPush(edge);'
+        from: 'edge.due.acknowledgement = edge.due.isContentUnacknowledged;',
+        to: 'edge.due.acknowledgement = edge.due.isContentUnacknowledged || this.#push.mustPush(edge);'
       }
     ],
     breaks: ['progress']

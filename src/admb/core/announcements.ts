@@ -13,7 +13,7 @@ import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
 import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from '../wire/frame.js'
 import type { CurrentPredictor } from './current-predictor.js'
-import type { Announced, Edge } from './edge.js'
+import type { Announced, Edge, EdgeAnnouncements } from './edge.js'
 import type { PushPolicy } from './push-policy.js'
 
 /** Periods after which an announcement is repeated. */
@@ -63,7 +63,8 @@ export class Announcements {
   /** The best predictor that a neighbour has announced, if it is better than the current one. */
   get expected(): PredictorId | undefined {
     let best: PredictorId | undefined
-    for (const { announced } of this.#edges.values()) {
+    for (const { announcements } of this.#edges.values()) {
+      const announced = announcements.received
       if (announced === undefined || announced.isOver || this.#current.compare(announced.id) <= 0) continue
       if (best === undefined || compareIds(announced.id, best) > 0) best = announced.id
     }
@@ -75,9 +76,9 @@ export class Announcements {
     this.#period = period
     let isOver = false
     for (const edge of this.#edges.values()) {
-      const { announced } = edge
+      const announced = edge.announcements.received
       if (announced === undefined || announced.isOver || period - announced.period <= WAIT_PERIODS) continue
-      this.#ignore(edge, announced)
+      this.#ignore(edge.announcements, announced)
       isOver = true
     }
     return isOver
@@ -88,44 +89,46 @@ export class Announcements {
     const id = decode(bytes, edge.session)
     if (id === undefined) return false
     // An earlier announcement may arrive again.
-    const { announced } = edge
+    const { received: announced, isUnreliable } = edge.announcements
     const comparison = announced === undefined ? 1 : compareIds(id, announced.id)
     if (comparison > 0 || (comparison === 0 && !announced?.isOver))
-      edge.announced = { id, period: this.#period, isOver: edge.isUnreliable }
-    return comparison > 0 && !edge.isUnreliable
+      edge.announcements.received = { id, period: this.#period, isOver: isUnreliable }
+    return comparison > 0 && !isUnreliable
   }
 
   /** The neighbour has delivered a predictor. */
   delivered(edge: Edge): void {
-    edge.isUnreliable = false
+    edge.announcements.isUnreliable = false
   }
 
   /** The neighbour has delivered a predictor that this node does not adopt. */
   refused(edge: Edge): void {
-    if (edge.announced) edge.announced = { ...edge.announced, isOver: true }
-    edge.isUnreliable = true
+    edge.announcements.end()
+    edge.announcements.isUnreliable = true
   }
 
   /** Waits no longer for what has been announced. */
   giveUp(): void {
-    for (const edge of this.#edges.values()) if (edge.announced?.isOver === false) this.#ignore(edge, edge.announced)
+    for (const { announcements } of this.#edges.values())
+      if (announcements.received?.isOver === false) this.#ignore(announcements, announcements.received)
   }
 
-  #ignore(edge: Edge, announced: Announced): void {
-    edge.announced = { ...announced, isOver: true }
+  #ignore(announcements: EdgeAnnouncements, announced: Announced): void {
+    announcements.end()
     // A predictor that is no longer better has been delivered, by this neighbour or another one.
-    if (this.#current.compare(announced.id) > 0) edge.isUnreliable = true
+    if (this.#current.compare(announced.id) > 0) announcements.isUnreliable = true
   }
 
   /** Announcements of the best known predictor to neighbours that may not know of it, each repeated after a while. */
   *due(): Generator<OutgoingAnnouncement> {
     const best = this.expected ?? this.#current.predictor.id
     for (const [number, edge] of this.#edges) {
-      const { peerPredictor, announced, told } = edge
+      const { peerPredictor, announcements } = edge
+      const { received: announced, lastSent } = announcements
       if (peerPredictor === undefined || compareIds(peerPredictor, best) >= 0) continue
       if (announced && compareIds(announced.id, best) >= 0) continue
-      if (told && sameId(told.id, best) && this.#period - told.period < REPEAT_PERIODS) continue
-      edge.told = { id: best, period: this.#period }
+      if (lastSent && sameId(lastSent.id, best) && this.#period - lastSent.period < REPEAT_PERIODS) continue
+      announcements.lastSent = { id: best, period: this.#period }
       yield { edge: number, bytes: encode(edge.session, best) }
     }
   }

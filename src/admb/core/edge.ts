@@ -21,7 +21,7 @@ export interface NeighbourSum {
   readonly sum: Blocks
 }
 
-/** What a neighbour has announced last. */
+/** A predictor that a neighbour has announced. */
 export interface Announced {
   readonly id: PredictorId
   /** In which it was announced or repeated. */
@@ -43,6 +43,79 @@ interface Push {
   readonly steps: number
 }
 
+/** What the next frame must carry. `FrameSender` clears it when it composes a frame. */
+export class DueContent {
+  /** Whether a frame must leave as soon as the transport accepts one, because the neighbour may know nothing of this node. */
+  hello = true
+  request = false
+  reply = false
+  sum = false
+  /** Whether a frame must leave for the acknowledgement alone. */
+  acknowledgement = false
+  /** Whether the neighbour has sent content since the last frame to it. The next tick makes its acknowledgement due. */
+  isContentUnacknowledged = false
+
+  get isAny(): boolean {
+    return this.hello || this.request || this.reply || this.sum || this.acknowledgement
+  }
+
+  clear(): void {
+    this.hello = this.request = this.reply = this.sum = this.acknowledgement = this.isContentUnacknowledged = false
+  }
+}
+
+/** Predictors sent to and requested from the neighbour. `PushPolicy` owns it. */
+export class PushedPredictor {
+  last: Push | undefined
+  /** Whether the last push must be repeated because it seems lost. */
+  isLost = false
+  readonly backoff = new Backoff()
+  /** The last predictor that was requested from the neighbour. */
+  requested: PredictorId | undefined
+  readonly requestBackoff = new Backoff()
+  /** Whether the last predictor of the neighbour was rejected: others are requested only when the backoff is over. */
+  isDistrusted = false
+  readonly helloBackoff = new Backoff()
+  /** The last predictor that both ends held, and its parent, if that is known. */
+  lastCommon: PredictorId | undefined
+  commonParent: PredictorId | undefined
+}
+
+/** Sums sent to the neighbour at the current predictor. `OutgoingSums` owns it. */
+export class SentSums {
+  /** `OutgoingSums.version` when the last sum was sent. */
+  version = -1
+  last: { readonly sequence: number; readonly count: number; readonly period: number } | undefined
+  readonly backoff = new Backoff()
+}
+
+/** The newest sum received from the neighbour for the current predictor. `NeighbourSums` owns it. */
+export class HeldSum {
+  sum: NeighbourSum | undefined
+  /** Number of changes of `sum`. */
+  changes = 0
+  /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
+  indexed = 0
+
+  replace(sum: NeighbourSum | undefined): void {
+    this.sum = sum
+    this.changes++
+  }
+}
+
+/** What the neighbour has announced, and what has been announced to it. `Announcements` owns it. */
+export class EdgeAnnouncements {
+  received: Announced | undefined
+  lastSent: Pick<Announced, 'id' | 'period'> | undefined
+  /** Whether its announcements are ignored, because what it announced has not arrived. */
+  isUnreliable = false
+
+  /** Waits no longer for what the neighbour has announced. */
+  end(): void {
+    if (this.received) this.received = { ...this.received, isOver: true }
+  }
+}
+
 /** Frames in a row that acknowledge too little, above which a neighbour counts as withholding. A correct one sends none. */
 const MAX_IGNORING = 3
 
@@ -56,76 +129,35 @@ export class Edge {
   readonly encoder = new CoverageEncoder()
   readonly decoder = new CoverageDecoder()
 
-  /** Number of frames sent. */
-  sent = 0
-  /** Predictors of the frames sent since the last acknowledged one: each from this sequence number on. */
-  readonly #sentIds: { readonly sequence: number; readonly id: PredictorId }[] = []
-  /** Highest sequence number that the neighbour has acknowledged. */
-  acknowledged = 0
-  /** Highest sequence number that the neighbour is known to have taken: each frame that it composes afterwards acknowledges it. */
-  taken = 0
-  /** Number of its last frames that have not. */
-  #ignoring = 0
-  /** `taken` when the neighbour's last frame arrived. */
-  #takenBefore = 0
+  readonly due = new DueContent()
+  readonly pushed = new PushedPredictor()
+  readonly sentSums = new SentSums()
+  readonly held = new HeldSum()
+  readonly announcements = new EdgeAnnouncements()
   /** Predictor of the neighbour, from its last frame; undefined before its first frame. */
   peerPredictor: PredictorId | undefined
-  /** The last predictor that both ends held. */
-  lastCommon: PredictorId | undefined
-  /** Its parent, if that is known. */
-  commonParent: PredictorId | undefined
-  push: Push | undefined
-  /** Whether the push must be repeated because it seems lost. */
-  pushLost = false
-  readonly pushBackoff = new Backoff()
-  /** What the neighbour has announced, and what has been announced to it. */
-  announced: Announced | undefined
-  told: Pick<Announced, 'id' | 'period'> | undefined
-  /** Whether its announcements are ignored, because what it announced has not arrived. */
-  isUnreliable = false
-  /** The last predictor that was requested from the neighbour. */
-  requested: PredictorId | undefined
-  readonly requestBackoff = new Backoff()
-  /** Whether the last predictor of the neighbour was rejected: others are requested only when the backoff is over. */
-  isDistrusted = false
-  /** Whether a frame must leave as soon as the transport accepts one. */
-  urgent = true
-  readonly announceBackoff = new Backoff()
-  requestDue = false
-  replyDue = false
-
-  /** Whether the next frame must carry a sum. */
-  sumDue = false
-  /** `OutgoingSums.version` when the last sum was sent on this edge. */
-  sentVersion = -1
-  /** The last sum sent at the current predictor. */
-  lastSum: { readonly sequence: number; readonly count: number; readonly period: number } | undefined
-  readonly sumBackoff = new Backoff()
-
-  /** Highest sequence number received. */
-  received = 0
-  /** A frame that waits for missing fragments. */
-  deferred: Uint8Array | undefined
-  /** Whether the neighbour has sent content since the last frame to it. */
-  ackPending = false
-  /** Whether a frame must leave for the acknowledgement alone. */
-  ackDue = false
-  neighbourSum: NeighbourSum | undefined
   /** Undefined unless sums are integers. */
   readonly exchanged: ExchangedSums | undefined
-  /** Number of changes of `neighbourSum`. */
-  sumChanges = 0
-  /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
-  indexedContributors = 0
-  /** Last measured time from a frame to its acknowledgement, in periods. */
-  roundTrip = 0
-
   /** The frame that is being sent in fragments; no other frame leaves before it is complete. */
   outgoingTransfer: Transfer | undefined
+  /** A frame that waits for missing fragments. */
+  deferred: Uint8Array | undefined
+
+  #sent = 0
+  /** Predictors of the frames sent since the last acknowledged one: each from this sequence number on. */
+  readonly #sentIds: { readonly sequence: number; readonly id: PredictorId }[] = []
+  #acknowledged = 0
+  /** Highest sequence number that the neighbour is known to have received: each frame that it composes afterwards acknowledges it. */
+  #receivedByNeighbour = 0
+  /** Number of its last frames that have not. */
+  #ignoring = 0
+  /** `#receivedByNeighbour` when the neighbour's last frame arrived. */
+  #receivedBefore = 0
+  #received = 0
+  #roundTrip = 0
+  #timed: { readonly sequence: number; readonly period: number } | undefined
   #transferCount = 0
   #deferredSequence = 0
-
-  #timed: { readonly sequence: number; readonly period: number } | undefined
 
   constructor(session: number, peer: string, exchanged?: ExchangedSums) {
     this.session = session
@@ -133,21 +165,41 @@ export class Edge {
     this.exchanged = exchanged
   }
 
+  /** Highest sequence number that the neighbour has acknowledged. */
+  get acknowledged(): number {
+    return this.#acknowledged
+  }
+
+  /** Highest sequence number received. */
+  get received(): number {
+    return this.#received
+  }
+
+  /** Last measured time from a frame to its acknowledgement, in periods. */
+  get roundTrip(): number {
+    return this.#roundTrip
+  }
+
+  /** The transport reports that the neighbour has received frames. @param sequence of the last one @default all frames so far */
+  reachedNeighbour(sequence = this.#sent): void {
+    this.#receivedByNeighbour = Math.max(this.#receivedByNeighbour, sequence)
+  }
+
   /**
    * Returns the next sequence number and starts timing its acknowledgement unless another one is being timed.
    * @param id predictor of the frame
    */
   nextSequence(period: number, id: PredictorId): number {
-    this.sent++
-    if (this.#sentIds.at(-1)?.id !== id) this.#sentIds.push({ sequence: this.sent, id })
+    this.#sent++
+    if (this.#sentIds.at(-1)?.id !== id) this.#sentIds.push({ sequence: this.#sent, id })
     if (this.#sentIds.length > MAX_SENT_IDS) this.#sentIds.shift()
-    if (this.#timed === undefined) this.#timed = { sequence: this.sent, period }
-    return this.sent
+    if (this.#timed === undefined) this.#timed = { sequence: this.#sent, period }
+    return this.#sent
   }
 
   /** Predictor of a frame that was sent: the last acknowledged one, or a later one. */
   sentId(sequence: number): PredictorId | undefined {
-    return sequence > this.sent ? undefined : this.#sentIds[this.#lastSentBefore(sequence)]?.id
+    return sequence > this.#sent ? undefined : this.#sentIds[this.#lastSentBefore(sequence)]?.id
   }
 
   /** Position of the predictor of this frame; −1 if it is not known any more. */
@@ -164,30 +216,30 @@ export class Edge {
 
   /** Processes the neighbour's acknowledgement of `sequence`. Earlier frames may have been lost. */
   acknowledge(sequence: number, period: number): void {
-    if (sequence <= this.acknowledged) return
-    this.acknowledged = sequence
+    if (sequence <= this.#acknowledged) return
+    this.#acknowledged = sequence
     this.encoder.acknowledge(sequence)
     const first = this.#lastSentBefore(sequence)
     if (first > 0) this.#sentIds.splice(0, first)
     if (this.#timed && this.#timed.sequence <= sequence) {
-      this.roundTrip = period - this.#timed.period
+      this.#roundTrip = period - this.#timed.period
       this.#timed = undefined
     }
   }
 
   /**
-   * Whether the neighbour takes frames and uses none of them, given what its next frame acknowledges. It composes a frame after its
-   * previous one has arrived, so it must acknowledge what it had taken by then. Frames that it takes later may be reported first, as
+   * Whether the neighbour receives frames and uses none of them, given what its next frame acknowledges. It composes a frame after its
+   * previous one has arrived, so it must acknowledge what it had received by then. Frames that it receives later may be reported first, as
    * its frame may wait for its disk or for a slow line.
    */
   isWithheld(received: number): boolean {
-    this.#ignoring = received >= this.#takenBefore ? 0 : this.#ignoring + 1
-    this.#takenBefore = this.taken
+    this.#ignoring = received >= this.#receivedBefore ? 0 : this.#ignoring + 1
+    this.#receivedBefore = this.#receivedByNeighbour
     return this.#ignoring > MAX_IGNORING
   }
 
   isCurrent(session: number, sequence: number): boolean {
-    return session === this.session && sequence > this.received && sequence >= this.#deferredSequence
+    return session === this.session && sequence > this.#received && sequence >= this.#deferredSequence
   }
 
   /** A frame arrived before the last of its fragments. Only the newest such frame is kept. */
@@ -198,21 +250,21 @@ export class Edge {
 
   /** A frame has been checked. Its content is acknowledged. */
   receive({ sequence, received, id, content, sum, request }: ReceivedFrame, period: number): void {
-    this.received = sequence
+    this.#received = sequence
     this.acknowledge(received, period)
     this.peerPredictor = id
     const isRepeatedAnnouncement = received === 0 && sequence > 1
-    if (content || sum || request || isRepeatedAnnouncement) this.ackPending = true
+    if (content || sum || request || isRepeatedAnnouncement) this.due.isContentUnacknowledged = true
   }
 
   /** Resets what refers to the previous predictor. */
   switchPredictor(id: PredictorId): void {
     this.exchanged?.switchPredictor(id)
-    this.sumDue = false
-    this.sentVersion = -1
-    this.lastSum = undefined
-    this.pushLost = false
-    this.requestDue = false
-    this.requested = undefined
+    this.due.sum = false
+    this.sentSums.version = -1
+    this.sentSums.last = undefined
+    this.pushed.isLost = false
+    this.due.request = false
+    this.pushed.requested = undefined
   }
 }

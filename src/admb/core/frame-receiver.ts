@@ -78,20 +78,20 @@ export class FrameReceiver {
     else if (isBetter) push.request(edge, frame, period)
     if (comparison === 0 || isAdopted) this.#receiveSum(edge, frame)
     else if (frame.sum) buffers.give(frame.sum.sum)
-    if (frame.request && push.isBehind(edge) && !push.isInFlight(edge, period)) edge.replyDue = true
+    if (frame.request && push.isBehind(edge) && !push.isInFlight(edge, period)) edge.due.reply = true
   }
 
   /** The neighbour has delivered a better predictor. */
   #judged(edge: Edge, isAdopted: boolean, period: number): void {
     const { announcements } = this.#parts
-    edge.isDistrusted = !isAdopted
+    edge.pushed.isDistrusted = !isAdopted
     if (isAdopted) {
       announcements?.delivered(edge)
       // The neighbour may wait for it.
-      edge.ackDue = announcements !== undefined
+      edge.due.acknowledgement = announcements !== undefined
     } else {
       announcements?.refused(edge)
-      edge.requestBackoff.advance(period)
+      edge.pushed.requestBackoff.advance(period)
     }
   }
 
@@ -99,8 +99,8 @@ export class FrameReceiver {
   #receiveSum(edge: Edge, { sequence, received, heldSum, sum }: ReceivedFrame): void {
     const { current } = this.#parts
     // Share the object, so that later comparisons are by reference.
-    edge.peerPredictor = edge.lastCommon = edge.decoder.lastId = current.predictor.id
-    edge.commonParent = current.lineage[0]?.parent
+    edge.peerPredictor = edge.pushed.lastCommon = edge.decoder.lastId = current.predictor.id
+    edge.pushed.commonParent = current.lineage[0]?.parent
     edge.encoder.acknowledgeSum(heldSum)
     edge.exchanged?.acknowledge(heldSum, received)
     if (sum?.coverage) this.#storeSum(edge, sequence, { ...sum, coverage: sum.coverage })

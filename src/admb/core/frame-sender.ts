@@ -38,15 +38,7 @@ export class FrameSender {
   }
 
   hasFrame(edge: Edge): boolean {
-    return (
-      edge.outgoingTransfer !== undefined ||
-      edge.urgent ||
-      edge.requestDue ||
-      edge.replyDue ||
-      edge.sumDue ||
-      edge.ackDue ||
-      this.#push.mustPush(edge)
-    )
+    return edge.outgoingTransfer !== undefined || edge.due.isAny || this.#push.mustPush(edge)
   }
 
   /** The next frame or fragment for a neighbour; undefined if there is nothing to send. */
@@ -72,20 +64,20 @@ export class FrameSender {
     const headers = authenticity?.sendable(known) ?? known
     const isUnproven = content?.kind === 'whole' && headers.length === 0
     edge.encoder.makeRoom(maximumContributors(headers))
-    const isSumSent = edge.sumDue && this.#push.willBeInSync(edge) && !announcements?.holdsSums
+    const isSumSent = edge.due.sum && this.#push.willBeInSync(edge) && !announcements?.holdsSums
     const frame: SentFrame = {
       session: edge.session,
       sequence,
       received: edge.received,
-      heldSum: edge.neighbourSum?.sequence ?? 0,
+      heldSum: edge.held.sum?.sequence ?? 0,
       id: current.predictor.id,
-      request: edge.requestDue,
+      request: edge.due.request,
       headers,
       content,
       attestation: isUnproven ? authenticity?.attestation(current.predictor.id, current.attestation) : undefined,
       sum: isSumSent ? outgoingSums.sum(edge, sequence, period) : undefined
     }
-    edge.urgent = edge.requestDue = edge.replyDue = edge.sumDue = edge.ackPending = edge.ackDue = false
+    edge.due.clear()
     return frame
   }
 

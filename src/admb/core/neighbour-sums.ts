@@ -45,29 +45,27 @@ export class NeighbourSums {
   /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle or are of an earlier run. */
   store(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
-    const before = edge.neighbourSum
+    const before = edge.held.sum
     if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)) {
       this.#buffers.give(neighbourSum.sum)
       if (before === undefined) return
-      edge.neighbourSum = undefined
-    } else edge.neighbourSum = neighbourSum
+      edge.held.replace(undefined)
+    } else edge.held.replace(neighbourSum)
     if (before) this.#buffers.give(before.sum)
-    edge.sumChanges++
     this.#recount()
   }
 
   /** Drops a neighbour's sum; the edge stays. */
   drop(edge: Edge): void {
-    if (edge.neighbourSum === undefined) return
-    this.#buffers.give(edge.neighbourSum.sum)
-    edge.neighbourSum = undefined
-    edge.sumChanges++
+    if (edge.held.sum === undefined) return
+    this.#buffers.give(edge.held.sum.sum)
+    edge.held.replace(undefined)
     this.#recount()
   }
 
   /** An edge was removed. */
   edgeRemoved(edge: Edge): void {
-    if (edge.neighbourSum) this.#buffers.give(edge.neighbourSum.sum)
+    if (edge.held.sum) this.#buffers.give(edge.held.sum.sum)
     this.#reindex()
     this.#recount()
   }
@@ -79,10 +77,9 @@ export class NeighbourSums {
     for (const edge of this.#edges.values()) {
       if (edge.encoder.size > inUse) edge.encoder.reset()
       if (edge.decoder.contributors.length > inUse) isStale = true
-      if (edge.neighbourSum === undefined) continue
-      this.#buffers.give(edge.neighbourSum.sum)
-      edge.neighbourSum = undefined
-      edge.sumChanges++
+      if (edge.held.sum === undefined) continue
+      this.#buffers.give(edge.held.sum.sum)
+      edge.held.replace(undefined)
     }
     this.#count = 0
     if (!isStale) return
@@ -92,10 +89,10 @@ export class NeighbourSums {
 
   /** Adds the contributors to which the edges refer. */
   mark(live: Set<number>): void {
-    for (const { encoder, decoder, neighbourSum } of this.#edges.values()) {
+    for (const { encoder, decoder, held } of this.#edges.values()) {
       encoder.mark(live)
       decoder.mark(live)
-      for (const contributor of neighbourSum?.coverage.contributors ?? []) live.add(contributor)
+      for (const contributor of held.sum?.coverage.contributors ?? []) live.add(contributor)
     }
   }
 
@@ -116,11 +113,11 @@ export class NeighbourSums {
    */
   compact(inUse = this.#maxListLength()): void {
     for (const edge of this.#edges.values()) {
-      const { encoder, decoder, neighbourSum } = edge
+      const { encoder, decoder, held } = edge
       if (encoder.size > inUse) encoder.reset()
       if (decoder.contributors.length <= inUse) continue
       decoder.resetContributors()
-      if (neighbourSum) edge.neighbourSum = { ...neighbourSum, coverage: decoder.reorder(neighbourSum.coverage) }
+      if (held.sum) held.sum = { ...held.sum, coverage: decoder.reorder(held.sum.coverage) }
     }
     this.#reindex()
     this.#recount()
@@ -132,8 +129,7 @@ export class NeighbourSums {
     let length = LONG_LIST
     for (const edge of this.#edges.values()) {
       if (!isLong(edge)) continue
-      for (const { neighbourSum } of this.#edges.values())
-        length += neighbourSum ? 2 * covered(neighbourSum.coverage).length : 0
+      for (const { held } of this.#edges.values()) length += held.sum ? 2 * covered(held.sum.coverage).length : 0
       break
     }
     return length
@@ -147,7 +143,7 @@ export class NeighbourSums {
     // Preallocated: a growing array reserves space for sixteen elements.
     const held: NeighbourSum[] = new Array(this.#edges.size)
     let count = 0
-    for (const edge of this.#edges.values()) if (edge !== except && edge.neighbourSum) held[count++] = edge.neighbourSum
+    for (const edge of this.#edges.values()) if (edge !== except && edge.held.sum) held[count++] = edge.held.sum
     held.length = count
     if (this.#areDisjoint && this.#areSmall) return held
     held.sort((a, b) => b.count - a.count)
@@ -176,7 +172,7 @@ export class NeighbourSums {
   /** Whether no gradients were received over other edges. */
   isEmptyExcept(except: Edge): boolean {
     for (const edge of this.#edges.values())
-      if (edge !== except && edge.neighbourSum && edge.neighbourSum.count > 0) return false
+      if (edge !== except && edge.held.sum && edge.held.sum.count > 0) return false
     return true
   }
 
@@ -184,17 +180,17 @@ export class NeighbourSums {
     this.#count = 0
     this.#areSmall = this.#isTotalSmall()
     if (this.#areDisjoint && this.#areSmall)
-      for (const edge of this.#edges.values()) this.#count += edge.neighbourSum?.count ?? 0
+      for (const edge of this.#edges.values()) this.#count += edge.held.sum?.count ?? 0
     else for (const { count } of this.selected()) this.#count += count
   }
 
   #isTotalSmall(): boolean {
     let gradients = 0
     let contributors = 1
-    for (const { neighbourSum } of this.#edges.values()) {
-      if (neighbourSum === undefined) continue
-      gradients += neighbourSum.count
-      contributors += neighbourSum.coverage.segments.length
+    for (const { held } of this.#edges.values()) {
+      if (held.sum === undefined) continue
+      gradients += held.sum.count
+      contributors += held.sum.coverage.segments.length
     }
     return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors
   }
@@ -203,15 +199,15 @@ export class NeighbourSums {
     this.#edgeByOrigin.clear()
     this.#areDisjoint = true
     for (const edge of this.#edges.values()) {
-      edge.indexedContributors = 0
+      edge.held.indexed = 0
       this.#indexContributors(edge)
     }
   }
 
   /** Indexes contributors that were appended to an edge's list. */
   #indexContributors(edge: Edge): void {
-    for (; edge.indexedContributors < edge.decoder.contributors.length; edge.indexedContributors++) {
-      const origin = this.#originOf(edge.decoder.contributors[edge.indexedContributors])
+    for (; edge.held.indexed < edge.decoder.contributors.length; edge.held.indexed++) {
+      const origin = this.#originOf(edge.decoder.contributors[edge.held.indexed])
       const other = this.#edgeByOrigin.get(origin)
       if (other === undefined) this.#edgeByOrigin.set(origin, edge)
       if (origin === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false

@@ -44,8 +44,8 @@ export class NodeInspection {
 
   /** A better predictor of a neighbour that the gate has refused; mostly undefined. */
   get refused(): Pick<QuarantinedPredictor, 'id' | 'from'> | undefined {
-    for (const { peer, peerPredictor: id, isDistrusted } of this.#parts.edges.values()) {
-      const isRefused = id !== undefined && (isDistrusted || this.#parts.trust?.hasRefused(id))
+    for (const { peer, peerPredictor: id, pushed } of this.#parts.edges.values()) {
+      const isRefused = id !== undefined && (pushed.isDistrusted || this.#parts.trust?.hasRefused(id))
       if (isRefused && this.#parts.current.compare(id) > 0) return { id, from: peer }
     }
     return undefined
@@ -111,7 +111,7 @@ export class NodeInspection {
 
   /** Newest sum from a neighbour for the current predictor, with its contributors. For status and checks. */
   neighbourSum(edge: number): (Batch & { readonly contributors: readonly CoveredContributor[] }) | undefined {
-    const neighbourSum = this.#parts.edges.get(edge)?.neighbourSum
+    const neighbourSum = this.#parts.edges.get(edge)?.held.sum
     if (neighbourSum === undefined) return undefined
     const { sum, count, coverage } = neighbourSum
     return { sum, count, contributors: this.contributorsOf(coverage) }

@@ -233,7 +233,8 @@ export class AdmbNode {
   /** Whether a neighbour has said which predictor it holds, and none holds or expects a better one than the current one. */
   get hasJoined(): boolean {
     let isInformed = false
-    for (const { peerPredictor, announced } of this.#edges.values()) {
+    for (const { peerPredictor, announcements } of this.#edges.values()) {
+      const announced = announcements.received
       if (peerPredictor === undefined) continue
       isInformed = true
       if (this.isBetter(peerPredictor) || (announced && this.isBetter(announced.id))) return false
@@ -245,7 +246,7 @@ export class AdmbNode {
   isExpected(id: PredictorId): boolean {
     const isAsGood = (other: PredictorId | undefined) => other !== undefined && compareIds(other, id) >= 0
     return [...this.#edges.values()].some(
-      ({ peerPredictor, announced }) => isAsGood(peerPredictor) || isAsGood(announced?.id)
+      ({ peerPredictor, announcements }) => isAsGood(peerPredictor) || isAsGood(announcements.received?.id)
     )
   }
 
@@ -299,12 +300,12 @@ export class AdmbNode {
     for (const edge of this.#edges.values()) {
       if (edge.peerPredictor === undefined || !this.#trust?.isRefused(edge.peerPredictor))
         this.#push.scheduleRetries(edge, this.#period)
-      edge.ackDue = edge.ackPending
+      edge.due.acknowledgement = edge.due.isContentUnacknowledged
       if (holdsSums || !this.#push.willBeInSync(edge)) continue
       if (!this.#outgoingSums.isDue(edge, this.#period, missing)) continue
       // A further sum would displace one to which steps of the neighbour refer. A request is acknowledged in any case.
-      if (edge.exchanged?.isFull) edge.requestDue = true
-      else edge.sumDue = true
+      if (edge.exchanged?.isFull) edge.due.request = true
+      else edge.due.sum = true
     }
   }
 
@@ -321,7 +322,7 @@ export class AdmbNode {
       peer,
       this.shapes.isLattice ? new ExchangedSums(this.shapes, this.predictor.id, this.#options) : undefined
     )
-    created.announceBackoff.start(this.#period, 0)
+    created.pushed.helloBackoff.start(this.#period, 0)
     this.#edges.set(edge, created)
   }
 
@@ -344,8 +345,7 @@ export class AdmbNode {
    * @param sequence of the last one, counted from 1 in each session. @default all frames so far
    */
   taken(edgeNumber: number, sequence?: number): void {
-    const edge = this.#edges.get(edgeNumber)
-    if (edge) edge.taken = Math.max(edge.taken, sequence ?? edge.sent)
+    this.#edges.get(edgeNumber)?.reachedNeighbour(sequence)
   }
 
   /** Algorithm 5: a frame arrived. Reports malformed bytes as a `refused` effect and changes nothing; never throws for them. */
@@ -481,8 +481,8 @@ export class AdmbNode {
       for (const edge of this.#edges.values()) {
         if (edge.peer !== from) continue
         this.#announcements?.delivered(edge)
-        edge.isDistrusted = false
-        edge.ackDue = true
+        edge.pushed.isDistrusted = false
+        edge.due.acknowledgement = true
       }
       this.#updateIfFull()
     }
@@ -555,7 +555,7 @@ export class AdmbNode {
   #dropOverflowingSums(): boolean {
     let wasDropped = false
     for (const [number, edge] of this.#edges) {
-      if (edge.neighbourSum === undefined || !this.#updater.isOverflowing(edge.neighbourSum)) continue
+      if (edge.held.sum === undefined || !this.#updater.isOverflowing(edge.held.sum)) continue
       this.#sums.drop(edge)
       this.#outgoingSums.markChanged()
       this.#effects.push({

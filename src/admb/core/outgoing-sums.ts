@@ -36,15 +36,15 @@ export class OutgoingSums {
    * @param missing number of gradients that the batch lacks
    */
   isDue(edge: Edge, period: number, missing: number): boolean {
-    const last = edge.lastSum
-    if (!edge.exchanged?.isFull && edge.sentVersion !== this.#version - edge.sumChanges) {
+    const last = edge.sentSums.last
+    if (!edge.exchanged?.isFull && edge.sentSums.version !== this.#version - edge.held.changes) {
       const isEmpty = this.#ledger.count === 0 && this.#sums.isEmptyExcept(edge)
       if (isEmpty && !last?.count) return false
       if (this.#isPaceOver(edge, period, missing)) return true
     }
-    if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sumBackoff.due(period))
+    if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sentSums.backoff.due(period))
       return false
-    edge.sumBackoff.advance(period)
+    edge.sentSums.backoff.advance(period)
     return true
   }
 
@@ -52,7 +52,7 @@ export class OutgoingSums {
   #isPaceOver(edge: Edge, period: number, missing: number): boolean {
     if (this.#pace === undefined) return true
     const count = this.#ledger.count + this.#sums.countExcept(edge)
-    return this.#pace.isDue(edge.lastSum, count, missing, edge.roundTrip, period)
+    return this.#pace.isDue(edge.sentSums.last, count, missing, edge.roundTrip, period)
   }
 
   /**
@@ -72,10 +72,10 @@ export class OutgoingSums {
     const reference = exchanged?.sent(base.sequence)
     const segments = edge.encoder.segments(coverages)
     edge.encoder.recordSent(sequence, segments)
-    edge.lastSum = { sequence, count, period }
-    const version = this.#version - edge.sumChanges
-    if (version !== edge.sentVersion) edge.sumBackoff.start(period, edge.roundTrip)
-    edge.sentVersion = version
+    edge.sentSums.last = { sequence, count, period }
+    const version = this.#version - edge.held.changes
+    if (version !== edge.sentSums.version) edge.sentSums.backoff.start(period, edge.roundTrip)
+    edge.sentSums.version = version
     const changes = runsBetween(base.segments, segments)
     if (exchanged === undefined) return { base: base.sequence, changes, count, sum, float32: 0 }
     exchanged.recordSent(sequence, sum)

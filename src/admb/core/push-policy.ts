@@ -51,20 +51,24 @@ export class PushPolicy {
   /** Whether the neighbour holds the current predictor, or will after the last frame has arrived. */
   willBeInSync(edge: Edge): boolean {
     if (this.isInSync(edge)) return true
-    return edge.push !== undefined && edge.push.kind !== 'offer' && this.#wasPushed(edge)
+    return edge.pushed.last !== undefined && edge.pushed.last.kind !== 'offer' && this.#wasPushed(edge)
   }
 
   /** Whether the predictor must be sent (again) without a request. */
   mustPush(edge: Edge): boolean {
-    return this.isBehind(edge) && (edge.pushLost || !this.#wasPushed(edge))
+    return this.isBehind(edge) && (edge.pushed.isLost || !this.#wasPushed(edge))
   }
 
   /** The neighbour holds a better predictor, which this node does not have: it is requested, unless it was already. */
   request(edge: Edge, { id, content }: ReceivedFrame, period: number): void {
-    if (edge.isDistrusted || (edge.requested && sameId(edge.requested, id) && content === undefined)) return
-    edge.requested = id
-    edge.requestDue = true
-    edge.requestBackoff.start(period, edge.roundTrip)
+    if (
+      edge.pushed.isDistrusted ||
+      (edge.pushed.requested && sameId(edge.pushed.requested, id) && content === undefined)
+    )
+      return
+    edge.pushed.requested = id
+    edge.due.request = true
+    edge.pushed.requestBackoff.start(period, edge.roundTrip)
   }
 
   /** Repeats announcements, requests and predictors that seem lost, each after its backoff. */
@@ -72,46 +76,47 @@ export class PushPolicy {
     const peerPredictor = edge.peerPredictor
     if (peerPredictor === undefined) {
       // The first frames of both ends may be lost, so repeat until a frame arrives.
-      if (edge.announceBackoff.due(period)) {
-        edge.announceBackoff.advance(period)
-        edge.urgent = true
+      if (edge.pushed.helloBackoff.due(period)) {
+        edge.pushed.helloBackoff.advance(period)
+        edge.due.hello = true
       }
     } else if (this.isBetter(peerPredictor, edge)) {
-      if (edge.requestBackoff.due(period)) {
-        edge.requestBackoff.advance(period)
-        edge.requestDue = true
+      if (edge.pushed.requestBackoff.due(period)) {
+        edge.pushed.requestBackoff.advance(period)
+        edge.due.request = true
       }
-    } else if (this.isBehind(edge) && edge.pushBackoff.due(period)) {
-      edge.pushLost = true
-      edge.pushBackoff.advance(period)
+    } else if (this.isBehind(edge) && edge.pushed.backoff.due(period)) {
+      edge.pushed.isLost = true
+      edge.pushed.backoff.advance(period)
     }
   }
 
   /** Whether the predictor was sent and is neither acknowledged nor considered lost. */
   isInFlight(edge: Edge, period: number): boolean {
-    const { push } = edge
+    const { last: push } = edge.pushed
     if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
-    return push.sequence > edge.acknowledged && !edge.pushBackoff.due(period)
+    return push.sequence > edge.acknowledged && !edge.pushed.backoff.due(period)
   }
 
   /** Whether the predictor has been sent, at most so many periods ago, and has not arrived. */
   isOnItsWay(edge: Edge, period: number, periods: number): boolean {
-    const { push, acknowledged } = edge
+    const { acknowledged, pushed } = edge
+    const push = pushed.last
     if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
     return this.isBehind(edge) && push.sequence > acknowledged && period - push.period <= periods
   }
 
   /** Content of the frame with this sequence number. Records it as sent. */
   content(edge: Edge, sequence: number, period: number): Whole | Chain | undefined {
-    if (!this.mustPush(edge) && !(edge.replyDue && this.isBehind(edge))) return undefined
+    if (!this.mustPush(edge) && !(edge.due.reply && this.isBehind(edge))) return undefined
     const { id } = this.#current.predictor
     const isSmall = this.#options.wholeBytes <= this.#options.pushBytes
     const likely = isSmall ? undefined : this.#inFlightChain(edge)
     const steps = likely ?? this.#chain(edge)
-    const kind = steps ? 'steps' : isSmall || edge.replyDue ? 'whole' : 'offer'
-    if (!this.#wasPushed(edge)) edge.pushBackoff.start(period, edge.roundTrip)
-    edge.push = { id, kind, sequence, period, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
-    edge.pushLost = false
+    const kind = steps ? 'steps' : isSmall || edge.due.reply ? 'whole' : 'offer'
+    if (!this.#wasPushed(edge)) edge.pushed.backoff.start(period, edge.roundTrip)
+    edge.pushed.last = { id, kind, sequence, period, isOptimistic: likely !== undefined, steps: steps?.length ?? 0 }
+    edge.pushed.isLost = false
     if (steps) {
       const { parent } = this.#current.lineage[steps.length - 1]
       return edge.exchanged?.relative(steps, parent) ?? { kind: 'steps', steps, own: 0, theirs: 0 }
@@ -126,7 +131,7 @@ export class PushPolicy {
    */
   headers(edge: Edge, least: number): readonly Header[] {
     const { lineage } = this.#current
-    for (const known of [edge.peerPredictor, edge.lastCommon]) {
+    for (const known of [edge.peerPredictor, edge.pushed.lastCommon]) {
       const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
       if (oldest >= 0) return lineage.slice(0, Math.max(oldest + 1, least))
     }
@@ -137,19 +142,21 @@ export class PushPolicy {
    * The steps from the predictor that is in flight to the neighbour. If the neighbour does not adopt it, it requests the predictor,
    * which costs a round trip. For small models the saved bytes do not justify that.
    */
-  #inFlightChain({ push, acknowledged, pushLost, replyDue }: Edge): readonly Step[] | undefined {
-    if (push === undefined || push.kind === 'offer' || push.sequence <= acknowledged || pushLost || replyDue)
+  #inFlightChain({ pushed, acknowledged, due }: Edge): readonly Step[] | undefined {
+    const { last, isLost } = pushed
+    if (last === undefined || last.kind === 'offer' || last.sequence <= acknowledged || isLost || due.reply)
       return undefined
-    return this.#current.stepsFrom(push.id)
+    return this.#current.stepsFrom(last.id)
   }
 
   /** The steps from a predictor that the neighbour holds, or from its parent, which it mostly holds as well. */
   #chain(edge: Edge): readonly Step[] | undefined {
-    const { peerPredictor, lastCommon, commonParent, push, replyDue, acknowledged } = edge
+    const { peerPredictor, acknowledged, due } = edge
+    const { lastCommon, commonParent, last: push } = edge.pushed
     if (peerPredictor === undefined) return undefined
     let most = Number.POSITIVE_INFINITY
     // A request after such steps have arrived means that the neighbour could not use them.
-    if (replyDue && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
+    if (due.reply && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
       if (push.sequence <= acknowledged) most = push.steps - 1
     }
     let steps = this.#current.stepsFrom(peerPredictor)
@@ -165,7 +172,7 @@ export class PushPolicy {
     return this.#current.predictor.id
   }
 
-  #wasPushed({ push }: Edge): boolean {
-    return push !== undefined && sameId(push.id, this.#id)
+  #wasPushed({ pushed: { last } }: Edge): boolean {
+    return last !== undefined && sameId(last.id, this.#id)
   }
 }

@@ -80,7 +80,7 @@ describeMutants('defects', [
     without: 'repeated announcements',
     seed: 8,
     changes: [
-      { file: 'src/admb/core/push-policy.js', from: 'if (edge.announceBackoff.due(period))', to: 'if (false)' }
+      { file: 'src/admb/core/push-policy.js', from: 'if (edge.pushed.helloBackoff.due(period))', to: 'if (false)' }
     ],
     breaks: ['quiescence']
   },

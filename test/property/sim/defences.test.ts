@@ -29,13 +29,17 @@ describeMutants('defences', [
   },
   {
     without: 'a distinction between frames that are taken and frames on their way',
-    changes: [{ file: 'src/admb/core/node.js', from: 'Math.max(edge.taken, sequence ?? edge.sent)', to: 'edge.sent' }],
+    changes: [
+      { file: 'src/admb/core/edge.js', from: 'Math.max(this.#receivedByNeighbour, sequence)', to: 'this.#sent' }
+    ],
     breaks: ['acceptance'],
     scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 20, period: 1 }
   },
   {
     without: 'a distinction between frames that are taken before and after the last one of the neighbour',
-    changes: [{ file: 'src/admb/core/edge.js', from: 'received >= this.#takenBefore', to: 'received >= this.taken' }],
+    changes: [
+      { file: 'src/admb/core/edge.js', from: 'received >= this.#receivedBefore', to: 'received >= this.taken' }
+    ],
     breaks: ['acceptance'],
     scenario: { ...ORDERED, batch: 2, inputs: 400, latency: 1, period: 1, bandwidth: 20 }
   },
