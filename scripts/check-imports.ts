@@ -27,8 +27,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/device': { values: ['src/base'] },
   'src/nn': { values: ['src/base', 'src/platform', 'src/device'], types: ['src/learner'] },
   'src/l2l': { values: ['src/base', 'src/platform', 'src/learner', 'src/device', 'src/nn'] },
-  'src/streams': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
-  'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams'], types: ['src/admb'] },
+  'src/data': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
+  'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/data'], types: ['src/admb'] },
   'src/network': { values: ['src/base', 'src/platform'], types: ['src/admb', 'src/overlay'] },
   'src/storage': { values: ['src/base'], types: ['src/admb'] },
   'src/view': { values: ['src/base', 'src/platform'] },
@@ -42,7 +42,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/device',
       'src/nn',
       'src/l2l',
-      'src/streams',
+      'src/data',
       'src/task',
       'src/network',
       'src/storage',
@@ -50,7 +50,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ]
   },
   'src/page': { values: ['src/view'] },
-  'src/page/join': { values: ['src/streams', 'src/browser', 'src/page'], types: ['src/view'] },
+  'src/page/join': { values: ['src/data', 'src/browser', 'src/page'], types: ['src/view'] },
   'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
   sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },
@@ -71,7 +71,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     isBundled: true
   },
   'src/library': {
-    values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/streams', 'src/task', 'src/peer', 'src/server', 'sim']
+    values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/data', 'src/task', 'src/peer', 'src/server', 'sim']
   },
   'src/cli': {
     values: [
@@ -82,7 +82,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/device',
       'src/nn',
       'src/l2l',
-      'src/streams',
+      'src/data',
       'src/task',
       'src/network',
       'src/storage',

@@ -6,6 +6,40 @@
 
 export * from './admb/index.js'
 export type { OnNotice } from './base/errors.js'
+export {
+  type ColumnKind,
+  type ColumnRole,
+  type ColumnSchema,
+  type CustomFormat,
+  type CustomInput,
+  type CustomReader,
+  type CustomReaderFactory,
+  createParser,
+  type DateOrder,
+  type Delimiter,
+  type ExampleStream,
+  type Format,
+  type From,
+  type LabelSchema,
+  type LagHistory,
+  type Malformed,
+  type Mark,
+  openStream,
+  type Parser,
+  type ParserOptions,
+  type ReadContext,
+  type Rows,
+  type RunningMoments,
+  type SavedHistory,
+  type SavedMoments,
+  type Scaling,
+  type Schema,
+  type Shard,
+  type StreamOptions,
+  type StreamPosition,
+  type TextFormat,
+  type TokenRows
+} from './data/index.js'
 export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
 export {
   type AdaptiveBatch,
@@ -121,40 +155,6 @@ export {
   type WebSocketUpgrades
 } from './peer/index.js'
 export type { HttpOptions, TlsFiles } from './server/index.js'
-export {
-  type ColumnKind,
-  type ColumnRole,
-  type ColumnSchema,
-  type CustomFormat,
-  type CustomInput,
-  type CustomReader,
-  type CustomReaderFactory,
-  createParser,
-  type DateOrder,
-  type Delimiter,
-  type ExampleStream,
-  type Format,
-  type From,
-  type LabelSchema,
-  type LagHistory,
-  type Malformed,
-  type Mark,
-  openStream,
-  type Parser,
-  type ParserOptions,
-  type ReadContext,
-  type Rows,
-  type RunningMoments,
-  type SavedHistory,
-  type SavedMoments,
-  type Scaling,
-  type Schema,
-  type Shard,
-  type StreamOptions,
-  type StreamPosition,
-  type TextFormat,
-  type TokenRows
-} from './streams/index.js'
 export type { BatchOption, ClassWeights } from './task/option-values.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'
 export type { FoundPeer, NetworkTotals, PeerRow, Subtree } from './view/index.js'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { RecordedStream } from '../../sim/index.js'
-import { Random } from '../../src/streams/random.js'
+import { Random } from '../../src/data/random.js'
 import { learningParts } from '../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../src/task/options.js'
 import { createPeerTask } from '../../src/task/task.js'

@@ -3,6 +3,8 @@
  * parameter server. Ratios are of CPU time, the minimum over interleaved
  * steps, because the machine may be shared.
  */
+
+import { Random } from '../../src/data/index.js'
 import { openDevice } from '../../src/device/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
 import { Executor } from '../../src/l2l/executor/executor.js'
@@ -13,7 +15,6 @@ import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'
-import { Random } from '../../src/streams/index.js'
 import type { Row } from './row.js'
 
 const ROUNDS = 8

@@ -1,11 +1,11 @@
 /** The shape of BERT-large (Devlin et al., 2019) as a classifier, its model, and random inputs. */
 
+import { Random } from '../../src/data/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
 import type { Examples } from '../../src/learner/index.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'
-import { Random } from '../../src/streams/index.js'
 import type { Size } from './options.js'
 
 export interface BertShape {

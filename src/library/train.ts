@@ -1,5 +1,14 @@
 /** Training in this process, from a file or from arrays: `admb train` for programs. */
 import { importance, Notices } from '../base/errors.js'
+import {
+  createParser,
+  LagHistory,
+  openStream,
+  Preparation,
+  type Rows,
+  RunningMoments,
+  type Scaling
+} from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type BaselineFigures,
@@ -16,15 +25,6 @@ import {
   optionTypes as types
 } from '../learner/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
-import {
-  createParser,
-  LagHistory,
-  openStream,
-  Preparation,
-  type Rows,
-  RunningMoments,
-  type Scaling
-} from '../streams/index.js'
 import { classNamesOf } from '../task/learning-spec.js'
 import { executionType, type TaskOptions, taskTypes } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'

@@ -3,8 +3,8 @@
  * stream, or with a journal the rows themselves if the input cannot be replayed.
  */
 import type { JournalRecord } from '../admb/index.js'
+import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../data/parsing.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
-import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../streams/parsing.js'
 import { restoredRows, type SavedRows, savedRows } from './saved-rows.js'
 import type { SavedProgress } from './thread-messages.js'
 

@@ -3,6 +3,7 @@
  * progressive loss counts the prediction that was given, not one of the present predictor.
  */
 import { CodedError } from '../base/errors.js'
+import { RowBuffer, type Rows } from '../data/parsing.js'
 import {
   type Blocks,
   type Examples,
@@ -12,7 +13,6 @@ import {
   type Score,
   weightOf
 } from '../learner/index.js'
-import { RowBuffer, type Rows } from '../streams/parsing.js'
 
 /** Limits of what is kept, beyond which the oldest predictions are dropped. */
 const MAX_PREDICTIONS = 200_000

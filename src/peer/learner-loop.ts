@@ -12,7 +12,7 @@ import {
   PredictorGossip,
   type PredictorId
 } from '../admb/index.js'
-import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
+import type { ExampleStream, Rows, StreamPosition } from '../data/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'

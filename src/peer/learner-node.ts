@@ -1,8 +1,8 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
+import { isCustomFormat } from '../data/parsing.js'
 import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
-import { isCustomFormat } from '../streams/parsing.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
 import type { PrivacyBudget } from './privacy-budget.js'

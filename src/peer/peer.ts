@@ -4,10 +4,10 @@
  */
 import { EventEmitter } from 'node:events'
 import { loadPlugins } from '#runtime'
+import type { Schema } from '../data/index.js'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/types.js'
 import { hasLayers, LayeredStateError, Store } from '../storage/index.js'
-import type { Schema } from '../streams/index.js'
 import { schemaOf, specText } from '../task/learning-spec.js'
 import type { FoundPeer, NetworkStatus, NetworkView, Subtree } from '../view/index.js'
 import { Bootstrap } from './bootstrap.js'

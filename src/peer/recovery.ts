@@ -3,7 +3,7 @@
  * lineage has left unused.
  */
 import type { AdmbNode, Driver } from '../admb/index.js'
-import type { ExampleStream, Rows, StreamPosition } from '../streams/index.js'
+import type { ExampleStream, Rows, StreamPosition } from '../data/index.js'
 import type { ChunkSize } from './chunk-size.js'
 import { type InputLog, type InputPiece, restored } from './input-log.js'
 import type { TestThenTrain } from './test-then-train.js'

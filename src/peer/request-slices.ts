@@ -1,6 +1,6 @@
 /** Predicts the rows of requests, or predicts and then learns them, in slices between which the learner thread handles messages. */
 import type { AdmbNode } from '../admb/index.js'
-import type { Rows } from '../streams/index.js'
+import type { Rows } from '../data/index.js'
 import { ChunkSize } from './chunk-size.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import type { InputLog } from './input-log.js'

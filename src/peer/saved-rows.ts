@@ -1,5 +1,5 @@
 /** Rows as JSON, in journals. */
-import type { Rows } from '../streams/parsing.js'
+import type { Rows } from '../data/parsing.js'
 
 /** The arrays of `Rows`. */
 export type SavedRows = {

@@ -3,9 +3,9 @@
  * and data say. Options that are not given are taken from the first of these.
  */
 import type { OnNotice } from '../base/errors.js'
+import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../data/index.js'
 import type { Log } from '../network/types.js'
 import { MissingStateError, Store } from '../storage/index.js'
-import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../streams/index.js'
 import { growingNames, type LearningSpec, parseSpec, predictsNumbers, schemaOf } from '../task/learning-spec.js'
 import { measured, scaledColumns } from '../task/measured.js'
 import type { TaskOptions } from '../task/options.js'

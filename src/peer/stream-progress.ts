@@ -1,4 +1,13 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
+
+import {
+  LagHistory,
+  Preparation,
+  type Rows,
+  RunningMoments,
+  type StreamOptions,
+  type StreamPosition
+} from '../data/parsing.js'
 import {
   type Baseline,
   baselineFor,
@@ -12,14 +21,6 @@ import {
   type TimeWindows,
   uselessLoss
 } from '../learner/index.js'
-import {
-  LagHistory,
-  Preparation,
-  type Rows,
-  RunningMoments,
-  type StreamOptions,
-  type StreamPosition
-} from '../streams/parsing.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
 /** A stream, and how far it has been read. */

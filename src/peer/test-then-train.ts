@@ -1,5 +1,6 @@
 /** Test-then-train: scores each input with the serving predictor, then adds its gradient at the current one to the node's sum. */
 import type { AdmbNode } from '../admb/index.js'
+import { NEW_CLASS, type Rows } from '../data/parsing.js'
 import {
   type Averaging,
   type Blocks,
@@ -15,7 +16,6 @@ import {
   type Prediction,
   propose
 } from '../learner/index.js'
-import { NEW_CLASS, type Rows } from '../streams/parsing.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'

@@ -3,11 +3,11 @@
  * them afterwards.
  */
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
+import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learner/index.js'
 import type { HeaderKey } from '../network/signatures.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
-import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../streams/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { StartedDownload } from './downloads.js'

@@ -1,10 +1,10 @@
 /** Tasks that start from a checkpoint: its model, its text, its inputs, and its place in the learning spec. */
 import type { PredictorId } from '../admb/index.js'
+import type { SavedMoments, Schema } from '../data/index.js'
 import { OptionError } from '../learner/index.js'
 import { loraOf, type NetworkSpec, type TextSpec, type TuningSpec } from '../nn/spec/network-spec.js'
 import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
-import type { SavedMoments, Schema } from '../streams/index.js'
 import { type LearningSpec, parseSpec, schemaOf } from './learning-spec.js'
 import type { TaskModel, TaskOptions } from './options.js'
 import { columnsOf } from './predictor-metadata.js'

@@ -3,6 +3,7 @@
  * the state directory and the commands use the same spec.
  */
 import type { Recipe } from '../admb/index.js'
+import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../data/parsing.js'
 import type { Execution } from '../l2l/index.js'
 import {
   AdaptiveBatch,
@@ -36,7 +37,6 @@ import {
   treeDigest
 } from '../learner/index.js'
 import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
-import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../streams/parsing.js'
 import { batchRange, weightsByClass } from './option-values.js'
 
 /** Version of frames, of overlay messages and of the grids of integer sums; peers of different versions refuse each other. */

@@ -9,7 +9,7 @@ import {
   resolveScale,
   type StreamOptions,
   YEARS_10
-} from '../streams/index.js'
+} from '../data/index.js'
 import type { LearningSpec } from './learning-spec.js'
 import type { Task } from './task.js'
 

@@ -2,10 +2,11 @@
  * A predictor as an ONNX model: from raw numbers, or prepared features where their preparation needs a hash, to probabilities and
  * class names, or a number. The metadata is that of safetensors files.
  */
+
+import type { SavedMoments } from '../data/index.js'
 import type { Blocks, TargetScale } from '../learner/index.js'
 import { DOUBLE, FLOAT, GraphBuilder, INT64, STRING } from '../nn/onnx/graph.js'
 import { ModelError } from '../nn/types.js'
-import type { SavedMoments } from '../streams/index.js'
 import { classNamesOf, type LearningSpec, targetScaleOf } from './learning-spec.js'
 import { type ColumnEntry, columnsOf, predictorMetadata, predictorTensors } from './predictor-metadata.js'
 

@@ -1,8 +1,8 @@
 /** Values of options that are in files or at a peer: the schema of a task, and weights of classes. */
 import { readFile } from 'node:fs/promises'
 import { parseYaml } from '../base/files.js'
+import { checkedSchema, type Schema, SchemaError } from '../data/index.js'
 import { OptionError } from '../learner/index.js'
-import { checkedSchema, type Schema, SchemaError } from '../streams/index.js'
 import type { ClassWeights } from './option-values.js'
 
 const TIMEOUT_MS = 10_000

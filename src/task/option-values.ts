@@ -2,8 +2,9 @@
  * Values of the options `batch` (a number, a range in which the peers choose b themselves, or `auto`) and `classWeights`
  * (factors of the gradients of inputs, for classes that are rare or matter more).
  */
+
+import type { LabelSchema } from '../data/index.js'
 import { type BatchRange, OptionError } from '../learner/index.js'
-import type { LabelSchema } from '../streams/index.js'
 
 /** The option: a number, MIN..MAX, or `auto`. */
 export type BatchOption = number | `${number}..${number}` | 'auto'

@@ -1,6 +1,8 @@
 /**
  * The options of a learning task, one set for the command line and the library, and the kind of model that they describe.
  */
+
+import type { Schema, StreamOptions } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type AveragingSpec,
@@ -22,7 +24,6 @@ import {
 } from '../learner/index.js'
 import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { LoraOptions } from '../nn/spec/network-spec.js'
-import type { Schema, StreamOptions } from '../streams/index.js'
 import type { CustomLossSpec, FeatureSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'
 import type { BatchOption, ClassWeights } from './option-values.js'
 

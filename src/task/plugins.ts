@@ -9,9 +9,9 @@ import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import * as z from 'zod'
 import { CodedError } from '../base/errors.js'
+import { addReader, type CustomReaderFactory } from '../data/index.js'
 import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learner/index.js'
 import { type CustomLayerFactory, registerCustomLayer } from '../nn/layers/custom-kinds.js'
-import { addReader, type CustomReaderFactory } from '../streams/index.js'
 
 /** The export `plugin` of a plug-in module. */
 export interface Plugin {

@@ -4,9 +4,9 @@
  * require.
  */
 
+import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../data/index.js'
 import type { Blocks } from '../learner/index.js'
 import type { NamedTensor } from '../nn/weights/safetensors.js'
-import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../streams/index.js'
 import {
   classNamesOf,
   type FeatureSpec,

@@ -1,4 +1,13 @@
 /** From task options and what the stream knows to the learning spec that peers agree on. */
+
+import {
+  type ColumnSchema,
+  type ExampleStream,
+  type LabelSchema,
+  Layout,
+  resolveScale,
+  type Schema
+} from '../data/index.js'
 import {
   averagingFor,
   boundsOf,
@@ -17,14 +26,6 @@ import {
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
 import { sampleFor } from '../nn/spec/presets.js'
-import {
-  type ColumnSchema,
-  type ExampleStream,
-  type LabelSchema,
-  Layout,
-  resolveScale,
-  type Schema
-} from '../streams/index.js'
 import type { FeatureSpec, LearningSpec } from './learning-spec.js'
 import { batchRange, type ClassWeights, resolveClassWeights } from './option-values.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'

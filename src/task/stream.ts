@@ -1,6 +1,6 @@
 /** The stream of a task, and the stream of further inputs for a model that exists. */
-import { OptionError } from '../learner/index.js'
-import type { Format, StreamOptions, TokenRows } from '../streams/index.js'
+
+import type { Format, StreamOptions, TokenRows } from '../data/index.js'
 import {
   type ExampleStream,
   type InputKind,
@@ -11,7 +11,8 @@ import {
   type LabelSchema,
   type ParserOptions,
   type Schema
-} from '../streams/parsing.js'
+} from '../data/parsing.js'
+import { OptionError } from '../learner/index.js'
 import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 

@@ -1,9 +1,9 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
 import type { OnNotice } from '../base/errors.js'
+import { inferLabel, openStream, type SavedMoments, type Schema, type StreamOptions } from '../data/index.js'
 import { OptionError } from '../learner/index.js'
 import { readsText } from '../nn/spec/presets.js'
 import type { Coverage } from '../nn/weights/exchange.js'
-import { inferLabel, openStream, type SavedMoments, type Schema, type StreamOptions } from '../streams/index.js'
 import { startFrom } from './checkpoint.js'
 import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { classWeightsFrom, schemaFrom } from './option-files.js'

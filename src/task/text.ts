@@ -2,12 +2,13 @@
  * Text for networks: a file becomes rows of tokens. A model that predicts the next token reads any text; a classifier reads CSV
  * or JSON lines with a label. Tokenization is part of the network: it is stored with it, and peers must agree on it.
  */
+
+import { isQuantity, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../data/index.js'
 import { OptionError } from '../learner/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
 import { masksPadding, readsPairs } from '../nn/spec/presets.js'
 import type { TokenSample } from '../nn/types.js'
-import { isQuantity, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../streams/index.js'
 import type { KnownText } from './checkpoint.js'
 import type { TaskOptions } from './options.js'
 import { noData, type ReadOptions } from './stream.js'

@@ -2,9 +2,7 @@
  * Labelled texts in CSV, Parquet and JSON lines, for networks that read text, and the tokenizers of text tasks, from a file or
  * trained from the task's texts.
  */
-import { OptionError } from '../learner/index.js'
-import type { TextSpec } from '../nn/spec/network-spec.js'
-import type { TokenizerKind } from '../nn/tokenizers/subwords.js'
+
 import {
   delimiters,
   HeaderError,
@@ -16,7 +14,10 @@ import {
   readSource,
   type StreamOptions,
   sniffDialect
-} from '../streams/index.js'
+} from '../data/index.js'
+import { OptionError } from '../learner/index.js'
+import type { TextSpec } from '../nn/spec/network-spec.js'
+import type { TokenizerKind } from '../nn/tokenizers/subwords.js'
 import { noData } from './stream.js'
 
 export interface LabelledText {

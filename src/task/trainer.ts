@@ -1,5 +1,6 @@
 /** A serial trainer for a task: what learns in this process, whatever the model. */
 import type { Recipe } from '../admb/index.js'
+import { NEW_CLASS, type Rows } from '../data/index.js'
 import type { Execution, ExecutionReport, LayerPlace, Plan } from '../l2l/index.js'
 import {
   addedClasses,
@@ -15,7 +16,6 @@ import {
   type PredictWith,
   SerialTrainer
 } from '../learner/index.js'
-import { NEW_CLASS, type Rows } from '../streams/index.js'
 import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
 import type { OpenLearningSpec } from './spec.js'
 import { closed } from './task.js'

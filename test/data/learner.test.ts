@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { openStream, type StreamOptions } from '../../src/data/index.js'
 import { createLearner } from '../../src/learner/linear.js'
 import { type SerialOptions, SerialTrainer } from '../../src/learner/serial.js'
-import { openStream, type StreamOptions } from '../../src/streams/index.js'
 
 const root = resolve(import.meta.dirname, '../../..', '../shared/data')
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { openStream, type StreamOptions } from '../../src/streams/index.js'
+import { openStream, type StreamOptions } from '../../src/data/index.js'
 
 // From dist/test/data to the parent of the repository.
 const data = fileURLToPath(new URL('../../../../shared/data/', import.meta.url))

@@ -2,10 +2,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createParser } from '../../src/data/formats/parser.js'
+import type { ParserOptions, TextFormat } from '../../src/data/index.js'
+import type { Malformed } from '../../src/data/types.js'
 import type { Examples } from '../../src/learner/types.js'
-import type { ParserOptions, TextFormat } from '../../src/streams/index.js'
-import { createParser } from '../../src/streams/parser.js'
-import type { Malformed } from '../../src/streams/types.js'
 
 export interface PlainRow {
   label: number

@@ -142,7 +142,7 @@ async function threads(): Promise<string> {
 }
 
 async function digits(): Promise<string> {
-  const { collect, openStream } = await import('../../streams/index.js')
+  const { collect, openStream } = await import('../../data/index.js')
   const { size } = await collect(await openStream({ data: 'digits' }), 1e6)
   return `${size} handwritten digits are available`
 }

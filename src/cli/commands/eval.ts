@@ -1,8 +1,8 @@
 /** `admb eval`: scores a stored predictor on labelled data without learning. */
 import type { Command } from 'commander'
 import { importance, Notices } from '../../base/errors.js'
+import { openStream } from '../../data/index.js'
 import { baselineFor, Evaluation, hasPlainLoss, type Score, uselessLoss } from '../../learner/index.js'
-import { openStream } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'

@@ -1,9 +1,9 @@
 /** `admb explain`: what a stored predictor has learned, by the names of its features and columns. */
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
+import { openStream, RowBuffer } from '../../data/index.js'
 import { type Examples, rowsOf } from '../../learner/index.js'
 import { readsText } from '../../nn/spec/presets.js'
-import { openStream, RowBuffer } from '../../streams/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'

@@ -1,7 +1,7 @@
 /** The registry of commands. A new command is one file and one line here. */
 import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
-import type { ReaderThread } from '../../streams/index.js'
+import type { ReaderThread } from '../../data/index.js'
 
 interface CommandEntry {
   /** Heading of `admb --help`. */
@@ -134,7 +134,7 @@ function limitYoungGeneration(): void {
 async function prestartReader(words: readonly string[]): Promise<ReaderThread | undefined> {
   const at = words.indexOf('--data')
   if (at < 0 || at + 1 === words.length) return undefined
-  return (await import('../../streams/index.js')).startReader({ data: words[at + 1] })
+  return (await import('../../data/index.js')).startReader({ data: words[at + 1] })
 }
 
 export type CommandName = keyof typeof commands

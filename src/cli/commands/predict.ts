@@ -1,7 +1,7 @@
 /** `admb predict`: one prediction per line for inputs that need no label. */
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
-import { type Format, inputKind, type Malformed, openStream } from '../../streams/index.js'
+import { type Format, inputKind, type Malformed, openStream } from '../../data/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { Notices } from '../../base/errors.js'
-import { openStream, type Schema } from '../../streams/index.js'
+import { openStream, type Schema } from '../../data/index.js'
 import { MEASURED_ROWS, momentsOf, scaledColumns } from '../../task/measured.js'
 import { weightsByClass } from '../../task/option-values.js'
 import { noData } from '../../task/stream.js'

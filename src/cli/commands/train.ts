@@ -1,6 +1,6 @@
 /** `admb train`: trains on a stream in one process, without a network. */
 import type { Command } from 'commander'
-import { type ReaderThread, startReader } from '../../streams/index.js'
+import { type ReaderThread, startReader } from '../../data/index.js'
 import { add } from '../options/command.js'
 import { readOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'

@@ -1,9 +1,9 @@
 /** Training on the demo's data without a network: by one learner, and by each peer's learner in isolation. */
 import { setImmediate as giveWay } from 'node:timers/promises'
+import { openStream, type StreamOptions } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learner/index.js'
 import type { LearningSpec } from '../../peer/index.js'
-import { openStream, type StreamOptions } from '../../streams/index.js'
 import { trainerFor } from '../../task/trainer.js'
 import type { Reference } from '../../view/index.js'
 import { PEERS } from './stage.js'

@@ -1,5 +1,5 @@
 /** Names of a model's features, and the columns that they belong to. */
-import { type ColumnSchema, Layout, type OnHashed, timeFeatureNames } from '../../streams/index.js'
+import { type ColumnSchema, Layout, type OnHashed, timeFeatureNames } from '../../data/index.js'
 import type { FeatureSpec } from '../../task/learning-spec.js'
 
 interface Named {

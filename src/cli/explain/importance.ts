@@ -2,8 +2,9 @@
  * Permutation importance of columns (Breiman, "Random forests", Machine Learning 45, 2001; for any model: Fisher, Rudin and
  * Dominici, JMLR 2019): the increase of the loss when a column takes its values from other rows.
  */
+
+import { Random, RowBuffer } from '../../data/index.js'
 import { type Blocks, type Examples, type Learner, type Score, weightOf } from '../../learner/index.js'
-import { Random, RowBuffer } from '../../streams/index.js'
 
 export interface Importance {
   readonly column: string

@@ -1,9 +1,7 @@
 /** A linear model as text files hold it: its weights by feature, and what is needed to use them. */
-import type { PredictorId } from '../../admb/index.js'
-import { startingPredictor } from '../../admb/index.js'
+import { type PredictorId, startingPredictor } from '../../admb/index.js'
+import { LagHistory, RunningMoments, type SavedMoments } from '../../data/index.js'
 import { requireFinite } from '../../nn/weights/exchange.js'
-import type { SavedMoments } from '../../streams/index.js'
-import { LagHistory, RunningMoments } from '../../streams/index.js'
 import { type LearningSpec, linearParts, parseSpec, specText } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 import type { Stored } from '../training/stored.js'

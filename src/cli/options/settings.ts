@@ -1,7 +1,8 @@
 /** Settings from flags: each value goes where its row says. Defaults and checks are in `src/task` and `src/peer`, which serve the library as well. */
+
+import type { StreamOptions } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import type { PeerOptions } from '../../peer/index.js'
-import type { StreamOptions } from '../../streams/index.js'
 import type { TaskOptions } from '../../task/options.js'
 import type { ReadOptions } from '../../task/stream.js'
 import type { Place, Row } from './option.js'

@@ -1,4 +1,6 @@
 /** All options of the command line, those of `sim` apart (`../sim/options.ts`): each is one row. */
+
+import { formatNames } from '../../data/index.js'
 import { DEVICE_NAMES } from '../../device/types.js'
 import { PRECISIONS, SCHEDULES, STASH_LOCATIONS, STORES } from '../../l2l/executor/types.js'
 import {
@@ -12,7 +14,6 @@ import {
 } from '../../learner/index.js'
 import { LAYOUTS } from '../../nn/weights/layouts.js'
 import { ROLES } from '../../server/roles.js'
-import { formatNames } from '../../streams/index.js'
 import { type FlagsOf, flag, text, value } from './option.js'
 import * as to from './values.js'
 

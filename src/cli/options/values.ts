@@ -1,5 +1,6 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
+import { type Delimiter, delimiters, type Format, type From, formatNames } from '../../data/index.js'
 import { PRECISIONS, SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import {
@@ -16,9 +17,7 @@ import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from 
 import { PRESETS, presetHelp } from '../../nn/spec/model-spec.js'
 import type { LoraOptions } from '../../nn/spec/network-spec.js'
 import { ROLES, type Role, type RoleRates } from '../../server/roles.js'
-import { type Delimiter, delimiters, type Format, type From, formatNames } from '../../streams/index.js'
-import type { ClassWeights } from '../../task/option-values.js'
-import { type BatchOption, batchRange } from '../../task/option-values.js'
+import { type BatchOption, batchRange, type ClassWeights } from '../../task/option-values.js'
 import { NAME_PATTERN } from '../../view/names.js'
 import type { Parser } from './option.js'
 

@@ -1,6 +1,7 @@
 /** What a checkpoint lacks of the model, and what it has besides it, on stderr. */
+
+import { listed } from '../../data/index.js'
 import type { Coverage } from '../../nn/weights/exchange.js'
-import { listed } from '../../streams/index.js'
 import { warn } from './output.js'
 
 export function showCoverage(coverage: Pick<Coverage, 'missing' | 'unneeded'> | undefined): void {

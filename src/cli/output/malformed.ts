@@ -1,6 +1,6 @@
 /** Skipped inputs: the first few are printed on stderr, all are counted by reason, and too many fail the command. */
 import { CodedError } from '../../base/errors.js'
-import type { Malformed } from '../../streams/index.js'
+import type { Malformed } from '../../data/index.js'
 import { formatNumber } from './output.js'
 
 /** Largest share of skipped inputs without `--skip-limit`. */

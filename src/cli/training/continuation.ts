@@ -2,10 +2,11 @@
  * How far a run of `admb train --dir` has read its data, so that the same command continues after the last row that was learned. Rows
  * since the last update are stored as they are, and learned again.
  */
+
+import { type ExampleStream, Preparation, RowBuffer, type Scaling, type StreamOptions } from '../../data/index.js'
 import type { Examples, SerialReport } from '../../learner/index.js'
 import { streamKey } from '../../peer/stream-progress.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
-import { type ExampleStream, Preparation, RowBuffer, type Scaling, type StreamOptions } from '../../streams/index.js'
 
 interface ContinuationOptions {
   /** The stream of this run. */

@@ -1,10 +1,10 @@
 /** Loads a stored predictor with its model. */
 import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../../admb/index.js'
+import { LagHistory, RunningMoments, type Scaling } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { type Blocks, type Learner, learnerAfter } from '../../learner/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { type Checkpoint, DamagedStateError, type Store } from '../../storage/index.js'
-import { LagHistory, RunningMoments, type Scaling } from '../../streams/index.js'
 import { classNamesOf, type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'
 import { predictorMetadata } from '../../task/predictor-metadata.js'
 import { UsageError } from '../errors.js'

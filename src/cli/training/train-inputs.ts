@@ -1,8 +1,9 @@
 /** What a run of `admb train` starts from and reads, according to its flags and earlier runs. */
+
+import type { RunningMoments, StreamOptions } from '../../data/index.js'
 import type { Execution, LayerPlace } from '../../l2l/index.js'
 import { checkFeatures } from '../../learner/index.js'
 import { layersFolder } from '../../storage/index.js'
-import type { RunningMoments, StreamOptions } from '../../streams/index.js'
 import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
 import { streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { PredictorId } from '../../admb/index.js'
 import { importance } from '../../base/errors.js'
+import { listed, openStream, type Preparation, type Rows } from '../../data/index.js'
 import {
   baselineFor,
   DriftLog,
@@ -12,7 +13,6 @@ import {
   uselessLoss
 } from '../../learner/index.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
-import { listed, openStream, type Preparation, type Rows } from '../../streams/index.js'
 import type { LearningSpec } from '../../task/learning-spec.js'
 import { closed } from '../../task/task.js'
 import { ClassNumbers } from '../../task/trainer.js'

@@ -1,6 +1,5 @@
 /** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
 import { Notices } from '../../base/errors.js'
-import type { Store } from '../../storage/index.js'
 import {
   type ExampleStream,
   LagHistory,
@@ -9,7 +8,8 @@ import {
   RunningMoments,
   type Scaling,
   type StreamOptions
-} from '../../streams/index.js'
+} from '../../data/index.js'
+import type { Store } from '../../storage/index.js'
 import type { OpenLearningSpec } from '../../task/spec.js'
 import { checkFits, noData } from '../../task/stream.js'
 import { closed, createTask } from '../../task/task.js'

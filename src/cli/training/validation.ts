@@ -2,6 +2,8 @@
  * Validation of `admb train`: after each pass the predictor is scored on rows that are never learned. The best predictor is kept,
  * and training ends when it has not improved for some passes.
  */
+
+import { openStream, RowBuffer, type RunningMoments, type SavedMoments, type StreamOptions } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import {
   type Examples,
@@ -12,13 +14,6 @@ import {
   type Score,
   type Trained
 } from '../../learner/index.js'
-import {
-  openStream,
-  RowBuffer,
-  type RunningMoments,
-  type SavedMoments,
-  type StreamOptions
-} from '../../streams/index.js'
 import { type LearningSpec, learningParts, readableSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 

@@ -1,4 +1,6 @@
 /** The candidates of `admb tune`: combinations of update rule, average and batch for a linear model. */
+
+import { Random } from '../../data/index.js'
 import {
   type AveragingSpec,
   averages,
@@ -9,7 +11,6 @@ import {
   ruleFor,
   rules
 } from '../../learner/index.js'
-import { Random } from '../../streams/index.js'
 
 /** What is tuned. */
 export interface Candidate {

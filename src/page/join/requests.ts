@@ -2,7 +2,7 @@
  * What the join page computes apart from its elements: rows of text in requests (whole rows, with the header of CSV in front of
  * each), and the addresses at which a tab can connect to the peer that has served the page.
  */
-import { RecordLocator } from '../../streams/records.js'
+import { RecordLocator } from '../../data/formats/records.js'
 
 type RowFormat = 'libsvm' | 'jsonl' | 'csv'
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { nextPredictor, type Recipe, startingPredictor } from '../../../src/admb/index.js'
 import { decodeFloats, encodeFloats } from '../../../src/admb/wire/floats.js'
 import { roundChanged } from '../../../src/base/numbers.js'
+import { Random } from '../../../src/data/random.js'
 import {
   createAveraging,
   createRule,
@@ -14,7 +15,6 @@ import {
   roundedRecipe,
   ruleNames
 } from '../../../src/learner/index.js'
-import { Random } from '../../../src/streams/random.js'
 
 /** Bits of the fraction that rounding drops. */
 const DROPPED = 13

@@ -6,9 +6,9 @@ import { addInto } from '../../../src/admb/state/vectors.js'
 import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
+import { Random } from '../../../src/data/random.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'
 import type { RuleState } from '../../../src/learner/types.js'
-import { Random } from '../../../src/streams/random.js'
 import { referenceBytes } from '../../support/rice-reference.js'
 
 interface Shape {

@@ -25,7 +25,7 @@ describe('import directions', () => {
   it('accepts the imports that the table allows', async () => {
     write('src/peer/peer.ts', "import { name } from '../admb/index.js'\n")
     write('dist/src/peer/peer.js', "import { name } from '../admb/index.js'\n")
-    write('src/streams/read.ts', "import type { name } from '../learner/index.js'\n")
+    write('src/data/read.ts', "import type { name } from '../learner/index.js'\n")
     assert.deepEqual(await checkImports(root), [])
   })
 

@@ -1,12 +1,12 @@
 /** Two peers whose model gains layers: they agree, and each predictor is executed with the layers that it was computed with. */
 import assert from 'node:assert/strict'
+import { createParser } from '../../../src/data/index.js'
 import { networkModel } from '../../../src/l2l/index.js'
 import type { Learner } from '../../../src/learner/index.js'
 import { layersWithBlocks } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
-import { createParser } from '../../../src/streams/index.js'
 import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
 
 const FROM = 4

@@ -1,9 +1,9 @@
 /** Writing and reading the journal: which rows an input number refers to. */
 import assert from 'node:assert/strict'
+import type { Rows } from '../../../src/data/index.js'
 import { InputLog, type InputPiece, restored } from '../../../src/peer/input-log.js'
 import { JournalWriter } from '../../../src/peer/journal-writer.js'
 import type { JournalAppend, StoredJournal } from '../../../src/storage/index.js'
-import type { Rows } from '../../../src/streams/index.js'
 
 const EMPTY: StoredJournal = { records: [], pending: [], tail: undefined }
 const SUMS = { inputs: 0, loss: 0 }

@@ -1,10 +1,10 @@
 /** Predictors of small networks are judged by the losses of own inputs, as those of linear models are. */
 import assert from 'node:assert/strict'
 import { startingPredictor } from '../../../src/admb/index.js'
+import { createParser, type Rows } from '../../../src/data/index.js'
 import { type Blocks, LossGate, type RuleState, zeros } from '../../../src/learner/index.js'
 import { rowCopy } from '../../../src/peer/late-labels.js'
 import { createNode } from '../../../src/peer/learner-node.js'
-import { createParser, type Rows } from '../../../src/streams/index.js'
 import { type LearningParts, learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { learnerInit } from '../../support/learner-init.js'

@@ -1,10 +1,10 @@
 /** Learner loops with the keys of peers: what they adopt, and whom they name. */
 import assert from 'node:assert/strict'
+import { createParser } from '../../../src/data/index.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 import type { HeaderKey } from '../../../src/network/signatures.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
-import { createParser } from '../../../src/streams/index.js'
 import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
 
 const spec: LinearSpec = {

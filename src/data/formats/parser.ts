@@ -1,0 +1,122 @@
+/** The push parser of text formats, from chunks of bytes to batches of rows, which `openStream` and the HTTP server use. */
+import { Reporter } from '../errors.js'
+import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from '../options.js'
+import { RowBuffer, type Rows } from '../rows.js'
+import type { ColumnSchema } from '../types.js'
+import { formats, refuseOtherOptions, type TextFormat } from './formats.js'
+import { LineFramer } from './lines.js'
+
+/** Converts text to batches of rows at the pace at which bytes arrive. */
+export interface Parser {
+  /** As in `ExampleStream`. Undefined until the input determines it (CSV, JSON lines). */
+  readonly dimension: number | undefined
+  readonly classes: number | undefined
+  /** As in `ExampleStream`. */
+  readonly newClasses: readonly string[] | undefined
+  /** As in `ExampleStream`. */
+  readonly hashBits: number | undefined
+  /** As in `ExampleStream`. */
+  readonly schema: readonly ColumnSchema[] | undefined
+  readonly skipped: number
+  /** Name of the input in messages. */
+  source: string
+  /** Number of lines that have been parsed. */
+  readonly line: number
+  /** Bytes of an incomplete last row. */
+  readonly held: number
+  /**
+   * Parses the rows that `bytes` completes. An incomplete last row is completed by the next call. The parser allocates up to 20
+   * bytes per byte of input, so divide large inputs into chunks (such as 64 KiB).
+   * @returns a batch whose arrays are reused by the next call
+   * @throws MalformedInputError under `strict`; LineTooLongError; HeaderError
+   */
+  push(bytes: Uint8Array): Rows
+  /** Parses an incomplete last row as if a newline followed. Further rows may follow. */
+  end(): Rows
+  /** Discards an incomplete row and expects the first byte of a file (its CSV header) again. Class names stay known. */
+  restart(): void
+  /**
+   * Continues in the middle of a file.
+   * @param head complete rows at the file's beginning, from which only the header and the kinds of columns are taken
+   * @param line number of lines before the next byte
+   */
+  resume(head: Uint8Array, line: number): void
+}
+
+/**
+ * Creates a parser that takes text in pieces of any size.
+ * @example
+ * const parser = createParser('libsvm', { classes: 2 })
+ * const rows = parser.push(new TextEncoder().encode('1 3:0.5\n'))
+ * const { size, labels } = rows
+ * @throws StreamOptionsError
+ */
+export function createParser(format: TextFormat, options: ParserOptions = {}): Parser {
+  const definition = formats[format]
+  refuseOtherOptions(format, definition.options, options)
+  checkParserOptions(options)
+  const reporter = new Reporter(options.source ?? '<input>', options)
+  const rowParser = definition.createRowParser(options, reporter)
+  const framer = new LineFramer(rowParser, reporter.source, MAX_LINE_BYTES)
+  const out = new RowBuffer()
+  out.newClasses = rowParser.labels.newNames
+  let before = 0
+  reporter.index = () => before + out.size
+  const clear = () => {
+    before += out.size
+    out.clear()
+  }
+  return {
+    get dimension() {
+      return withConstant(rowParser.dimension, options)
+    },
+    classes: rowParser.labels.classes,
+    newClasses: rowParser.labels.newNames,
+    get hashBits() {
+      return rowParser.hashBits
+    },
+    get schema() {
+      return rowParser.schema
+    },
+    get skipped() {
+      return reporter.skipped
+    },
+    get source() {
+      return reporter.source
+    },
+    set source(name) {
+      reporter.source = name
+    },
+    get line() {
+      return rowParser.line
+    },
+    get held() {
+      return framer.held
+    },
+    push(bytes) {
+      clear()
+      framer.push(bytes, out)
+      return out.view()
+    },
+    end() {
+      clear()
+      framer.end(out)
+      return out.view()
+    },
+    restart() {
+      out.clear()
+      before = 0
+      framer.restart()
+    },
+    resume(head, line) {
+      out.clear()
+      framer.restart()
+      reporter.isMuted = true
+      framer.push(head, out)
+      reporter.isMuted = false
+      out.clear()
+      before = 0
+      rowParser.line = line
+    }
+  }
+}

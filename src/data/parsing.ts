@@ -1,0 +1,17 @@
+/** The part of the module that reads rows from bytes in memory, without files and threads: what a peer in a browser needs of it. */
+
+export { InputError, MalformedInputError } from './errors.js'
+export { isCustomFormat } from './formats/custom.js'
+export { type InputKind, inputKind, inputOptionsOf, isText, type TextFormat } from './formats/formats.js'
+export { NEW_CLASS } from './formats/labels.js'
+export { createParser, type Parser } from './formats/parser.js'
+export { LagHistory, type SavedHistory } from './lags.js'
+export type { StreamOptions } from './open.js'
+export type { ParserOptions } from './options.js'
+export { Preparation, type Scaling } from './prepare.js'
+export type { StreamPosition } from './rows.js'
+export { RowBuffer, type Rows } from './rows.js'
+export { RunningMoments, type SavedMoments } from './scale.js'
+export { schemaText } from './schema/schema.js'
+export type { DateOrder } from './schema/times.js'
+export type { ColumnSchema, ExampleStream, LabelSchema, Malformed, Schema } from './types.js'

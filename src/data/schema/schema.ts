@@ -1,0 +1,402 @@
+/**
+ * The schema of a table: what each column means, and which features it becomes. Peers that share a schema read their files, in
+ * any order of columns, as the same features.
+ *
+ * Columns that are made from others: interactions of two columns, and lags, the values of earlier rows.
+ */
+import { SchemaError } from '../errors.js'
+import { DEFAULT_HASH_BITS, murmur3 } from '../formats/hash.js'
+import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '../types.js'
+import type { DateOrder } from './times.js'
+
+const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag']
+export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']
+
+/** Whether a column's values become features. */
+export function isFeature({ kind, role }: ColumnSchema): boolean {
+  return kind !== 'ignored' && role === undefined
+}
+
+/** A column with the numbers of its features. */
+export interface Column extends ColumnSchema {
+  /** Number or time: its first feature. */
+  readonly feature: number
+  /** The feature that is 1 if the value is missing; −1 for none. */
+  readonly indicator: number
+  /** Category or text: the seed of the hash of its values. */
+  readonly seed: number
+  /** Category of an interaction: where the encoder keeps its hash; −1 for others. */
+  readonly slot: number
+}
+
+/** The features that are made from those of a row or of earlier rows. */
+export interface Derived {
+  readonly lags: readonly (Column & {
+    readonly source: string
+    readonly rows: number
+    readonly from: number
+    readonly unit: { readonly mean: number; readonly deviation: number }
+  })[]
+  /** Numbers times numbers, by their features. */
+  readonly products: readonly { readonly feature: number; readonly a: number; readonly b: number }[]
+  /** Categories times categories, by their slots. */
+  readonly crosses: readonly { readonly column: Column; readonly a: number; readonly b: number }[]
+  /** Categories times numbers. Their entries are the last ones of a row that a parser returns, with value 1. */
+  readonly slopes: readonly {
+    readonly column: Column
+    readonly slot: number
+    readonly number: number
+    readonly seed: number
+  }[]
+}
+
+/** Features of a `time` column. */
+const TIME_FEATURES = 7
+
+/**
+ * The features of a table: numbers and lags in the order of the schema, times, indicators of missing values, products, and the
+ * hashed range, which all categories, texts and their interactions share.
+ */
+export class Layout {
+  readonly columns: readonly Column[]
+  readonly derived: Derived
+  /** Number of numeric columns. */
+  readonly numbers: number
+  /** Start of the hashed range. */
+  readonly hashedFrom: number
+  /** Size of the hashed range, 0 if no column needs it. */
+  readonly hashed: number
+  readonly #byName: ReadonlyMap<string, Column>
+
+  /** @param hashBits @default 18 if a column is hashed */
+  constructor(given: readonly ColumnSchema[], hashBits: number | undefined) {
+    const schema = given.map(column =>
+      isFeature(column) ? column : { ...column, kind: 'ignored' as const, missing: false }
+    )
+    let next = 0
+    const numbers = schema.map(({ kind }) => (kind === 'number' || kind === 'lag' ? next++ : 0))
+    this.numbers = schema.filter(({ kind }) => kind === 'number').length
+    const features = schema.map(({ kind }, index) => {
+      if (kind !== 'time') return numbers[index]
+      next += TIME_FEATURES
+      return next - TIME_FEATURES
+    })
+    const crossed = new Set(schema.flatMap(({ kind, of = [] }) => (kind === 'interaction' ? of : [])))
+    let slot = 0
+    const columnOf = (column: ColumnSchema, index: number) => ({
+      ...column,
+      feature: features[index],
+      indicator: column.missing ? next++ : -1,
+      seed: seedOf(column.name),
+      slot: column.kind === 'category' && crossed.has(column.name) ? slot++ : -1
+    })
+    const isProduct = isProductOf(schema)
+    const columns = schema.map(columnOf)
+    this.columns = columns.map(column => (isProduct(column) ? { ...column, feature: next++ } : column))
+    this.derived = derivedOf(this.columns)
+    this.hashedFrom = next
+    const isHashed = schema.some(({ kind }) => kind === 'category' || kind === 'text')
+    this.hashed = hashBits !== undefined ? 2 ** hashBits : isHashed ? 2 ** DEFAULT_HASH_BITS : 0
+    this.#byName = new Map(this.fields.map(column => [column.name, column]))
+  }
+
+  /** Number of features without the constant one. */
+  get dimension(): number {
+    return this.hashedFrom + this.hashed
+  }
+
+  /** The columns that rows contain. */
+  get fields(): readonly Column[] {
+    return this.columns.filter(column => !isDerived(column))
+  }
+
+  /** A column that rows contain. */
+  column(name: string): Column | undefined {
+    return this.#byName.get(name)
+  }
+}
+
+/** Tells interactions of two numbers from others. */
+function isProductOf(schema: readonly ColumnSchema[]): (column: ColumnSchema) => boolean {
+  const categories = new Set(schema.filter(({ kind }) => kind === 'category').map(({ name }) => name))
+  return ({ kind, of = [] }) => kind === 'interaction' && !of.some(name => categories.has(name))
+}
+
+function derivedOf(columns: readonly Column[]): Derived {
+  const byName = new Map(columns.map(column => [column.name, column]))
+  const isProduct = isProductOf(columns)
+  const lags = columns.flatMap(column => {
+    if (column.kind !== 'lag') return []
+    const { of: [source] = [], rows = 1 } = column
+    const from = byName.get(source)
+    // Unit of values in the history: what was subtracted from numbers, and what they were divided by.
+    const unit = { mean: from?.mean ?? from?.origin ?? 0, deviation: from?.deviation ?? 1 }
+    return [{ ...column, source, rows, from: from?.feature ?? -1, unit }]
+  })
+  const pairs = columns
+    .filter(({ kind }) => kind === 'interaction')
+    .map(column => ({ column, sources: (column.of ?? []).map(name => byName.get(name) as Column) }))
+  const products = pairs.flatMap(({ column, sources: [a, b] }) =>
+    isProduct(column) ? [{ feature: column.feature, a: a.feature, b: b.feature }] : []
+  )
+  const crosses = pairs.flatMap(({ column, sources: [a, b] }) =>
+    a.slot >= 0 && b.slot >= 0 ? [{ column, a: a.slot, b: b.slot }] : []
+  )
+  const slopes = pairs.flatMap(({ column, sources }) => {
+    const category = sources.find(({ slot }) => slot >= 0)
+    const number = sources.find(({ slot }) => slot < 0)
+    if (category === undefined || number === undefined) return []
+    return [{ column, slot: category.slot, number: number.feature, seed: number.seed }]
+  })
+  return { lags, products, crosses, slopes }
+}
+
+function seedOf(name: string): number {
+  const bytes = Buffer.from(name)
+  return murmur3(bytes, 0, bytes.length, 0)
+}
+
+/** The schema as one line, for comparison and messages: `age:number, city:category`. */
+export function schemaText(schema: readonly ColumnSchema[]): string {
+  return schema
+    .filter(column => isFeature(column) || column.role === 'weight')
+    .map(({ name, kind, role, of, rows = '', missing, bigrams, date, mean, deviation }) => {
+      if (role !== undefined) return `${name}:${role}`
+      const scaling = mean === undefined && deviation === undefined ? '' : ` (mean ${mean}, deviation ${deviation})`
+      const made = of === undefined ? '' : `(${of.join('×')}${rows})`
+      return `${name}:${kind}${made}${bigrams ? '+bigrams' : ''}${date ? '+date' : ''}${missing ? '?' : ''}${scaling}`
+    })
+    .join(', ')
+}
+
+/**
+ * Checks a schema from a file.
+ * @param source the file, for messages
+ * @throws SchemaError
+ */
+export function checkedSchema(value: unknown, source: string): Schema {
+  const fail = (reason: string): never => {
+    throw new SchemaError(`${source}: ${reason}: compare with what admb schema prints`)
+  }
+  if (!isRecord(value)) return fail('expected the keys label and columns')
+  const { label, columns, hashBits, ...rest } = value
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) fail(`unknown key "${unknown}"`)
+  if (columns !== undefined && !Array.isArray(columns)) fail('columns must be a list')
+  if (
+    hashBits !== undefined &&
+    !(Number.isInteger(hashBits) && (hashBits as number) >= 1 && (hashBits as number) <= 30)
+  ) {
+    fail('hashBits must be a whole number from 1 to 30')
+  }
+  const checked = (columns as unknown[] | undefined)?.map(column => checkedColumn(column, fail))
+  const names = new Set(checked?.map(({ name }) => name))
+  if (checked && names.size < checked.length) fail('name each column once')
+  for (const role of columnRoles) {
+    const twice = checked?.filter(column => column.role === role)
+    if (twice && twice.length > 1) fail(`give the role ${role} to one column`)
+  }
+  const target = label === undefined ? undefined : checkedLabel(label, fail)
+  if (checked !== undefined) checkDerived(checked, target?.name ?? 'label', source)
+  return {
+    ...(target && { label: target }),
+    ...(checked && { columns: checked }),
+    ...(hashBits !== undefined && { hashBits: hashBits as number })
+  }
+}
+
+const columnKeys = [
+  ...['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'date'],
+  ...['decimal', 'order', 'origin', 'na', 'mean', 'deviation']
+]
+
+function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
+  if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')
+  const { name, kind, role, of, rows, missing, bigrams, date, decimal, order, origin, na, mean, deviation } = value
+  const unknown = Object.keys(value).find(key => !columnKeys.includes(key))
+  if (unknown !== undefined) fail(`column "${name}" has the unknown key "${unknown}"`)
+  if (!columnKinds.includes(kind as ColumnKind)) fail(`column "${name}": kind must be one of ${columnKinds.join(', ')}`)
+  if (role !== undefined && role !== 'feature' && !columnRoles.includes(role as ColumnRole)) {
+    fail(`column "${name}": role must be one of feature, ${columnRoles.join(', ')}`)
+  }
+  for (const [key, flag] of Object.entries({ missing, bigrams, date })) {
+    if (flag !== undefined && typeof flag !== 'boolean') fail(`column "${name}": ${key} must be true or false`)
+  }
+  if (date === true && kind !== 'number') fail(`column "${name}": only a number can be a date`)
+  if ((mean === undefined) !== (deviation === undefined)) fail(`column "${name}": give both mean and deviation`)
+  const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
+  if (mean !== undefined && !isScaled) fail(`column "${name}": mean must be a number, and deviation above 0`)
+  if (mean !== undefined && kind !== 'number' && kind !== 'lag' && kind !== 'time') {
+    fail(`column "${name}": only a number or a time can be scaled`)
+  }
+  if (decimal !== undefined && !['.', ',', 'both'].includes(decimal as string)) {
+    fail(`column "${name}": decimal must be ".", "," or both`)
+  }
+  if (order !== undefined && !['mdy', 'dmy', 'ymd'].includes(order as string)) {
+    fail(`column "${name}": order must be mdy, dmy or ymd`)
+  }
+  if (origin !== undefined && !Number.isFinite(origin)) fail(`column "${name}": origin must be a number`)
+  const texts = typeof na === 'string' ? [na] : na
+  if (texts !== undefined && !(Array.isArray(texts) && texts.every(one => typeof one === 'string'))) {
+    fail(`column "${name}": na must be a list of texts`)
+  }
+  const notation = {
+    ...(decimal !== undefined && decimal !== '.' && { decimal: decimal as ',' | 'both' }),
+    ...(order !== undefined && { order: order as DateOrder })
+  }
+  const sources = typeof of === 'string' ? [of] : of
+  if (sources !== undefined && !(Array.isArray(sources) && sources.every(one => typeof one === 'string'))) {
+    fail(`column "${name}": of must be a list of columns`)
+  }
+  if (role !== undefined && role !== 'feature') {
+    return { name, kind: kind as ColumnKind, role: role as ColumnRole, ...notation }
+  }
+  const indicated = missing === true && (kind === 'number' || kind === 'lag' || kind === 'time')
+  return {
+    name,
+    kind: kind as ColumnKind,
+    ...(sources !== undefined && { of: sources as string[] }),
+    ...(rows !== undefined && { rows: rows as number }),
+    ...(indicated && { missing: true }),
+    ...(bigrams === true && kind === 'text' && { bigrams }),
+    ...(date === true && { date }),
+    ...notation,
+    ...(origin !== undefined && { origin: origin as number }),
+    ...(texts !== undefined && { na: texts as string[] }),
+    ...(mean !== undefined && { mean: mean as number, deviation: deviation as number })
+  }
+}
+
+function checkedLabel(value: unknown, fail: (reason: string) => never): LabelSchema {
+  if (!isRecord(value)) return fail('label must have a kind')
+  // Classes that were added come with the predictor.
+  const { name, kind, names, classes, added: _added, weights, mean, deviation, ...rest } = value
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) fail(`label has the unknown key "${unknown}"`)
+  if (name !== undefined && typeof name !== 'string') fail('label: name must be a text')
+  if (kind !== 'class' && kind !== 'number') fail('label: kind must be class or number')
+  if (kind === 'number' && (names ?? classes) !== undefined) fail('label: a number has no classes')
+  const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
+  if ((mean ?? deviation) !== undefined && (kind === 'class' || !isScaled)) {
+    fail('label: mean must be a number, and deviation above 0, for a label that is a number')
+  }
+  const isWeight = (weight: unknown) => Number.isFinite(weight) && (weight as number) > 0
+  if (weights !== undefined && (kind === 'number' || !isRecord(weights) || !Object.values(weights).every(isWeight))) {
+    fail('label: weights must give a number above 0 by class')
+  }
+  if (names !== undefined && !Array.isArray(names)) fail('label: names must be a list')
+  // YAML reads `no` as text, but 1 as a number.
+  const texts = (names as unknown[] | undefined)?.map(String)
+  if (texts && new Set(texts).size < Math.max(2, texts.length)) fail('label: give at least two names, each once')
+  if (texts && classes !== undefined && (classes as number) < texts.length)
+    fail('label: there are more names than classes')
+  if (classes !== undefined && !(Number.isInteger(classes) && (classes as number) >= 2)) {
+    fail('label: classes must be a whole number from 2')
+  }
+  return {
+    ...(name !== undefined && { name: name as string }),
+    kind: kind as 'class' | 'number',
+    ...(texts && { names: texts }),
+    ...(classes !== undefined && { classes: classes as number }),
+    ...(weights !== undefined && { weights: weights as Record<string, number> }),
+    ...(isScaled && { mean: mean as number, deviation: deviation as number })
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Largest number of rows that a lag looks back. */
+const MAX_ROWS = 100_000
+
+/** What to add to the columns of a table. */
+export interface DerivedHints {
+  /** Pairs of columns: products of numbers, crosses of categories. @default none */
+  readonly interactions?: readonly (readonly [string, string])[]
+  /** By the name of a number, or of a label that is a number: how many rows to look back, each from 1. @default none */
+  readonly lags?: Readonly<Record<string, readonly number[]>>
+}
+
+/** Whether a column is made from others, so that rows do not contain it. */
+export function isDerived({ of }: ColumnSchema): boolean {
+  return of !== undefined
+}
+
+/**
+ * Adds the columns that the hints describe and the schema lacks, in the order of their names.
+ * @param label name of the label's column
+ * @param labelOrigin what is subtracted from labels in lags @default 0
+ * @throws SchemaError
+ */
+export function withDerived<Column extends ColumnSchema>(
+  columns: readonly Column[],
+  { interactions = [], lags = {} }: DerivedHints,
+  label: string,
+  source: string,
+  labelOrigin?: number
+): readonly (Column | ColumnSchema)[] {
+  const known = new Set(columns.map(({ name }) => name))
+  const pairs = interactions.map((pair): ColumnSchema => {
+    const of = [...pair].sort()
+    return { name: of.join(':'), kind: 'interaction', of }
+  })
+  const earlier = Object.entries(lags).flatMap(([of, all]) =>
+    all.map(
+      (rows): ColumnSchema => ({
+        ...{ name: `${of} lag ${rows}`, kind: 'lag', of: [of], rows, missing: true },
+        ...(of === label && labelOrigin !== undefined && { origin: labelOrigin })
+      })
+    )
+  )
+  const added = new Map([...pairs, ...earlier].filter(({ name }) => !known.has(name)).map(one => [one.name, one]))
+  if (added.size === 0) return columns
+  const all = [...columns, ...[...added.values()].sort((a, b) => (a.name < b.name ? -1 : 1))]
+  checkDerived(all, label, source)
+  return all
+}
+
+/** @throws SchemaError if a column is made from others that do not exist or do not fit */
+function checkDerived(columns: readonly ColumnSchema[], label: string, source: string): void {
+  const byName = new Map(columns.map(column => [column.name, column]))
+  const fail = (reason: string): never => {
+    throw new SchemaError(`${source}: ${reason}`)
+  }
+  for (const { name, kind, of = [], rows } of columns) {
+    if (kind !== 'interaction' && kind !== 'lag') {
+      if (of.length > 0 || rows !== undefined) fail(`column "${name}": of and rows are for interactions and lags`)
+      continue
+    }
+    const sources = of.map(one => byName.get(one))
+    const unknown = of.find((one, i) => sources[i] === undefined && (kind === 'interaction' || one !== label))
+    if (unknown !== undefined)
+      fail(`"${name}" needs the column "${unknown}", which the data do not have: check its spelling`)
+    const unfit = sources.find(one => one !== undefined && !fits(one, kind))
+    if (unfit !== undefined) {
+      const taken = kind === 'lag' ? 'numbers' : 'numbers and categories'
+      fail(`"${name}" is made from ${taken}, and "${unfit.name}" is ${unfit.role ?? unfit.kind}`)
+    }
+    if (kind === 'lag') {
+      if (of.length !== 1) fail(`"${name}": give one column as of`)
+      if (!(Number.isInteger(rows) && (rows as number) >= 1 && (rows as number) <= MAX_ROWS)) {
+        fail(`"${name}": rows must be a whole number from 1 to ${MAX_ROWS}`)
+      }
+    } else {
+      if (of.length !== 2 || rows !== undefined) fail(`"${name}": give two columns as of, and no rows`)
+      if (of[0] === of[1] && sources[0]?.kind === 'category') fail(`"${name}": a category has no square`)
+    }
+  }
+}
+
+function fits({ kind, role }: ColumnSchema, made: 'interaction' | 'lag'): boolean {
+  if (role !== undefined) return false
+  return kind === 'number' || (made === 'interaction' && (kind === 'category' || kind === 'lag'))
+}
+
+/** The hash of a pair of hashed values (the finaliser of MurmurHash3 over both). */
+export function crossHash(a: number, b: number): number {
+  let hash = Math.imul(a, 0x01000193) ^ b
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
