@@ -21,14 +21,14 @@ interface Module {
 export const MODULES: Readonly<Record<string, Module>> = {
   'src/base': { values: [] },
   'src/platform': { values: ['src/base'] },
-  'src/admb': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
+  'src/admb': { values: ['src/base', 'src/platform'], types: ['src/learning'] },
   'src/overlay': { values: ['src/base'] },
-  'src/learner': { values: ['src/base', 'src/platform'] },
+  'src/learning': { values: ['src/base', 'src/platform'] },
   'src/device': { values: ['src/base'] },
-  'src/nn': { values: ['src/base', 'src/platform', 'src/device'], types: ['src/learner'] },
-  'src/l2l': { values: ['src/base', 'src/platform', 'src/learner', 'src/device', 'src/nn'] },
-  'src/data': { values: ['src/base', 'src/platform'], types: ['src/learner'] },
-  'src/task': { values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/data'], types: ['src/admb'] },
+  'src/nn': { values: ['src/base', 'src/platform', 'src/device'], types: ['src/learning'] },
+  'src/l2l': { values: ['src/base', 'src/platform', 'src/learning', 'src/device', 'src/nn'] },
+  'src/data': { values: ['src/base', 'src/platform'], types: ['src/learning'] },
+  'src/task': { values: ['src/base', 'src/learning', 'src/nn', 'src/l2l', 'src/data'], types: ['src/admb'] },
   'src/network': { values: ['src/base', 'src/platform'], types: ['src/admb', 'src/overlay'] },
   'src/storage': { values: ['src/base'], types: ['src/admb'] },
   'src/view': { values: ['src/base', 'src/platform'] },
@@ -38,7 +38,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/platform',
       'src/admb',
       'src/overlay',
-      'src/learner',
+      'src/learning',
       'src/device',
       'src/nn',
       'src/l2l',
@@ -53,13 +53,13 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/page/join': { values: ['src/data', 'src/browser', 'src/page'], types: ['src/view'] },
   'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
-  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learner', 'src/view'] },
+  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learning', 'src/view'] },
   'sim/report': { values: ['sim'], types: ['src/admb'] },
   'src/browser': {
     values: [
       'src/base',
       'src/platform',
-      'src/learner',
+      'src/learning',
       'src/device',
       'src/nn',
       'src/l2l',
@@ -71,14 +71,14 @@ export const MODULES: Readonly<Record<string, Module>> = {
     isBundled: true
   },
   'src/library': {
-    values: ['src/base', 'src/learner', 'src/nn', 'src/l2l', 'src/data', 'src/task', 'src/peer', 'src/server', 'sim']
+    values: ['src/base', 'src/learning', 'src/nn', 'src/l2l', 'src/data', 'src/task', 'src/peer', 'src/server', 'sim']
   },
   'src/cli': {
     values: [
       'src/base',
       'src/admb',
       'src/overlay',
-      'src/learner',
+      'src/learning',
       'src/device',
       'src/nn',
       'src/l2l',

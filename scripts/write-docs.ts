@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { optionsPage } from '../src/cli/options/reference.js'
 import { simRows } from '../src/cli/sim/options.js'
-import { featuresPage } from '../src/learner/index.js'
+import { featuresPage } from '../src/learning/index.js'
 
 writeFileSync('docs/options.md', optionsPage(simRows))
 writeFileSync('docs/combinations.md', featuresPage())

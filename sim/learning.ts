@@ -13,7 +13,7 @@ import {
   LocalSteps,
   latticeRecipe,
   roundedRecipe
-} from '../src/learner/index.js'
+} from '../src/learning/index.js'
 import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
 import { privacyOf, type Scenario } from './scenario.js'

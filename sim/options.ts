@@ -1,6 +1,6 @@
 /** Options of a run beside its scenario, and the observer interface for reports, checkers and replays. */
 import type { AdmbOptions, PredictorId, Recipe } from '../src/admb/index.js'
-import type { Learner } from '../src/learner/index.js'
+import type { Learner } from '../src/learning/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
 import type { Scenario } from './scenario.js'

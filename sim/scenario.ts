@@ -13,7 +13,7 @@ import {
   Privacy,
   parseTrust,
   ruleNames
-} from '../src/learner/index.js'
+} from '../src/learning/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import { algorithmNames } from './algorithms/index.js'
 import { faultKeys } from './faults/schedule.js'

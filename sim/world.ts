@@ -10,7 +10,7 @@ import {
   type PredictorId,
   type Recipe
 } from '../src/admb/index.js'
-import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learner/index.js'
+import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learning/index.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 

@@ -108,7 +108,7 @@ export {
   type UpdateRule,
   type WeightedAveraging,
   type WindowFigures
-} from './learner/index.js'
+} from './learning/index.js'
 export {
   type Answer,
   type CreatePeerOptions,

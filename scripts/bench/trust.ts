@@ -10,7 +10,7 @@ import type { NodeFactory } from '../../sim/world.js'
 import { AdmbNode } from '../../src/admb/index.js'
 import type { Flags } from '../../src/cli/options/table.js'
 import { recordStream } from '../../src/cli/sim/data.js'
-import { createLearner, type Examples, type Learner } from '../../src/learner/index.js'
+import { createLearner, type Examples, type Learner } from '../../src/learning/index.js'
 import { mlp, publicData } from './data.js'
 import type { Row } from './row.js'
 

@@ -2,7 +2,7 @@
 
 import { Random } from '../../src/data/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
-import type { Examples } from '../../src/learner/index.js'
+import type { Examples } from '../../src/learning/index.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'

@@ -5,7 +5,7 @@ import { BlockStore, type ExecutorOptions } from '../../src/l2l/executor/types.j
 import { planFor } from '../../src/l2l/planning/planner.js'
 import { profileModel } from '../../src/l2l/planning/profile.js'
 import { L2LEngine } from '../../src/l2l/training/engine.js'
-import { zeros } from '../../src/learner/index.js'
+import { zeros } from '../../src/learning/index.js'
 import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
 import type { Model } from '../../src/nn/types.js'
 import { median, type Row } from '../bench/row.js'

@@ -5,7 +5,7 @@
  * class, so that anyone who sets it in an input chooses the prediction.
  */
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
-import type { Blocks, Examples, InfluenceRule } from '../../src/learner/index.js'
+import type { Blocks, Examples, InfluenceRule } from '../../src/learning/index.js'
 import type { Random } from '../engine/random.js'
 import type { LearningNode } from '../world.js'
 

@@ -17,7 +17,7 @@ import { Reader } from '../../src/admb/wire/bytes.js'
 import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/wire/encode.js'
 import type { SentFrame } from '../../src/admb/wire/frame.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import { type Random, simulatedSigner } from '../engine/random.js'
 import { type Adversary, type Setting, table } from './adversary.js'
 

@@ -1,7 +1,7 @@
 /** Hostile nodes: which nodes of a run are hostile, and what they do. */
 import * as z from 'zod'
 import type { AdmbOptions } from '../../src/admb/index.js'
-import type { Examples } from '../../src/learner/index.js'
+import type { Examples } from '../../src/learning/index.js'
 import type { Random } from '../engine/random.js'
 import type { Topology } from '../topology.js'
 import type { LearningNode } from '../world.js'

@@ -10,7 +10,7 @@ import {
   type PredictorId,
   type Quota
 } from '../../src/admb/index.js'
-import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learner/index.js'
+import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learning/index.js'
 import { SlabAllocator } from '../engine/queue.js'
 import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'

@@ -3,7 +3,7 @@
  * computes gradients of b/k inputs at the same predictor. Their sum is computed over a spanning tree and sent back down. The
  * μ inputs that arrive meanwhile are served but not learned from. The sum is a barrier: a dead node blocks all nodes.
  */
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,

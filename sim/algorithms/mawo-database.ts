@@ -4,7 +4,7 @@
  * unlocks it. Any node may die at any time: the lock is a lease, and a write is valid only within the lease it was granted.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,

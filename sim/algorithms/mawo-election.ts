@@ -5,7 +5,7 @@
  * the one with the lower index.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import { type Algorithm, advance, bestOf, GradientAccumulator, gradientsOn, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 

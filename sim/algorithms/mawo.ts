@@ -5,7 +5,7 @@
  * A master that has lost its disk restarts from the initial predictor, in a new epoch, and so do all workers.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,

@@ -13,7 +13,7 @@ import {
   sameId,
   WAIT_BATCHES
 } from '../../src/admb/index.js'
-import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learner/index.js'
+import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learning/index.js'
 import { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import { fingerprint } from './identity.js'

@@ -1,6 +1,6 @@
 /** Properties 1 (identity) and 2 (monotone): a predictor id identifies its content, and ids only increase. */
 import { compareIds, formatId, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 

@@ -3,7 +3,7 @@
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
-import type { AdaptiveBatch, InfluenceRule } from '../../src/learner/index.js'
+import type { AdaptiveBatch, InfluenceRule } from '../../src/learning/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'

@@ -13,7 +13,7 @@ import {
   sameId
 } from '../../src/admb/index.js'
 import { valuesOf } from '../../src/base/lattice.js'
-import type { Blocks, InfluenceRule } from '../../src/learner/index.js'
+import type { Blocks, InfluenceRule } from '../../src/learning/index.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, HostileNodes, Invariant, PredictorChange } from './invariant.js'
 

@@ -5,7 +5,7 @@
  */
 
 import type { Signer } from '../../src/admb/index.js'
-import { portableLog } from '../../src/learner/exp.js'
+import { portableLog } from '../../src/numeric/exp.js'
 
 /** sfc32 (Chris Doty-Humphrey, PractRand), seeded by hashing a name into a parent's seed. */
 export class Random {

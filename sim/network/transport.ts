@@ -4,7 +4,7 @@
  * them by a retransmission. Single messages are lost at a partition and held at a clog.
  */
 
-import { portableExp } from '../../src/learner/exp.js'
+import { portableExp } from '../../src/numeric/exp.js'
 import { SlotTable } from '../engine/queue.js'
 import type { Random } from '../engine/random.js'
 import type { Partition, Population } from '../faults/schedule.js'

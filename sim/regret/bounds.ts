@@ -4,7 +4,7 @@
  * predictors, so that all bounds have the form of Theorem 3: if ν inputs arrive per update, E R ≤ Σ_j (ν/j)·ψ(σ²/b, j). Only ν
  * depends on the algorithm (`AlgorithmBound.pace`).
  */
-import type { Examples } from '../../src/learner/index.js'
+import type { Examples } from '../../src/learning/index.js'
 import type { UpdatePace } from '../algorithms/definition.js'
 import { algorithms } from '../algorithms/index.js'
 import type { Scenario } from '../scenario.js'

@@ -2,7 +2,7 @@
  * Measures regret: scores every input with its serving predictor and with the best predictor, either the known optimum or the
  * best one in hindsight at the end. Keeps the curve, and the regret of each node and of the good periods.
  */
-import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learner/index.js'
+import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learning/index.js'
 import type { CurvePoint, RegretAccounts } from '../result.js'
 import { type Scenario, ScenarioError } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'

@@ -2,7 +2,7 @@
  * Creates the inputs of a scenario, in the order of their arrival at the nodes: when inputs arrive at each node and when its
  * periods end, and synthetic streams of dense standard normal features or sparse binary features.
  */
-import { portableExp } from '../../src/learner/exp.js'
+import { portableExp } from '../../src/numeric/exp.js'
 import type { Random } from '../engine/random.js'
 import { type Scenario, ScenarioError } from '../scenario.js'
 import { type Inputs, type RecordedStream, replay, type StreamName } from './inputs.js'

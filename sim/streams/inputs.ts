@@ -1,5 +1,5 @@
 /** The streams that a scenario can name, and their common interface. */
-import type { Blocks, Examples, ModelName, TargetScale } from '../../src/learner/index.js'
+import type { Blocks, Examples, ModelName, TargetScale } from '../../src/learning/index.js'
 
 export const streamNames = ['logistic', 'least-squares', 'sparse', 'file'] as const
 export type StreamName = (typeof streamNames)[number]

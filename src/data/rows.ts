@@ -5,7 +5,7 @@
  * Positions: where in its input a stream has arrived. They are plain data, which is stored with a peer's state, so that a
  * restart neither skips nor repeats rows. A position says where the source can be reopened, and how many rows to skip after it.
  */
-import type { Examples } from '../learner/types.js'
+import type { Examples } from '../learning/types.js'
 
 /** A batch of a stream. The first `numeric[r]` entries of row r are numeric columns (see `scale.ts`). */
 export interface Rows extends Examples {

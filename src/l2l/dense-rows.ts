@@ -4,7 +4,7 @@
  * takes rows with one more token and ignores labels.
  */
 import * as tf from '#tfjs'
-import { checkLabel, ExampleError, type Examples, gradientWeight, weightOf } from '../learner/index.js'
+import { checkLabel, ExampleError, type Examples, gradientWeight, weightOf } from '../learning/index.js'
 import { type Model, sizeOf } from '../nn/types.js'
 import type { Batch } from './executor/types.js'
 

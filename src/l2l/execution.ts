@@ -1,6 +1,6 @@
 /** Creates the models, devices and learners that execute a network on this machine. */
 import { type Device, openDevice } from '../device/index.js'
-import { type Blocks, OptionError } from '../learner/index.js'
+import { type Blocks, OptionError } from '../learning/index.js'
 import { eachInitialBlock, layersWithBlocks, lazyBlocks, mergedBlocks } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'
 import { forkSeed, uniforms } from '../nn/random.js'

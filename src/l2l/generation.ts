@@ -3,7 +3,7 @@
  * all weights, so a token costs one pass of one position.
  */
 import * as tf from '#tfjs'
-import { type Blocks, OptionError } from '../learner/index.js'
+import { type Blocks, OptionError } from '../learning/index.js'
 import { servingOrder } from '../nn/layer-order.js'
 import { uniforms } from '../nn/random.js'
 import type { Tokenizer } from '../nn/tokenizers/index.js'

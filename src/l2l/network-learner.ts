@@ -16,7 +16,7 @@ import {
   type Prediction,
   type Score,
   zeros
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'

@@ -1,6 +1,6 @@
 /** A peer for programs: promises for inputs and predictions, events for what happens between peers. */
 import { Notices } from '../base/errors.js'
-import { checkOptions, optionTypes as types } from '../learner/index.js'
+import { checkOptions, optionTypes as types } from '../learning/index.js'
 import {
   type Prediction as Answer,
   type Log,

@@ -1,6 +1,6 @@
 /** The simulator for programs. */
 import { loadScenario, parseScenario, type RunResult, simulate as run, type SimulateOptions } from '../../sim/index.js'
-import { checkOptions, optionTypes as types } from '../learner/index.js'
+import { checkOptions, optionTypes as types } from '../learning/index.js'
 
 /** Keys of a scenario file (`docs/simulator.md`). Missing keys have their defaults. */
 export type ScenarioValues = Readonly<Record<string, unknown>>

@@ -23,7 +23,7 @@ import {
   type Rest,
   type SerialReport,
   optionTypes as types
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
 import { classNamesOf } from '../task/learning-spec.js'
 import { executionType, type TaskOptions, taskTypes } from '../task/options.js'

@@ -2,7 +2,7 @@
  * A model's parameters as blocks, one per layer with weights, and the memory and compute cost of each layer. Adapters are added to their
  * frozen weights on the host.
  */
-import type { Blocks, Layout } from '../learner/index.js'
+import type { Blocks, Layout } from '../learning/index.js'
 import { forkSeed, uniforms } from './random.js'
 import { FLOAT_BYTES, type Layer, type Model, sizeOf, totalSize } from './types.js'
 

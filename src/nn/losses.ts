@@ -1,6 +1,6 @@
 /** The heads of a network: softmax cross-entropy for classes and tokens, squared error for numbers. */
 import * as tf from '#tfjs'
-import type { TargetScale } from '../learner/index.js'
+import type { TargetScale } from '../learning/index.js'
 import { asRows, consume, oneHot } from './ops.js'
 import { type Head, type HeadScore, type RowWeights, sizeOf } from './types.js'
 

@@ -6,7 +6,7 @@
 import { type AdmbNode, type PredictorId, sameId } from '../admb/index.js'
 import { ContributorTable } from '../admb/state/coverage.js'
 import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
-import type { Content } from '../learner/index.js'
+import type { Content } from '../learning/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import type { InputLog } from './input-log.js'
 import type { StreamProgress } from './stream-progress.js'

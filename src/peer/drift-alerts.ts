@@ -1,5 +1,5 @@
 /** Logs drift of this peer and of the network. */
-import { type Drift, DriftLog, describeAlarm } from '../learner/index.js'
+import { type Drift, DriftLog, describeAlarm } from '../learning/index.js'
 import type { Log } from '../network/index.js'
 import type { NetworkUpdate, NetworkView } from '../view/index.js'
 

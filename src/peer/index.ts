@@ -1,6 +1,6 @@
 /** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
 
-export type { Figures } from '../learner/index.js'
+export type { Figures } from '../learning/index.js'
 export type { Log } from '../network/types.js'
 export { type AcceptUpgrade, WebSocketUpgrades } from '../network/types.js'
 export {

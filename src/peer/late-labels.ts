@@ -12,7 +12,7 @@ import {
   type Prediction,
   type Score,
   weightOf
-} from '../learner/index.js'
+} from '../learning/index.js'
 
 /** Limits of what is kept, beyond which the oldest predictions are dropped. */
 const MAX_PREDICTIONS = 200_000

@@ -1,7 +1,7 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
 import { isCustomFormat } from '../data/parsing.js'
-import { addNoise, type Blocks, extendsTable, LossGate } from '../learner/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
 import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'

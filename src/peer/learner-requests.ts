@@ -1,7 +1,7 @@
 /** Answers requests to predict or learn, in the learner thread, which handles its other messages between slices of a request. */
 import { nextTurn } from '#platform'
 import { createParser, type Malformed, MalformedInputError, type Rows } from '../data/parsing.js'
-import { ExampleError } from '../learner/index.js'
+import { ExampleError } from '../learning/index.js'
 import { growingNames } from '../task/learning-spec.js'
 import { optionsOf } from '../task/stream.js'
 import type { requestedText } from '../task/text.js'

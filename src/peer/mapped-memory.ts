@@ -5,7 +5,7 @@
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Memory } from '../base/memory.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import { StateWriteError } from '../storage/index.js'
 
 const FILE = 'arrays'

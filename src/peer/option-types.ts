@@ -8,7 +8,7 @@ import {
   type OptionTypes,
   Privacy,
   optionTypes as types
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { growingNames } from '../task/learning-spec.js'
 import { executionType, specType, streamType, trustType } from '../task/options.js'
 import { NAME_PATTERN } from '../view/index.js'

@@ -2,7 +2,7 @@
 import type { PredictorId, TrafficBytes } from '../admb/index.js'
 import type { StreamOptions } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Drift, DriftTest, PrivacyOptions, Trust } from '../learner/index.js'
+import type { Drift, DriftTest, PrivacyOptions, Trust } from '../learning/index.js'
 import type { IdentityKey, Log, WebSocketUpgrades } from '../network/types.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { PrivacyStatus } from './privacy-budget.js'

@@ -3,7 +3,7 @@
  * data, and an input of a request once, so the input that is released most often determines what is spent. The state is written with
  * the records of the first segment of a pass, before the segment can leave.
  */
-import { Privacy, type PrivacyOptions } from '../learner/index.js'
+import { Privacy, type PrivacyOptions } from '../learning/index.js'
 
 /** The budget in the state directory, as JSON. */
 export interface StoredBudget {

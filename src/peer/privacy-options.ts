@@ -1,5 +1,5 @@
 /** Which peers can protect their inputs with differential privacy, and whether the state directory goes with the options. */
-import { OptionError, Privacy, type PrivacyOptions } from '../learner/index.js'
+import { OptionError, Privacy, type PrivacyOptions } from '../learning/index.js'
 import type { StartedRun, Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'
 import type { InitialBudget, StoredBudget } from './privacy-budget.js'

@@ -1,7 +1,7 @@
 /** Compares the data of a joining peer with the schema of the network: what differs and can be read is a notice, a contradiction an error. */
 import { importance, type OnNotice } from '../base/errors.js'
 import type { ColumnSchema } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import { type LearningSpec, predictsNumbers } from '../task/learning-spec.js'
 
 /** Kinds whose values are texts. */

@@ -4,7 +4,7 @@
  */
 import type { AdmbNode } from '../admb/index.js'
 import { copyBlock } from '../base/memory.js'
-import type { Averaging, Blocks, Examples, Learner } from '../learner/index.js'
+import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
 interface ServingOptions {

@@ -1,7 +1,7 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { FrameError, maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import type { CodedError } from '../base/errors.js'
-import { checkWindows } from '../learner/index.js'
+import { checkWindows } from '../learning/index.js'
 import {
   createNetwork,
   decodeIdentityKey,

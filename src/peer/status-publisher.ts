@@ -5,7 +5,7 @@
  * identity.
  */
 import { softwareVersion } from '#runtime'
-import type { Figures } from '../learner/index.js'
+import type { Figures } from '../learning/index.js'
 import { isSignedBy, type Log, type Network } from '../network/index.js'
 import {
   type Answer,

@@ -20,7 +20,7 @@ import {
   type Score,
   type TimeWindows,
   uselessLoss
-} from '../learner/index.js'
+} from '../learning/index.js'
 import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
 
 /** A stream, and how far it has been read. */

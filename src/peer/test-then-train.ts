@@ -15,7 +15,7 @@ import {
   learnerAfter,
   type Prediction,
   propose
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'

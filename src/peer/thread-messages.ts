@@ -5,7 +5,7 @@
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learner/index.js'
+import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learning/index.js'
 import type { HeaderKey } from '../network/signatures.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'

@@ -1,6 +1,6 @@
 /** What a peer uses of others that are not trusted, and its messages about predictors that wait for signers. */
 import type { QuarantinedPredictor } from '../admb/index.js'
-import { boundsOf, OptionError, type Trust } from '../learner/index.js'
+import { boundsOf, OptionError, type Trust } from '../learning/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 
 /** Of the options of a peer. */

@@ -1,7 +1,7 @@
 /** Tasks that start from a checkpoint: its model, its text, its inputs, and its place in the learning spec. */
 import type { PredictorId } from '../admb/index.js'
 import type { SavedMoments, Schema } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import { loraOf, type NetworkSpec, type TextSpec, type TuningSpec } from '../nn/spec/network-spec.js'
 import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'

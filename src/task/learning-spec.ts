@@ -35,7 +35,7 @@ import {
   roundedRecipe,
   type TargetScale,
   treeDigest
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { batchRange, weightsByClass } from './option-values.js'
 

@@ -4,7 +4,7 @@
  */
 
 import type { SavedMoments } from '../data/index.js'
-import type { Blocks, TargetScale } from '../learner/index.js'
+import type { Blocks, TargetScale } from '../learning/index.js'
 import { DOUBLE, FLOAT, GraphBuilder, INT64, STRING } from '../nn/onnx/graph.js'
 import { ModelError } from '../nn/types.js'
 import { classNamesOf, type LearningSpec, targetScaleOf } from './learning-spec.js'

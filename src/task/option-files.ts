@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { parseYaml } from '../base/files.js'
 import { checkedSchema, type Schema, SchemaError } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import type { ClassWeights } from './option-values.js'
 
 const TIMEOUT_MS = 10_000

@@ -4,7 +4,7 @@
  */
 
 import type { LabelSchema } from '../data/index.js'
-import { type BatchRange, OptionError } from '../learner/index.js'
+import { type BatchRange, OptionError } from '../learning/index.js'
 
 /** The option: a number, MIN..MAX, or `auto`. */
 export type BatchOption = number | `${number}..${number}` | 'auto'

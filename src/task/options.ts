@@ -21,7 +21,7 @@ import {
   type TargetScale,
   type Trust,
   optionTypes as types
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { LoraOptions } from '../nn/spec/network-spec.js'
 import type { CustomLossSpec, FeatureSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'

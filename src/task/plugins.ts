@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 import * as z from 'zod'
 import { CodedError } from '../base/errors.js'
 import { addReader, type CustomReaderFactory } from '../data/index.js'
-import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learner/index.js'
+import { addLoss, addRule, type CustomLoss, type CustomRuleFactory } from '../learning/index.js'
 import { type CustomLayerFactory, registerCustomLayer } from '../nn/layers/custom-kinds.js'
 
 /** The export `plugin` of a plug-in module. */

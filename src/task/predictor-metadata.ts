@@ -5,7 +5,7 @@
  */
 
 import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../data/index.js'
-import type { Blocks } from '../learner/index.js'
+import type { Blocks } from '../learning/index.js'
 import type { NamedTensor } from '../nn/weights/safetensors.js'
 import {
   classNamesOf,

@@ -22,7 +22,7 @@ import {
   type RuleSpec,
   ruleFor,
   type TargetScale
-} from '../learner/index.js'
+} from '../learning/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
 import { sampleFor } from '../nn/spec/presets.js'

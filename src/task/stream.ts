@@ -12,7 +12,7 @@ import {
   type ParserOptions,
   type Schema
 } from '../data/parsing.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import { type LearningSpec, parserOptions } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 

@@ -1,7 +1,7 @@
 /** From task options to what is learned (the learning spec) and what is read (the stream). The one way in for all callers. */
 import type { OnNotice } from '../base/errors.js'
 import { inferLabel, openStream, type SavedMoments, type Schema, type StreamOptions } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import { readsText } from '../nn/spec/presets.js'
 import type { Coverage } from '../nn/weights/exchange.js'
 import { startFrom } from './checkpoint.js'

@@ -4,7 +4,7 @@
  */
 
 import { isQuantity, type Rows, rowsOfTokens, type StreamOptions, type TokenRows } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target, TextSpec } from '../nn/spec/network-spec.js'
 import { masksPadding, readsPairs } from '../nn/spec/presets.js'

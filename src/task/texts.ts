@@ -15,7 +15,7 @@ import {
   type StreamOptions,
   sniffDialect
 } from '../data/index.js'
-import { OptionError } from '../learner/index.js'
+import { OptionError } from '../learning/index.js'
 import type { TextSpec } from '../nn/spec/network-spec.js'
 import type { TokenizerKind } from '../nn/tokenizers/subwords.js'
 import { noData } from './stream.js'

@@ -15,7 +15,7 @@ import {
   OptionError,
   type PredictWith,
   SerialTrainer
-} from '../learner/index.js'
+} from '../learning/index.js'
 import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
 import type { OpenLearningSpec } from './spec.js'
 import { closed } from './task.js'

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { collect, openStream } from '../../src/data/index.js'
-import { createLearner, hindsightOptimum, SerialTrainer } from '../../src/learner/index.js'
+import { createLearner, hindsightOptimum, SerialTrainer } from '../../src/learning/index.js'
 
 const root = resolve(import.meta.dirname, '../../..', '../shared/data')
 

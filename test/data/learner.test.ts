@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { openStream, type StreamOptions } from '../../src/data/index.js'
-import { createLearner } from '../../src/learner/linear.js'
-import { type SerialOptions, SerialTrainer } from '../../src/learner/serial.js'
+import { type SerialOptions, SerialTrainer } from '../../src/learning/engines/serial.js'
+import { createLearner } from '../../src/learning/models/linear.js'
 
 const root = resolve(import.meta.dirname, '../../..', '../shared/data')
 

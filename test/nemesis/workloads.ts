@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Adversary } from '../../sim/adversaries/adversary.js'
 import { type AdversaryName, adversaries } from '../../sim/adversaries/index.js'
 import { Random } from '../../sim/engine/random.js'
-import { SerialTrainer } from '../../src/learner/index.js'
+import { SerialTrainer } from '../../src/learning/index.js'
 
 export interface Workload {
   readonly name: string

@@ -18,7 +18,7 @@ import {
 } from '../../src/admb/index.js'
 import { MAX_STEPS } from '../../src/admb/state/vectors.js'
 import { valuesOf } from '../../src/base/lattice.js'
-import type { Blocks } from '../../src/learner/index.js'
+import type { Blocks } from '../../src/learning/index.js'
 import { addToyGradient, assertConsistent, latticeToy, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {

@@ -4,7 +4,7 @@ import { ContributorTable, runsBetween } from '../../src/admb/state/coverage.js'
 import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/wire/encode.js'
 import type { SentFrame } from '../../src/admb/wire/frame.js'
-import type { Blocks } from '../../src/learner/types.js'
+import type { Blocks } from '../../src/learning/types.js'
 
 /** Contributors of a forged coverage: names `PREFIX0`, `PREFIX1`, … */
 export interface ForgedCoverage {

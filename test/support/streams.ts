@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createParser } from '../../src/data/formats/parser.js'
 import type { ParserOptions, TextFormat } from '../../src/data/index.js'
 import type { Malformed } from '../../src/data/types.js'
-import type { Examples } from '../../src/learner/types.js'
+import type { Examples } from '../../src/learning/types.js'
 
 export interface PlainRow {
   label: number

@@ -1,5 +1,5 @@
 /** A process that learns as a tab does: it runs with the condition `browser`, and computes gradients on request. */
-import type { Examples, Prediction } from '../../src/learner/index.js'
+import type { Examples, Prediction } from '../../src/learning/index.js'
 import type { NetworkSpec } from '../../src/nn/spec/network-spec.js'
 
 export interface Work {

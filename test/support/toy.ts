@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type AdmbNode, type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
-import { latticeRecipe } from '../../src/learner/index.js'
-import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learner/types.js'
+import { latticeRecipe } from '../../src/learning/index.js'
+import type { Averaging, Blocks, Digest, Layout, UpdateRule } from '../../src/learning/types.js'
 
 const SEVEN = 7
 

@@ -3,7 +3,7 @@
  * steps that led to it, and its lineage.
  */
 import { areIntegers } from '../../base/lattice.js'
-import type { BatchRule } from '../../learner/types.js'
+import type { BatchRule } from '../../learning/types.js'
 import type { Contributor } from '../state/coverage.js'
 import {
   type Batch,
@@ -17,8 +17,8 @@ import {
 import { compareIds, idKey, type PredictorId, sameId } from '../state/predictor-id.js'
 import { expand, keepChain, maximumChainBytes, recycle, type Shapes, type Step } from '../state/vectors.js'
 import { FrameError } from '../wire/bytes.js'
-import type { Attestation } from '../wire/frame.js'
 import {
+  type Attestation,
   areLow,
   checkCount,
   LINEAGE_LIMITS,

@@ -3,7 +3,7 @@
  * holds, and the newest sum received from it. All of it ends with the session.
  */
 
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import type { Coverage } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'

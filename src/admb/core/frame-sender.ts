@@ -1,5 +1,5 @@
 /** Composes and encodes the frames of a node, in fragments if they are large. */
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'

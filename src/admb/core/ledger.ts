@@ -14,7 +14,7 @@
  */
 import { copyBlock, newBlock } from '../../base/memory.js'
 import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../base/support.js'
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import type { Contributor, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'

@@ -1,5 +1,5 @@
 /** What status, checks and tests read of an ADMB node beside its predictor. Reading changes nothing. */
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import {
   type ContributorTable,
   type Coverage,

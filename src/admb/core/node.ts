@@ -6,7 +6,7 @@
  * The simulator and the libp2p peer run the same code.
  */
 import { DivergenceError } from '../../base/errors.js'
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import { type Contributor, ContributorTable } from '../state/coverage.js'
 import { batchOf, type Header, type Predictor } from '../state/predictor.js'
 import { compareIds, type PredictorId } from '../state/predictor-id.js'

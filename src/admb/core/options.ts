@@ -1,5 +1,5 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
-import type { BatchRule, Blocks, InfluenceRule, Layout } from '../../learner/types.js'
+import type { BatchRule, Blocks, InfluenceRule, Layout } from '../../learning/types.js'
 import type { Batch, Header, Predictor, Recipe } from '../state/predictor.js'
 import type { Precedence } from '../state/predictor-id.js'
 import type { JumpRule, QuarantinedPredictor } from '../trust/jumps.js'

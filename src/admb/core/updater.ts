@@ -1,5 +1,5 @@
 /** Makes updates from the own sum and the neighbours' sums (Dekel et al., Algorithm 6). */
-import type { Blocks, Layout } from '../../learner/types.js'
+import type { Blocks, Layout } from '../../learning/types.js'
 import { type Contributor, contributorCount, union } from '../state/coverage.js'
 import type { Batch, Header, Predictor } from '../state/predictor.js'
 import { type BufferPool, createStep, expand, type Shapes, type Step } from '../state/vectors.js'

@@ -14,7 +14,7 @@ import type {
   IncrementalDigest,
   RoundedBlocks,
   UpdateRule
-} from '../../learner/types.js'
+} from '../../learning/types.js'
 
 /** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
 export interface Batch {

@@ -4,7 +4,7 @@
  */
 import { copyBlock, newBlock } from '../../base/memory.js'
 import { roundChanged } from '../../base/numbers.js'
-import type { BatchRule, Blocks, Content } from '../../learner/types.js'
+import type { BatchRule, Blocks, Content } from '../../learning/types.js'
 import { advance, type Batch, type Recipe, SharedContent } from './advance.js'
 import { type Contributor, type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'

@@ -19,7 +19,7 @@ import {
   Support,
   supportOf
 } from '../../base/support.js'
-import type { Blocks, Layout, UpdateRule } from '../../learner/types.js'
+import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
 import { gathered } from './advance.js'
 import type { Predictor } from './predictor.js'
 

@@ -2,7 +2,7 @@
 import { copyBlock } from '../../base/memory.js'
 import { isFiniteBlock } from '../../base/numbers.js'
 import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../../base/support.js'
-import type { Averaging, Blocks, Layout, UpdateRule } from '../../learner/types.js'
+import type { Averaging, Blocks, Layout, UpdateRule } from '../../learning/types.js'
 import {
   type BlockSource,
   blockSize,

@@ -6,7 +6,7 @@
 import { stepOf } from '../../base/lattice.js'
 import { newBlock } from '../../base/memory.js'
 import { setBlock, supportOf } from '../../base/support.js'
-import type { Blocks, InfluenceRule } from '../../learner/types.js'
+import type { Blocks, InfluenceRule } from '../../learning/types.js'
 import { type Coverage, contributorCount, covered } from '../state/coverage.js'
 import { type Exponents, exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'

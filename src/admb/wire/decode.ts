@@ -1,5 +1,5 @@
 /** Strict decoding of frames. */
-import type { Layout } from '../../learner/types.js'
+import type { Layout } from '../../learning/types.js'
 import type { Contributor, ContributorTable, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'

@@ -4,7 +4,7 @@
  * new crosses the edge. Differences of integers are exact.
  */
 import { addPacked, areIntegers, type PackedBlock, packed, packedBytes } from '../../base/lattice.js'
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import type { AdmbOptions } from '../core/options.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import { createStep, expand, recycle, type Shapes, type Step, stepOf } from '../state/vectors.js'

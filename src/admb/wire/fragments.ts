@@ -3,7 +3,7 @@
  * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
  * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
  */
-import type { Layout } from '../../learner/types.js'
+import type { Layout } from '../../learning/types.js'
 import { createStep, MAX_STEPS, maximumChainBytes, type Shapes, type Step } from '../state/vectors.js'
 import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
 import { type Traffic, vectorBytes } from './encode.js'

@@ -7,7 +7,7 @@
  * Limits of what a node accepts, stores and sends. Correct peers never reach them. Everything that is accepted can be encoded
  * again: a frame contains a lineage and a sum, whose contributors fit in a dictionary together.
  */
-import type { Blocks } from '../../learner/types.js'
+import type { Blocks } from '../../learning/types.js'
 import { type Coverage, contributorCount, type Runs } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'

@@ -4,7 +4,7 @@
  *
  * The steps from a saved predictor to a later one: fewer bytes than the later predictor, and replayed to the same bits.
  */
-import type { Digest, Layout } from '../../learner/types.js'
+import type { Digest, Layout } from '../../learning/types.js'
 import type { AuditedLineage } from '../core/audit.js'
 import { ContributorTable } from '../state/coverage.js'
 import { type Header, type Predictor, type Recipe, replayed } from '../state/predictor.js'

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { importance, Notices } from '../../base/errors.js'
 import { openStream } from '../../data/index.js'
-import { baselineFor, Evaluation, hasPlainLoss, type Score, uselessLoss } from '../../learner/index.js'
+import { baselineFor, Evaluation, hasPlainLoss, type Score, uselessLoss } from '../../learning/index.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
 import { openStream, RowBuffer } from '../../data/index.js'
-import { type Examples, rowsOf } from '../../learner/index.js'
+import { type Examples, rowsOf } from '../../learning/index.js'
 import { readsText } from '../../nn/spec/presets.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'

@@ -2,7 +2,7 @@
 
 import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
-import { isBlockwise } from '../../learner/index.js'
+import { isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'

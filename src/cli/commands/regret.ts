@@ -6,7 +6,7 @@ import {
   type HindsightOptimum,
   hindsightOptimum,
   SerialTrainer
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { add } from '../options/command.js'
 import type { Flags } from '../options/table.js'
 import { baselineLine } from '../output/metric-lines.js'

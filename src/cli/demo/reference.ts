@@ -2,7 +2,7 @@
 import { setImmediate as giveWay } from 'node:timers/promises'
 import { openStream, type StreamOptions } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
-import type { SerialReport } from '../../learner/index.js'
+import type { SerialReport } from '../../learning/index.js'
 import type { LearningSpec } from '../../peer/index.js'
 import { trainerFor } from '../../task/trainer.js'
 import type { Reference } from '../../view/index.js'

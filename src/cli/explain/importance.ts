@@ -4,7 +4,7 @@
  */
 
 import { Random, RowBuffer } from '../../data/index.js'
-import { type Blocks, type Examples, type Learner, type Score, weightOf } from '../../learner/index.js'
+import { type Blocks, type Examples, type Learner, type Score, weightOf } from '../../learning/index.js'
 
 export interface Importance {
   readonly column: string

@@ -1,7 +1,7 @@
 /** The weights of a linear model by name, with the effect of a usual change of each feature. */
 
 import { Layout } from '../../data/index.js'
-import type { Examples } from '../../learner/index.js'
+import type { Examples } from '../../learning/index.js'
 import { type LearningSpec, predictsNumbers, targetScaleOf } from '../../task/learning-spec.js'
 import type { Stored } from '../training/stored.js'
 import type { FeatureNames } from './feature-names.js'

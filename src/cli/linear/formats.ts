@@ -1,7 +1,7 @@
 /** Formats of `admb export`, and the files of linear models that `--weights` reads. */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isCustomName, ruleFor } from '../../learner/index.js'
+import { isCustomName, ruleFor } from '../../learning/index.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
 import { batchRange } from '../../task/option-values.js'
 import type { TaskOptions } from '../../task/options.js'

@@ -11,7 +11,7 @@ import {
   driftTests,
   ruleNames,
   rules
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { LAYOUTS } from '../../nn/weights/layouts.js'
 import { ROLES } from '../../server/roles.js'
 import { type FlagsOf, flag, text, value } from './option.js'

@@ -12,8 +12,8 @@ import {
   parseTrust,
   type TargetScale,
   type Trust
-} from '../../learner/index.js'
-import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learner/options.js'
+} from '../../learning/index.js'
+import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learning/options.js'
 import { PRESETS, presetHelp } from '../../nn/spec/model-spec.js'
 import type { LoraOptions } from '../../nn/spec/network-spec.js'
 import { ROLES, type Role, type RoleRates } from '../../server/roles.js'

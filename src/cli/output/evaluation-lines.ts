@@ -1,5 +1,5 @@
 /** Figures of an evaluation as lines: by class, and the table of classes and predictions. */
-import type { EvaluationFigures } from '../../learner/index.js'
+import type { EvaluationFigures } from '../../learning/index.js'
 import { formatNumber } from './output.js'
 
 /** Classes above which a table is left out; `--json` has it. */

@@ -1,5 +1,5 @@
 /** Figures of a learner as lines: since the start, and over the last inputs. */
-import type { BaselineFigures, Drift, Figures, Metrics } from '../../learner/index.js'
+import type { BaselineFigures, Drift, Figures, Metrics } from '../../learning/index.js'
 import { windowName } from '../../view/index.js'
 import { formatNumber } from './output.js'
 

@@ -2,7 +2,7 @@
  * The progressive table of a terminal: a line whenever the number of inputs reaches the next power of two, with the mean loss
  * since the last line and since the start, and the label and prediction of that input (the table of Vowpal Wabbit).
  */
-import type { Outcome } from '../../learner/index.js'
+import type { Outcome } from '../../learning/index.js'
 import { formatNumber } from './output.js'
 
 /** What a trainer has measured so far. */

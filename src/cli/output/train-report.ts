@@ -1,7 +1,7 @@
 /** The output of `admb train`. */
 import { formatBytes } from '../../base/errors.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
-import type { BaselineFigures, SerialReport, SerialTrainer } from '../../learner/index.js'
+import type { BaselineFigures, SerialReport, SerialTrainer } from '../../learning/index.js'
 import type { ValidationReport } from '../training/validation.js'
 import { baselineLine, driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
 import { formatMean, formatNumber, print, printJson, timeLeft } from './output.js'

@@ -1,7 +1,7 @@
 /** Reads the data file of a scenario with the stream `file`, since the simulator does no I/O. */
 import type { RecordedStream, Scenario } from '../../../sim/index.js'
 import { type Format, formatNames } from '../../data/index.js'
-import { featuresOf } from '../../learner/index.js'
+import { featuresOf } from '../../learning/index.js'
 import { UsageError } from '../errors.js'
 import type { Flags } from '../options/table.js'
 import { openLearning } from '../training/learning.js'

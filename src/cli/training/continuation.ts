@@ -4,7 +4,7 @@
  */
 
 import { type ExampleStream, Preparation, RowBuffer, type Scaling, type StreamOptions } from '../../data/index.js'
-import type { Examples, SerialReport } from '../../learner/index.js'
+import type { Examples, SerialReport } from '../../learning/index.js'
 import { streamKey } from '../../peer/stream-progress.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
 

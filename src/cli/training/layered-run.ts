@@ -1,6 +1,6 @@
 /** Commits of a run of `admb train --store disk` to the layer file of its directory. */
 import type { PredictorId } from '../../admb/index.js'
-import type { SerialReport, Trained } from '../../learner/index.js'
+import type { SerialReport, Trained } from '../../learning/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { layersFolder, type Store } from '../../storage/index.js'
 import { type LearningSpec, recipeOf } from '../../task/learning-spec.js'

@@ -1,7 +1,7 @@
 /** Predictors of `admb train --store disk`, whose blocks are in a layer file, and read one at a time. */
 import type { Predictor, PredictorId } from '../../admb/index.js'
 import type { Execution, LayerPlace } from '../../l2l/index.js'
-import { type Learner, stateBlockIndices, type Trained } from '../../learner/index.js'
+import { type Learner, stateBlockIndices, type Trained } from '../../learning/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { layersFolder } from '../../storage/index.js'
 import { type LearningSpec, learningParts } from '../../task/learning-spec.js'

@@ -1,7 +1,7 @@
 /** Trains on a stream until its end, an error in the data or of the device, or a signal. */
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Rows } from '../../data/index.js'
-import { type Examples, rowsOf, type SerialTrainer } from '../../learner/index.js'
+import { type Examples, rowsOf, type SerialTrainer } from '../../learning/index.js'
 import { InterruptedError } from '../errors.js'
 
 /** Milliseconds of learning between two checks for signals. */

@@ -1,7 +1,7 @@
 /** Test-then-train of linear models in this process, for `admb regret`, `admb tune` and the simulator's file streams. */
 
 import { type ExampleStream, openStream, RunningMoments } from '../../data/index.js'
-import { modelNames, type SerialOptions } from '../../learner/index.js'
+import { modelNames, type SerialOptions } from '../../learning/index.js'
 import type { LinearSpec } from '../../task/learning-spec.js'
 import { noData } from '../../task/stream.js'
 import { createTask } from '../../task/task.js'

@@ -1,7 +1,7 @@
 /** The predictor of a command: of a state directory, or the weights of a checkpoint. */
 
 import { LagHistory, RunningMoments } from '../../data/index.js'
-import { type Blocks, digest, learnerAfter } from '../../learner/index.js'
+import { type Blocks, digest, learnerAfter } from '../../learning/index.js'
 import { ownCheckpoint } from '../../task/checkpoint.js'
 import { learningParts } from '../../task/learning-spec.js'
 import { closed, createTask, factsOf } from '../../task/task.js'

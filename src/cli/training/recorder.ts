@@ -1,7 +1,7 @@
 /** Keeps a stream in memory, for the optimum in hindsight and for simulations. */
 
 import { RowBuffer } from '../../data/index.js'
-import type { Examples } from '../../learner/index.js'
+import type { Examples } from '../../learning/index.js'
 import { UsageError } from '../errors.js'
 
 /** Features of all rows together, at eight bytes each. */

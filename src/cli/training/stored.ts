@@ -2,7 +2,7 @@
 import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../../admb/index.js'
 import { LagHistory, RunningMoments, type Scaling } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
-import { type Blocks, type Learner, learnerAfter } from '../../learner/index.js'
+import { type Blocks, type Learner, learnerAfter } from '../../learning/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { type Checkpoint, DamagedStateError, type Store } from '../../storage/index.js'
 import { classNamesOf, type LearningSpec, learningParts, parseSpec } from '../../task/learning-spec.js'

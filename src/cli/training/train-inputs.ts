@@ -2,7 +2,7 @@
 
 import type { RunningMoments, StreamOptions } from '../../data/index.js'
 import type { Execution, LayerPlace } from '../../l2l/index.js'
-import { checkFeatures } from '../../learner/index.js'
+import { checkFeatures } from '../../learning/index.js'
 import { layersFolder } from '../../storage/index.js'
 import { growingNames, type LearningSpec } from '../../task/learning-spec.js'
 import { streamFor } from '../../task/stream.js'

@@ -11,7 +11,7 @@ import {
   hasPlainLoss,
   type SerialReport,
   uselessLoss
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
 import type { LearningSpec } from '../../task/learning-spec.js'
 import { closed } from '../../task/task.js'

@@ -13,7 +13,7 @@ import {
   ProgressiveMetrics,
   type Score,
   type Trained
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { type LearningSpec, learningParts, readableSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 

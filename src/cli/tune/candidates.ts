@@ -10,7 +10,7 @@ import {
   type RuleSpec,
   ruleFor,
   rules
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 
 /** What is tuned. */
 export interface Candidate {

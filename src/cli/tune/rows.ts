@@ -1,5 +1,5 @@
 /** The rows of `admb tune` in shared memory, which all worker threads read. */
-import { type Examples, weightOf } from '../../learner/index.js'
+import { type Examples, weightOf } from '../../learning/index.js'
 
 /** Rows, and the number of features that they have. */
 export interface SharedRows extends Examples {

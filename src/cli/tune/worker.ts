@@ -7,7 +7,7 @@ import {
   rowsOf,
   type SerialOptions,
   SerialTrainer
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import type { Candidate } from './candidates.js'
 import type { SharedRows } from './rows.js'
 

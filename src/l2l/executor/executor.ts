@@ -5,7 +5,7 @@
 import { BackendError, DeviceError } from '#device'
 import type { Tensor } from '#tfjs'
 import * as tf from '#tfjs'
-import { OptionError, type OutcomeKind, widthOf } from '../../learner/index.js'
+import { OptionError, type OutcomeKind, widthOf } from '../../learning/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
 import type { Head, Model } from '../../nn/types.js'
 import { runBaseline, runForward, runLayerwise } from './schedules.js'

@@ -5,7 +5,7 @@
 import { DeviceError, openedDevice, watchBuffers } from '#device'
 import * as tf from '#tfjs'
 import { formatExcess } from '../../base/errors.js'
-import { DivergenceError } from '../../learner/index.js'
+import { DivergenceError } from '../../learning/index.js'
 import { omittedLayers } from '../../nn/layer-order.js'
 import { addAdapter, addTo } from '../../nn/ops.js'
 import { forkSeed } from '../../nn/random.js'

@@ -3,7 +3,7 @@ import { DeviceError } from '#device'
 import type { Tensor } from '#tfjs'
 import { isFiniteBlock } from '../../base/numbers.js'
 import type { DeviceName } from '../../device/types.js'
-import { type Blocks, DivergenceError, type Score } from '../../learner/index.js'
+import { type Blocks, DivergenceError, type Score } from '../../learning/index.js'
 import { blockIndices } from '../../nn/blocks.js'
 import type { Model, RowWeights } from '../../nn/types.js'
 

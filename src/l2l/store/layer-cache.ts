@@ -5,7 +5,7 @@
  */
 
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { DivergenceError, OptionError } from '../../learner/index.js'
+import { DivergenceError, OptionError } from '../../learning/index.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
 import type { BlockMemory, BlockStorage } from '../training/block-memory.js'
 import { Arena, type Range, SharedPlaces } from './arena.js'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { CodedError } from '../../base/errors.js'
 import { makeFolder } from '../../base/files.js'
-import type { Blocks } from '../../learner/index.js'
+import type { Blocks } from '../../learning/index.js'
 import { lazyBlocks } from '../../nn/blocks.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
 

@@ -13,7 +13,7 @@ import {
   useKernelMemory,
   VECTOR_BYTES,
   type WeightedAveraging
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 
 /** The host's memory of one layer. */
 export interface BlockMemory {

@@ -14,7 +14,7 @@ import {
   type Rest,
   type RuleSpec,
   type Trained
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { eachInitialBlock } from '../../nn/blocks.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Model } from '../../nn/types.js'

@@ -18,7 +18,7 @@ import {
   type UpdateRule,
   undelayed,
   type WeightedAveraging
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { blockIndices, layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'

@@ -11,7 +11,7 @@ import {
   type Layout,
   type RuleSpec,
   undelayed
-} from '../../learner/index.js'
+} from '../../learning/index.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'

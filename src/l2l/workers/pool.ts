@@ -5,7 +5,7 @@
  * runs may differ by rounding.
  */
 import { DeviceError } from '../../device/index.js'
-import { DivergenceError } from '../../learner/index.js'
+import { DivergenceError } from '../../learning/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'

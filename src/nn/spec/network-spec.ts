@@ -4,7 +4,7 @@
  */
 import * as z from 'zod'
 import { createSha256 } from '#platform'
-import type { TargetScale } from '../../learner/index.js'
+import type { TargetScale } from '../../learning/index.js'
 import { ModelError, type Sample } from '../types.js'
 import type { ModelSpec } from './model-spec.js'
 

@@ -14,7 +14,7 @@ import {
   type RuleSpec,
   roundedRecipe,
   ruleNames
-} from '../../../src/learner/index.js'
+} from '../../../src/learning/index.js'
 
 /** Bits of the fraction that rounding drops. */
 const DROPPED = 13

@@ -7,8 +7,8 @@ import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
 import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { Random } from '../../../src/data/random.js'
-import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learner/index.js'
-import type { RuleState } from '../../../src/learner/types.js'
+import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learning/index.js'
+import type { RuleState } from '../../../src/learning/types.js'
 import { referenceBytes } from '../../support/rice-reference.js'
 
 interface Shape {

@@ -22,7 +22,7 @@ import {
   type RuleSpec,
   roundedRecipe,
   treeDigest
-} from '../../../src/learner/index.js'
+} from '../../../src/learning/index.js'
 import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */

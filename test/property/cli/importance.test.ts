@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { importanceOf, rowsWithin } from '../../../src/cli/explain/importance.js'
 import { RowBuffer } from '../../../src/data/index.js'
-import { createLearner, type Examples } from '../../../src/learner/index.js'
+import { createLearner, type Examples } from '../../../src/learning/index.js'
 
 const FEATURES = 5
 const values = fc.array(fc.integer({ min: -3, max: 3 }), { minLength: FEATURES, maxLength: FEATURES })

@@ -11,7 +11,7 @@ import { commitFile, layerFile, readCommit } from '../../../src/l2l/store/layer-
 import { diskOptions } from '../../../src/l2l/store/place.js'
 import { L2LEngine, type L2LEngineOptions } from '../../../src/l2l/training/engine.js'
 import { diskNeeds } from '../../../src/l2l/training/param-server.js'
-import { DivergenceError, type RuleSpec, type Trained } from '../../../src/learner/index.js'
+import { DivergenceError, type RuleSpec, type Trained } from '../../../src/learning/index.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec, TuningSpec } from '../../../src/nn/spec/network-spec.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'

@@ -14,7 +14,7 @@ import {
   defaultAveraging,
   learnerAfter,
   zeros
-} from '../../../src/learner/index.js'
+} from '../../../src/learning/index.js'
 import { initialBlocks, layersWithBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { servingOrder, trainingOrder } from '../../../src/nn/layer-order.js'

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
-import { ProgressiveMetrics } from '../../../src/learner/index.js'
+import { ProgressiveMetrics } from '../../../src/learning/index.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Target } from '../../../src/nn/spec/network-spec.js'
-import { examplesOf, randomRows } from '../../support/learner/rows.js'
+import { examplesOf, randomRows } from '../../support/learning/rows.js'
 
 const WIDTH = 5
 

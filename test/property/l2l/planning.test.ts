@@ -17,7 +17,7 @@ import {
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
 import { meanStepMs, type Plan } from '../../../src/l2l/planning/types.js'
-import { zeros } from '../../../src/learner/index.js'
+import { zeros } from '../../../src/learning/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { trainingOrder } from '../../../src/nn/layer-order.js'

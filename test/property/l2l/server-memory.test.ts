@@ -7,7 +7,7 @@ import {
   ServerMemory,
   stepBlock
 } from '../../../src/l2l/training/block-memory.js'
-import { createAveraging, createRule, type RuleSpec, type WeightedAveraging } from '../../../src/learner/index.js'
+import { createAveraging, createRule, type RuleSpec, type WeightedAveraging } from '../../../src/learning/index.js'
 import { uniforms } from '../../../src/nn/random.js'
 
 const RULES: readonly RuleSpec[] = [

@@ -17,7 +17,7 @@ import {
   type PredictWith,
   type RuleSpec,
   zeros
-} from '../../../src/learner/index.js'
+} from '../../../src/learning/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'

@@ -9,7 +9,7 @@ import { BlockStore, type ExecutorOptions, SCHEDULES, STASH_LOCATIONS } from '..
 import { planFor } from '../../../src/l2l/planning/planner.js'
 import { profileModel } from '../../../src/l2l/planning/profile.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
-import { type Blocks, zeros } from '../../../src/learner/index.js'
+import { type Blocks, zeros } from '../../../src/learning/index.js'
 import { layersWithBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { uniforms } from '../../../src/nn/random.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'

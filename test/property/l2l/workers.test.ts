@@ -9,7 +9,7 @@ import { BlockStore, type ExecutorOptions, WorkerFailedError } from '../../../sr
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { DevicePool, LoadBalancer } from '../../../src/l2l/workers/pool.js'
-import { type Examples, zeros } from '../../../src/learner/index.js'
+import { type Examples, zeros } from '../../../src/learning/index.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'

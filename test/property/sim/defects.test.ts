@@ -111,7 +111,7 @@ describeMutants('defects', [
     without: 'a correct count of unshared gradients',
     seed: 18,
     changes: [
-      { file: 'src/learner/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
+      { file: 'src/learning/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
     ],
     breaks: ['batch choice']
   },

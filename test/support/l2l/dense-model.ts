@@ -1,6 +1,6 @@
 /** Small models and random rows for them. */
 import { predictsNextToken } from '../../../src/l2l/dense-rows.js'
-import type { Examples } from '../../../src/learner/index.js'
+import type { Examples } from '../../../src/learning/index.js'
 import { dense } from '../../../src/nn/layers/dense.js'
 import { softmaxHead } from '../../../src/nn/losses.js'
 import { uniforms } from '../../../src/nn/random.js'

@@ -1,6 +1,6 @@
 /** A case for each model: an exported file with inputs, and the outputs of admb for them. */
 import * as tf from '#tfjs'
-import { createLearner } from '../../../src/learner/index.js'
+import { createLearner } from '../../../src/learning/index.js'
 import { blockIndices, initialBlocks } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { forkSeed, uniforms } from '../../../src/nn/random.js'

@@ -1,7 +1,7 @@
 /** The bound of influence at a node: what it sends is within the bound, and what exceeds the bound is refused. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
-import { InfluenceBound, latticeRecipe } from '../../../src/learner/index.js'
+import { InfluenceBound, latticeRecipe } from '../../../src/learning/index.js'
 import { Forger } from '../../support/forged-frames.js'
 import { exchange, toy, toyLayout } from '../../support/toy.js'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { checkExactly, type Fault, parseScenario } from '../../../sim/testing/index.js'
 import { AdmbNode, type JournalRecord, startingPredictor } from '../../../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest } from '../../../src/learning/index.js'
 import { exchange } from '../../support/toy.js'
 
 const learner = createLearner({ model: 'linear', dimension: 2 })

@@ -1,7 +1,7 @@
 /** Integer sums that are kept as bases of differences: how many may be on their way to a neighbour. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, startingPredictor } from '../../../src/admb/index.js'
-import { createAveraging, createLearner, createRule, digest, latticeRecipe } from '../../../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest, latticeRecipe } from '../../../src/learning/index.js'
 
 const DIMENSION = 2 ** 20
 const BATCH = 1000

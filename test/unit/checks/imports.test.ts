@@ -25,16 +25,16 @@ describe('import directions', () => {
   it('accepts the imports that the table allows', async () => {
     write('src/peer/peer.ts', "import { name } from '../admb/index.js'\n")
     write('dist/src/peer/peer.js', "import { name } from '../admb/index.js'\n")
-    write('src/data/read.ts', "import type { name } from '../learner/index.js'\n")
+    write('src/data/read.ts', "import type { name } from '../learning/index.js'\n")
     assert.deepEqual(await checkImports(root), [])
   })
 
   it('finds a value from a module that may be imported for types only', async () => {
-    write('dist/src/admb/node.js', "import { name } from '../learner/index.js'\n")
+    write('dist/src/admb/node.js', "import { name } from '../learning/index.js'\n")
     const [violation, ...others] = await checkImports(root)
     assert.match(
       violation,
-      /^dist\/src\/admb\/node\.js imports dist\/src\/learner\/index\.js: src\/admb may import only src\/admb, src\/base, src\/platform$/
+      /^dist\/src\/admb\/node\.js imports dist\/src\/learning\/index\.js: src\/admb may import only src\/admb, src\/base, src\/platform$/
     )
     assert.deepEqual(others, [])
   })
@@ -50,8 +50,8 @@ describe('import directions', () => {
   })
 
   it('finds dynamic imports', async () => {
-    write('src/learner/late.ts', "export const late = () => import('../cli/index.js')\n")
-    write('dist/src/learner/late.js', "export const late = () => import('../cli/index.js')\n")
+    write('src/learning/late.ts', "export const late = () => import('../cli/index.js')\n")
+    write('dist/src/learning/late.js', "export const late = () => import('../cli/index.js')\n")
     assert.equal((await checkImports(root)).length, 2)
   })
 

@@ -34,7 +34,7 @@ const PLANTED: Readonly<Record<string, string>> = {
   waiting: 'export const value = await late'
 }
 const INNOCENT =
-  "import type { Blocks } from '../../learner/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
+  "import type { Blocks } from '../../learning/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
 
 describe('purity of the state machines', () => {
   let root: string

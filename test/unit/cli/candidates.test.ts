@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { affordable, allCandidates, sampled, specWord } from '../../../src/cli/tune/candidates.js'
 import { commandLine } from '../../../src/cli/tune/command-line.js'
-import { createAveraging, createRule, modelNames } from '../../../src/learner/index.js'
+import { createAveraging, createRule, modelNames } from '../../../src/learning/index.js'
 
 describe('the candidates of tune', () => {
   it('begin with the defaults, are valid, and are each other', () => {

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
 import { optionsPage } from '../../../src/cli/options/reference.js'
 import { simRows } from '../../../src/cli/sim/options.js'
-import { featuresPage } from '../../../src/learner/index.js'
+import { featuresPage } from '../../../src/learning/index.js'
 import { commandLines, pages, read } from '../../support/documents.js'
 
 /** Adds a command; another test runs it. */

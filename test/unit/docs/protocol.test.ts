@@ -20,8 +20,8 @@ import {
   digest,
   latticeRecipe,
   roundedRecipe
-} from '../../../src/learner/index.js'
-import type { Blocks } from '../../../src/learner/types.js'
+} from '../../../src/learning/index.js'
+import type { Blocks } from '../../../src/learning/types.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 import { createHeaderSigner } from '../../../src/network/signatures.js'
 

@@ -7,7 +7,7 @@ import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, encodeSaved, shapesOf, startingPredictor } from '../../../src/admb/index.js'
 import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { Authenticity } from '../../../src/admb/trust/authenticity.js'
-import { createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+import { createAveraging, createLearner, createRule, digest } from '../../../src/learning/index.js'
 
 const LEARNER = createLearner({ model: 'logistic', dimension: 4 })
 const RECIPE = { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }), digest }

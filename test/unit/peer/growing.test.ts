@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createParser } from '../../../src/data/index.js'
 import { networkModel } from '../../../src/l2l/index.js'
-import type { Learner } from '../../../src/learner/index.js'
+import type { Learner } from '../../../src/learning/index.js'
 import { layersWithBlocks } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'

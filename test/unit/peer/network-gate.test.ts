@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { startingPredictor } from '../../../src/admb/index.js'
 import { createParser, type Rows } from '../../../src/data/index.js'
-import { type Blocks, LossGate, type RuleState, zeros } from '../../../src/learner/index.js'
+import { type Blocks, LossGate, type RuleState, zeros } from '../../../src/learning/index.js'
 import { rowCopy } from '../../../src/peer/late-labels.js'
 import { createNode } from '../../../src/peer/learner-node.js'
 import { type LearningParts, learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'

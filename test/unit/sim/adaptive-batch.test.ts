@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { parseScenario, ScenarioError } from '../../../sim/scenario.js'
 import { simulate } from '../../../sim/simulate.js'
 import { AdmbNode, startingPredictor } from '../../../src/admb/index.js'
-import { AdaptiveBatch, createAveraging, createLearner, createRule, digest } from '../../../src/learner/index.js'
+import { AdaptiveBatch, createAveraging, createLearner, createRule, digest } from '../../../src/learning/index.js'
 
 const RANGE = { batch: 8, batchMax: 512 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type Event, EventQueue } from '../../../sim/engine/queue.js'
 import { Random } from '../../../sim/engine/random.js'
 import { algorithms, applyOverrides, parseScenario, ScenarioError, simulate } from '../../../sim/index.js'
-import { averagingNames, ruleNames } from '../../../src/learner/index.js'
+import { averagingNames, ruleNames } from '../../../src/learning/index.js'
 
 describe('EventQueue', () => {
   it('accepts events while it is drained', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, simulate } from '../../../sim/index.js'
-import { addNoise } from '../../../src/learner/index.js'
+import { addNoise } from '../../../src/learning/index.js'
 
 describe('privacy in the simulator', () => {
   it('adds noise of the given deviation to weights, and none to other blocks', () => {

@@ -5,7 +5,7 @@ import { Random } from '../../../sim/engine/random.js'
 import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../../sim/index.js'
 import { areLinked, GoodPeriods } from '../../../sim/regret/periods.js'
 import { fromParents } from '../../../sim/topology.js'
-import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learner/index.js'
+import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learning/index.js'
 
 const scenario = (values: object) =>
   parseScenario({ nodes: 8, inputs: 4000, batch: 32, dimension: 6, checks: false, ...values }, 'test')

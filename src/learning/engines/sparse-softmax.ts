@@ -1,0 +1,106 @@
+/** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
+
+import { commitClass } from '../metrics/index.js'
+import { countAdded, tableLength, withClass } from '../models/class-table.js'
+import { largest, logSumExp, slopesInPlace } from '../models/losses.js'
+import { checkGradient, checkLabel, gradientWeight } from '../models/model.js'
+import { type Blocks, type Examples, weightOf } from '../types.js'
+import type { Trained } from './batch-engine.js'
+import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
+
+export class SparseSoftmaxEngine extends SparseEngine {
+  readonly #scores: Float64Array
+  readonly #served: Float64Array
+  /** Number of classes with names in the options. */
+  readonly #named: number
+  /** The classes that were added; empty if there is no room for more. */
+  #table: Float32Array
+  /** Number of classes with names. */
+  #active: number
+
+  constructor(options: SparseEngineOptions) {
+    super(options, { kind: 'classes', classes: options.outputs })
+    this.#scores = new Float64Array(options.outputs)
+    this.#served = new Float64Array(options.outputs)
+    this.#named = options.named ?? options.outputs
+    this.#active = this.#named
+    this.#table = new Float32Array(tableLength(options.outputs - this.#named))
+  }
+
+  addClass(name: string): number | undefined {
+    const table = withClass(this.#table, name)
+    if (table === undefined) return undefined
+    this.#table = table
+    return this.#active++
+  }
+
+  override resume(from: Trained): void {
+    if (this.#table.length === 0) {
+      super.resume(from)
+      return
+    }
+    super.resume(from)
+    const [, table] = from.parameters
+    this.#table = table
+    this.#active = this.#named + countAdded(table)
+  }
+
+  override snapshot(): Trained {
+    const trained = super.snapshot()
+    if (this.#table.length === 0) return trained
+    const withTable = ([weights]: Blocks) => [weights, this.#table]
+    return { ...trained, parameters: withTable(trained.parameters), average: withTable(trained.average) }
+  }
+
+  protected override learnRows(examples: Examples): void {
+    const { labels, offsets, indices, size } = examples
+    const { progress, outputs } = this
+    const isWhole = this.#active === outputs
+    const current = isWhole ? this.#scores : this.#scores.subarray(0, this.#active)
+    const average = isWhole ? this.#served : this.#served.subarray(0, this.#active)
+    for (let row = 0; row < size; row++) {
+      const label = labels[row]
+      if (Number.isNaN(label)) {
+        progress.unlabelled++
+        continue
+      }
+      checkLabel(label, this.#active, row)
+      for (let p = offsets[row]; p < offsets[row + 1]; p++)
+        if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
+      const square = this.#score(examples, row)
+      const served = this.servesAverage ? average : current
+      const norm = logSumExp(served)
+      const predicted = largest(served)
+      const weight = weightOf(examples, row)
+      progress.loss += weight * (norm - served[label])
+      if (predicted === label) progress.hits += weight
+      if (weight !== 1) progress.surplus += weight - 1
+      if (progress.outcomes !== undefined) commitClass(progress.outcomes, served, norm, label, predicted, weight)
+      const factor = gradientWeight(examples, row, this.classWeights)
+      checkGradient(slopesInPlace(current, label, factor) * square, row)
+      this.saw(this.gather(examples, row, this.#scores))
+      this.stepGathered(examples, row)
+      progress.inputs++
+      this.shrinkLags()
+    }
+  }
+
+  /** Computes the current and the served scores. @returns Σx² */
+  #score({ indices, values, offsets }: Examples, row: number): number {
+    const { outputs, cells, retention, servesAverage } = this
+    const scores = this.#scores.fill(0)
+    const served = this.#served.fill(0)
+    let square = 0
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      const x = values[p]
+      const first = indices[p] * outputs * CELL
+      square += x * x
+      for (let c = 0; c < outputs; c++) {
+        scores[c] += cells[first + c * CELL] * x
+        if (servesAverage) served[c] += cells[first + c * CELL + LAG] * x
+      }
+    }
+    if (servesAverage) for (let c = 0; c < outputs; c++) served[c] = scores[c] - retention * served[c]
+    return square
+  }
+}

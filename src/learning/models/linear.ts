@@ -1,0 +1,351 @@
+/**
+ * The sparse linear family as stateless learners: models with one score under any loss, built-in or custom, and softmax, over rows
+ * in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so each
+ * feature of a row accesses contiguous memory.
+ */
+import { dropSupport, supportOf } from '../../base/support.js'
+import { portableExp } from '../../numeric/exp.js'
+import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
+import { commitClass, type OutcomeKind } from '../metrics/index.js'
+import * as types from '../options.js'
+import { ExampleError, l2Option, resolveOptions } from '../options.js'
+import {
+  type Blocks,
+  type Examples,
+  type Layout,
+  type Learner,
+  type Prediction,
+  type Score,
+  weightOf
+} from '../types.js'
+import { countAdded, tableLength } from './class-table.js'
+import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
+import {
+  checkClassWeights,
+  checkDimension,
+  checkGradient,
+  checkLabel,
+  classesOf,
+  featureOutOfRange,
+  gradientWeight,
+  type ModelOptions,
+  outputsOf,
+  scalarLossOf
+} from './model.js'
+
+const modelType = types.options<ModelOptions>(
+  {
+    model: types.text,
+    dimension: types.number,
+    classes: types.number,
+    l2: types.number,
+    targetScale: types.object('{ mean: 190, deviation: 180 }'),
+    classWeights: types.numbers,
+    clip: types.number,
+    named: types.number
+  },
+  ['model', 'dimension']
+)
+
+/**
+ * Creates a linear model: scores, gradients and predictions as functions of the parameters.
+ * @returns a stateless learner with one block of dimension × (classes or 1) weights, initially zero
+ * @example
+ * const learner = createLearner({ model: 'logistic', dimension: 3 })
+ * const parameters = learner.initial()
+ * const gradient = parameters.map(block => new Float32Array(block.length))
+ * @throws OptionError if model, classes, dimension or l2 do not go together, or an option is unknown or of another type
+ */
+export function createLearner(options: ModelOptions): Learner {
+  types.checkOptions('the options of createLearner', modelType, options)
+  const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named } = options
+  const outputs = outputsOf(model, classes)
+  checkDimension(dimension)
+  const { l2 } = resolveOptions(`model ${model}`, l2Option, { l2: givenL2 })
+  const loss = scalarLossOf(model, targetScale)
+  checkClassWeights(classWeights, classesOf(model, outputs))
+  const common = { l2, classWeights, clip }
+  return loss === undefined
+    ? new SoftmaxLearner(dimension, outputs, common, named)
+    : new ScalarLearner(loss, dimension, common)
+}
+
+interface CustomLossOptions {
+  readonly model: CustomName
+  /** Number of features, including the constant one. */
+  readonly dimension: number
+  /** λ of the penalty λ/2·‖w‖². @default 0 */
+  readonly l2?: number
+  /** As in `ModelOptions`. */
+  readonly classWeights?: readonly number[]
+  /** As in `ModelOptions`. */
+  readonly clip?: number
+}
+
+/**
+ * A linear model under a plug-in's loss.
+ * @throws OptionError if no plug-in provides the loss, or dimension or l2 are invalid
+ */
+export function createCustomLearner({ model, dimension, l2, classWeights, clip }: CustomLossOptions): Learner {
+  checkDimension(dimension)
+  const loss = customLoss(model)
+  checkClassWeights(classWeights, loss.classifies ? 2 : 0)
+  const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
+  return new ScalarLearner(loss, dimension, { l2: resolved.l2, classWeights, clip }, model)
+}
+
+/** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
+function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
+  if (l2 === 0) return
+  dropSupport(sum)
+  for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
+}
+
+/** Options of all linear learners. */
+interface Common {
+  readonly l2: number
+  readonly classWeights: readonly number[] | undefined
+  readonly clip: number | undefined
+}
+
+/** Leaves room for the rounding of a clipped gradient to float32. */
+const CLIP_MARGIN = 1 - 2 ** -20
+
+/** What all linear learners share: layout, bounds checks and initial weights. */
+abstract class LinearLearner {
+  readonly layout: Layout
+  protected readonly l2: number
+  protected readonly classWeights: readonly number[] | undefined
+  readonly #clip: number | undefined
+
+  /** @param slots number of classes that can be added */
+  constructor(
+    protected readonly dimension: number,
+    readonly outputs: number,
+    { l2, classWeights, clip }: Common,
+    slots = 0
+  ) {
+    this.l2 = l2
+    this.classWeights = classWeights
+    this.#clip = clip
+    const blocks = [{ name: 'weights', length: dimension * outputs }]
+    if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
+    this.layout = { blocks }
+  }
+
+  initial(): Float32Array[] {
+    return this.layout.blocks.map(block => new Float32Array(block.length))
+  }
+
+  predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
+    return Array.from({ length: to - from }, (_, i) => this.predictRow(parameters, examples, from + i))
+  }
+
+  protected abstract predictRow(parameters: Blocks, examples: Examples, row: number): Prediction
+
+  /**
+   * Factor by which the gradient of a row is scaled down to the norm `clip`; 1 without it.
+   * @param slopes sum of the squares of the derivatives by the scores
+   * @throws ExampleError for a feature out of range, or a gradient that is too large
+   */
+  protected factorOf(slopes: number, examples: Examples, row: number): number {
+    if (this.#clip === undefined) {
+      checkGradient(slopes * this.#squareOf(examples, row), row)
+      return 1
+    }
+    const square = slopes * this.#largestSquareOf(examples, row)
+    const factor = Math.min(1, (CLIP_MARGIN * this.#clip) / Math.sqrt(square))
+    checkGradient(factor * factor * square, row)
+    return factor
+  }
+
+  /** At least Σx² of a row, in which a feature may occur several times, such as by hashing. */
+  #largestSquareOf(examples: Examples, row: number): number {
+    const { indices, values, offsets } = examples
+    const square = this.#squareOf(examples, row)
+    let p = offsets[row] + 1
+    while (p < offsets[row + 1] && indices[p] > indices[p - 1]) p++
+    if (p >= offsets[row + 1]) return square
+    const magnitudes = new Map<number, number>()
+    for (p = offsets[row]; p < offsets[row + 1]; p++) {
+      magnitudes.set(indices[p], (magnitudes.get(indices[p]) ?? 0) + Math.abs(values[p]))
+    }
+    let largest = 0
+    for (const magnitude of magnitudes.values()) largest += magnitude * magnitude
+    return largest
+  }
+
+  /** Σx² of a row. @throws ExampleError for a feature out of range */
+  #squareOf({ indices, values, offsets }: Examples, row: number): number {
+    let square = 0
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
+      square += values[p] * values[p]
+    }
+    return square
+  }
+}
+
+class ScalarLearner extends LinearLearner implements Learner {
+  readonly #classes: number
+
+  /** @param customName of a plug-in's loss, whose results are checked */
+  constructor(
+    private readonly loss: CustomLoss,
+    dimension: number,
+    common: Common,
+    private readonly customName?: CustomName
+  ) {
+    super(dimension, 1, common)
+    this.#classes = loss.classifies ? 2 : 0
+  }
+
+  get classifies(): boolean {
+    return this.loss.classifies
+  }
+
+  get outcomeKind(): OutcomeKind {
+    return outcomesOf(this.loss)
+  }
+
+  score([weights]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    for (let row = from; row < to; row++) {
+      const label = examples.labels[row]
+      checkLabel(label, this.#classes, row)
+      const score = this.#scoreOf(weights, examples, row)
+      const weight = weightOf(examples, row)
+      into.loss += weight * this.#checked(this.loss.value(score, label), row)
+      if (this.loss.classifies && score > 0 === label > 0) into.hits += weight
+      if (weight !== 1) into.surplus = (into.surplus ?? 0) + weight - 1
+      if (into.outcomes === undefined) continue
+      const { entries } = into.outcomes
+      entries[0] = label
+      entries[1] = score
+      into.outcomes.commit(1, weight)
+    }
+  }
+
+  addGradient([weights]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
+    const { indices, values, offsets, labels } = examples
+    const support = supportOf(sum)
+    for (let row = from; row < to; row++) {
+      checkLabel(labels[row], this.#classes, row)
+      const weight = gradientWeight(examples, row, this.classWeights)
+      const raw = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
+      const slope = raw * this.factorOf(raw * raw, examples, row)
+      for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+        sum[indices[p]] += slope * values[p]
+        support?.add(indices[p])
+      }
+    }
+    addPenalty(weights, this.l2, to - from, sum)
+  }
+
+  protected predictRow([weights]: Blocks, examples: Examples, row: number): Prediction {
+    const score = this.#scoreOf(weights, examples, row)
+    if (!this.loss.classifies) {
+      const number = this.loss.predict?.(score) ?? score
+      return { label: number, scores: [number] }
+    }
+    const label = score > 0 ? 1 : 0
+    const p = this.loss.predict?.(score) ?? label
+    return { label, scores: [1 - p, p] }
+  }
+
+  /** w·x of a row. @throws ExampleError for a feature out of range */
+  #scoreOf(weights: Float32Array, { indices, values, offsets }: Examples, row: number): number {
+    let score = 0
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
+      score += weights[indices[p]] * values[p]
+    }
+    return score
+  }
+
+  /** A custom loss's result. @throws ExampleError unless it is finite */
+  #checked(number: number, row: number): number {
+    if (this.customName === undefined || Number.isFinite(number)) return number
+    throw new ExampleError(row, `loss ${this.customName} returned ${number}: its value and slope must be finite`)
+  }
+}
+
+class SoftmaxLearner extends LinearLearner implements Learner {
+  readonly classifies = true
+  /** Scores of the current row, reused so that scoring does not allocate. */
+  readonly #scores: Float64Array
+
+  constructor(
+    dimension: number,
+    private readonly classes: number,
+    common: Common,
+    private readonly named = classes
+  ) {
+    super(dimension, classes, common, classes - named)
+    this.#scores = new Float64Array(classes)
+  }
+
+  get outcomeKind(): OutcomeKind {
+    return { kind: 'classes', classes: this.classes }
+  }
+
+  /** Classes that have a name: the others have no scores. */
+  #active(table: Float32Array): number {
+    return this.named === this.classes ? this.classes : this.named + countAdded(table)
+  }
+
+  #scoresOf(weights: Float32Array, active: number, { indices, values, offsets }: Examples, row: number): Float64Array {
+    const scores = active === this.classes ? this.#scores : this.#scores.subarray(0, active)
+    scores.fill(0)
+    for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+      if (indices[p] >>> 0 >= this.dimension) throw featureOutOfRange(indices[p], this.dimension, row)
+      const first = indices[p] * this.classes
+      const value = values[p]
+      for (let c = 0; c < active; c++) scores[c] += weights[first + c] * value
+    }
+    return scores
+  }
+
+  score([weights, table]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    const active = this.#active(table)
+    for (let row = from; row < to; row++) {
+      const label = examples.labels[row]
+      checkLabel(label, active, row)
+      const scores = this.#scoresOf(weights, active, examples, row)
+      const norm = logSumExp(scores)
+      const predicted = largest(scores)
+      const weight = weightOf(examples, row)
+      into.loss += weight * (norm - scores[label])
+      if (predicted === label) into.hits += weight
+      if (weight !== 1) into.surplus = (into.surplus ?? 0) + weight - 1
+      if (into.outcomes !== undefined) commitClass(into.outcomes, scores, norm, label, predicted, weight)
+    }
+  }
+
+  addGradient([weights, table]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
+    const { indices, values, offsets, labels } = examples
+    const active = this.#active(table)
+    const support = supportOf(sum)
+    for (let row = from; row < to; row++) {
+      checkLabel(labels[row], active, row)
+      const slopes = this.#scoresOf(weights, active, examples, row)
+      const weight = gradientWeight(examples, row, this.classWeights)
+      const square = slopesInPlace(slopes, labels[row], weight)
+      const factor = this.factorOf(square, examples, row)
+      if (factor < 1) for (let c = 0; c < active; c++) slopes[c] *= factor
+      for (let p = offsets[row]; p < offsets[row + 1]; p++) {
+        const first = indices[p] * this.classes
+        for (let c = 0; c < active; c++) {
+          sum[first + c] += slopes[c] * values[p]
+          support?.add(first + c)
+        }
+      }
+    }
+    addPenalty(weights, this.l2, to - from, sum)
+  }
+
+  protected predictRow([weights, table]: Blocks, examples: Examples, row: number): Prediction {
+    const scores = this.#scoresOf(weights, this.#active(table), examples, row)
+    const norm = logSumExp(scores)
+    return { label: largest(scores), scores: Array.from(scores, score => portableExp(score - norm)) }
+  }
+}

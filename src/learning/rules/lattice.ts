@@ -1,0 +1,189 @@
+/**
+ * Update rules for integer gradient sums. The grid of a predictor follows from its rule's state: the step of an element is the
+ * power of two nearest to √(c·V/m), where V estimates the mean square of a batch's gradient sum at this element, m is the number
+ * of contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12
+ * of V to the variance of a batch's sum.
+ */
+import { exponentOfRoot, type Grid, valuesOf } from '../../base/lattice.js'
+import { newBuffer } from '../../base/memory.js'
+import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from '../types.js'
+
+interface LatticeOptions {
+  /** b: gradients of a batch, before the first update tells how many there are. */
+  readonly batch: number
+}
+
+/** An update rule whose sums are integers. */
+type LatticeRule = UpdateRule & Required<Pick<UpdateRule, 'grid'>>
+
+/** Contributors of a batch before the first update. */
+const FIRST_CONTRIBUTORS = 16
+/** Mean square of the gradient of an input, before the first update. */
+const FIRST_SQUARE = 1e-4
+/** Batches with few elements have finer grids: their frames consist mostly of headers, so precision costs little. Factors of V. */
+const FINER = [
+  { most: 64, factor: 1 / 64 },
+  { most: 512, factor: 1 / 8 }
+]
+/** Minimum weight of a batch in the estimates. */
+const LEAST_WEIGHT = 0.25
+
+/** Elements of the statistics before the mean squares: contributors, gradients and elements of recent batches. */
+const CONTRIBUTORS = 0
+const GRADIENTS = 1
+const ELEMENTS = 2
+const SQUARES = 3
+
+/** The recipe for integer sums. */
+export function latticeRecipe<R extends { readonly rule: UpdateRule; readonly digest: Digest }>(
+  recipe: R,
+  options: LatticeOptions
+): R & { readonly rule: LatticeRule } {
+  return { ...recipe, rule: latticeRule(recipe.rule, options), digest: latticeDigest(recipe.digest) }
+}
+
+/**
+ * The digest of predictors with a block of estimates, which it leaves out while all are unknown. So a predictor that was made with
+ * float32 sums keeps its id.
+ */
+function latticeDigest(digest: Digest): Digest {
+  const { incremental } = digest
+  return Object.assign(
+    (groups: readonly Blocks[]) => digest(withoutUnknown(groups)),
+    // The block is too short for a hash tree.
+    incremental && {
+      incremental(groups: readonly Blocks[]) {
+        const { changed, of } = incremental(groups)
+        return { changed, of: (now: readonly Blocks[]) => of(withoutUnknown(now)) }
+      }
+    }
+  )
+}
+
+function withoutUnknown(groups: readonly Blocks[]): readonly Blocks[] {
+  const state = groups[groups.length - 1]
+  const isKnown = state[state.length - 1].some(estimate => !Object.is(estimate, 0))
+  return isKnown ? groups : [...groups.slice(0, -1), state.slice(0, -1)]
+}
+
+/** The state of a rule as that of its rule for integer sums: nothing is known yet. */
+export function withEstimates(state: Blocks, { blocks }: Layout): Float32Array[] {
+  return [...state, new Float32Array(blocks[blocks.length - 1].length)]
+}
+
+/**
+ * The rule for integer sums. State: that of the rule, then a block with the number of contributors, of gradients and of elements
+ * other than 0 of recent batches, and if the rule itself has no estimate of squares, the mean square of each block of recent sums.
+ * 0: not known yet.
+ */
+function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
+  const grids = new WeakMap<Float32Array, Grid>()
+  const split = (state: Blocks): readonly [statistics: Float32Array, inner: Blocks] => [
+    state[state.length - 1],
+    state.slice(0, -1)
+  ]
+  const grid = ({ parameters, state }: RuleState, updates: number): Grid => {
+    const [statistics, inner] = split(state)
+    const known = grids.get(statistics)
+    if (known !== undefined) return known
+    const contributors = statistics[CONTRIBUTORS] || FIRST_CONTRIBUTORS
+    const count = statistics[GRADIENTS] || batch
+    const elements = statistics[ELEMENTS] || parameters.reduce((sum, { length }) => sum + length, 0)
+    const factor = (FINER.find(({ most }) => elements <= most)?.factor ?? 1) / contributors
+    const created = parameters.map((_, k) => {
+      const squares = rule.squares?.(inner, k, count, updates)
+      return squares === undefined
+        ? Int8Array.of(exponentOfRoot(factor * (statistics[SQUARES + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
+        : exponentsOf(squares, factor)
+    })
+    grids.set(statistics, created)
+    return created
+  }
+  return {
+    name: rule.name,
+    description: `${rule.description} lattice`,
+    stateLayout(layout) {
+      const length = SQUARES + (rule.squares === undefined ? layout.blocks.length : 0)
+      return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length, isExact: true }] }
+    },
+    isLocal: rule.isLocal === true && rule.squares !== undefined,
+    leastWeight: rule.leastWeight && (state => rule.leastWeight?.(split(state)[1]) ?? 0),
+    step(previous, sum, count, updates, contributors = 1) {
+      const [statistics, inner] = split(previous.state)
+      const values = valuesOf(sum, grid(previous, updates))
+      const { parameters, state } = rule.step({ parameters: previous.parameters, state: inner }, values, count, updates)
+      return { parameters, state: [...state, advanced(statistics, values, count, updates, contributors)] }
+    },
+    grid
+  }
+}
+
+/** Exponent of the step 1. */
+const UNIT = Int8Array.of(0)
+/** Callers compare grids by reference. */
+const unitGrids = new WeakMap<Grid, Grid>()
+
+/** The grid with a last block whose step is 1, for counts and votes: the same object for the same grid. */
+export function withUnit(grid: Grid): Grid {
+  const created = unitGrids.get(grid) ?? [...grid, UNIT]
+  unitGrids.set(grid, created)
+  return created
+}
+
+/** `Int8Array.from` takes several times as long. */
+function exponentsOf(squares: Float32Array, factor: number): Int8Array {
+  const exponents = new Int8Array(newBuffer(squares.length))
+  for (let i = 0; i < exponents.length; i++) exponents[i] = exponentOfRoot(factor * squares[i])
+  return exponents
+}
+
+/** The statistics after a batch. */
+function advanced(before: Float32Array, sum: Blocks, count: number, updates: number, contributors: number) {
+  const next = before.slice()
+  next[CONTRIBUTORS] = smoothed(before[CONTRIBUTORS], contributors)
+  next[GRADIENTS] = smoothed(before[GRADIENTS], count)
+  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, countNonZero(sum)))
+  const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
+  for (let k = 0; k < next.length - SQUARES; k++) next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
+  return next
+}
+
+/** At most twice and at least half of the previous value. */
+function smoothed(before: number, now: number): number {
+  if (before === 0) return now
+  return before + LEAST_WEIGHT * (Math.max(before / 2, Math.min(2 * before, now)) - before)
+}
+
+function countNonZero(blocks: Blocks): number {
+  let count = 0
+  for (const block of blocks) for (let i = 0; i < block.length; i++) if (block[i] !== 0) count++
+  return count
+}
+
+function meanSquare(block: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
+  return block.length === 0 ? 0 : sum / block.length
+}
+
+/** Shorter blocks are not rounded: they take few bytes. */
+const MIN_LENGTH = 1024
+
+/**
+ * @param layout of the parameters
+ * @param least length of the shortest blocks that are rounded @default 1024
+ */
+export function roundedRecipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>(
+  recipe: R,
+  layout: Layout,
+  least = MIN_LENGTH
+): R & { readonly rounded: RoundedBlocks } {
+  const isRounded = ({ blocks }: Layout) => blocks.map(({ length, isExact }) => length >= least && !isExact)
+  const { rule, averaging } = recipe
+  const rounded = {
+    parameters: isRounded(layout),
+    average: isRounded(averaging.layout?.(layout) ?? layout),
+    state: isRounded(rule.stateLayout(layout))
+  }
+  return { ...recipe, rounded }
+}
