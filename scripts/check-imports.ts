@@ -20,14 +20,15 @@ interface Module {
 /** The table of `docs/architecture.md`, by folder. A module may always import itself; a nested one is a module of its own. */
 export const MODULES: Readonly<Record<string, Module>> = {
   'src/base': { values: [] },
+  'src/numeric': { values: [] },
   'src/platform': { values: ['src/base'] },
-  'src/admb': { values: ['src/base', 'src/platform'], types: ['src/learning'] },
+  'src/admb': { values: ['src/base', 'src/numeric', 'src/platform'], types: ['src/learning'] },
   'src/overlay': { values: ['src/base'] },
-  'src/learning': { values: ['src/base', 'src/platform'] },
-  'src/device': { values: ['src/base'] },
+  'src/learning': { values: ['src/base', 'src/numeric', 'src/platform'] },
+  'src/device': { values: ['src/base', 'src/numeric'] },
   'src/nn': { values: ['src/base', 'src/platform', 'src/device'], types: ['src/learning'] },
-  'src/l2l': { values: ['src/base', 'src/platform', 'src/learning', 'src/device', 'src/nn'] },
-  'src/data': { values: ['src/base', 'src/platform'], types: ['src/learning'] },
+  'src/l2l': { values: ['src/base', 'src/numeric', 'src/platform', 'src/learning', 'src/device', 'src/nn'] },
+  'src/data': { values: ['src/base', 'src/numeric', 'src/platform'], types: ['src/learning'] },
   'src/task': { values: ['src/base', 'src/learning', 'src/nn', 'src/l2l', 'src/data'], types: ['src/admb'] },
   'src/network': { values: ['src/base', 'src/platform'], types: ['src/admb', 'src/overlay'] },
   'src/storage': { values: ['src/base'], types: ['src/admb'] },
@@ -35,6 +36,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/peer': {
     values: [
       'src/base',
+      'src/numeric',
       'src/platform',
       'src/admb',
       'src/overlay',
@@ -53,11 +55,12 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/page/join': { values: ['src/data', 'src/browser', 'src/page'], types: ['src/view'] },
   'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
   'src/server': { values: ['src/base', 'src/peer'], types: ['src/view'] },
-  sim: { values: ['src/base', 'src/admb', 'src/overlay', 'src/learning', 'src/view'] },
+  sim: { values: ['src/base', 'src/numeric', 'src/admb', 'src/overlay', 'src/learning', 'src/view'] },
   'sim/report': { values: ['sim'], types: ['src/admb'] },
   'src/browser': {
     values: [
       'src/base',
+      'src/numeric',
       'src/platform',
       'src/learning',
       'src/device',
@@ -76,6 +79,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/cli': {
     values: [
       'src/base',
+      'src/numeric',
       'src/admb',
       'src/overlay',
       'src/learning',

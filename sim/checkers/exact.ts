@@ -10,8 +10,8 @@ import {
   type Recipe,
   sameId
 } from '../../src/admb/index.js'
-import { valuesOf } from '../../src/base/lattice.js'
 import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learning/index.js'
+import { valuesOf } from '../../src/numeric/lattice.js'
 import { Violation } from '../result.js'
 import type { Inputs } from '../streams/inputs.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'

@@ -12,8 +12,8 @@ import {
   type Recipe,
   sameId
 } from '../../src/admb/index.js'
-import { valuesOf } from '../../src/base/lattice.js'
 import type { Blocks, InfluenceRule } from '../../src/learning/index.js'
+import { valuesOf } from '../../src/numeric/lattice.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, HostileNodes, Invariant, PredictorChange } from './invariant.js'
 

@@ -2,7 +2,7 @@
  * A neural network as a `Learner`, interchangeable with linear models. The parameters are blocks, one per layer. The
  * executor runs the network; between calls nothing remains on the device.
  */
-import { copyBlock } from '../base/memory.js'
+
 import {
   type Blocks,
   commitRows,
@@ -19,6 +19,7 @@ import {
 } from '../learning/index.js'
 import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
+import { copyBlock } from '../numeric/memory.js'
 import { DenseRows } from './dense-rows.js'
 import { Executor, outcomeKindOf } from './executor/executor.js'
 import {

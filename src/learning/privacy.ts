@@ -8,7 +8,7 @@
  * of one input add up. So a single number describes all orders: ρ, the divergence of order α being at most ρ·α. Inputs are not
  * sampled at random, so there is no amplification by sampling.
  */
-import { dropSupport } from '../base/support.js'
+import { dropSupport } from '../numeric/support.js'
 import { OptionError, rangeOf } from './options.js'
 import type { Blocks } from './types.js'
 

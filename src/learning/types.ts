@@ -2,10 +2,10 @@
  * The types shared by all modules: parameters as blocks, examples as compressed sparse rows, and the interfaces of learners, update
  * rules and averages. They are independent of peers, files and time.
  */
-import type { Grid } from '../base/lattice.js'
+import type { Grid } from '../numeric/lattice.js'
 import type { OutcomeKind, Outcomes } from './metrics/index.js'
 
-export type { Grid } from '../base/lattice.js'
+export type { Grid } from '../numeric/lattice.js'
 
 /** A vector over a model's parameters: one Float32Array per block. A linear model has one block, a network one per layer. */
 export type Blocks = readonly Float32Array[]

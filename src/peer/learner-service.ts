@@ -1,9 +1,9 @@
 /** What a learner thread does: connects a LearnerLoop to its stream, a clock and the messages of the main thread. */
 import { nextTurn, sleep } from '#platform'
-import { copyBytes } from '../base/memory.js'
 import type { StreamOptions, StreamPosition } from '../data/index.js'
 import { type ExampleStream, InputError } from '../data/parsing.js'
 import { DeviceError } from '../device/types.js'
+import { copyBytes } from '../numeric/memory.js'
 import { learningParts } from '../task/learning-spec.js'
 import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'

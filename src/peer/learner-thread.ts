@@ -1,7 +1,7 @@
 /** Entry of the learner thread under Node.js. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { useMemory } from '../base/memory.js'
 import { openStream } from '../data/index.js'
+import { useMemory } from '../numeric/memory.js'
 import { loadPlugins } from '../task/plugins.js'
 import { requestedText } from '../task/text.js'
 import { downloadOf } from './download.js'

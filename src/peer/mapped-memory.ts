@@ -4,8 +4,8 @@
  */
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Memory } from '../base/memory.js'
 import { OptionError } from '../learning/index.js'
+import type { Memory } from '../numeric/memory.js'
 import { StateWriteError } from '../storage/index.js'
 
 const FILE = 'arrays'

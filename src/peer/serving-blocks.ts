@@ -3,8 +3,8 @@
  * of a large sparse model costs nothing here.
  */
 import type { AdmbNode } from '../admb/index.js'
-import { copyBlock } from '../base/memory.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
+import { copyBlock } from '../numeric/memory.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
 interface ServingOptions {

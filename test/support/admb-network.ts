@@ -17,8 +17,8 @@ import {
   type Recipe
 } from '../../src/admb/index.js'
 import { MAX_STEPS } from '../../src/admb/state/vectors.js'
-import { valuesOf } from '../../src/base/lattice.js'
 import type { Blocks } from '../../src/learning/index.js'
+import { valuesOf } from '../../src/numeric/lattice.js'
 import { addToyGradient, assertConsistent, latticeToy, toy, toyLayout, toyStart } from './toy.js'
 
 export interface Link {

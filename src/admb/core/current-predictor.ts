@@ -2,8 +2,9 @@
  * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the last
  * steps that led to it, and its lineage.
  */
-import { areIntegers } from '../../base/lattice.js'
+
 import type { BatchRule } from '../../learning/types.js'
+import { areIntegers } from '../../numeric/lattice.js'
 import type { Contributor } from '../state/coverage.js'
 import {
   type Batch,

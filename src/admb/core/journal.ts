@@ -9,7 +9,7 @@
  * lineage has left unused.
  */
 
-import type { SparseBlock } from '../../base/support.js'
+import type { SparseBlock } from '../../numeric/support.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'

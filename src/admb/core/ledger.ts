@@ -12,9 +12,10 @@
  * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
  * most. A segment that cannot be carried over any more remains in the epoch's sum only.
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
-import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../base/support.js'
+
 import type { Blocks } from '../../learning/types.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
+import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../numeric/support.js'
 import type { Contributor, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'

@@ -1,6 +1,7 @@
 /** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
-import { setBlock } from '../../base/support.js'
+
 import type { Blocks } from '../../learning/types.js'
+import { setBlock } from '../../numeric/support.js'
 import { type ContributorTable, type Coverage, contributorCount, covered, disjoint } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'

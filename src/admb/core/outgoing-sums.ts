@@ -1,5 +1,5 @@
 /** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
-import { areIntegers } from '../../base/lattice.js'
+import { areIntegers } from '../../numeric/lattice.js'
 import { runsBetween } from '../state/coverage.js'
 import { type BufferPool, isFinite32 } from '../state/vectors.js'
 import { float32Bytes, integerBlock } from '../wire/bytes.js'

@@ -3,9 +3,6 @@
  * (`touched.ts`), by the same rule and average that step whole blocks. So both ways give the same bits.
  */
 
-import { copyBlock } from '../../base/memory.js'
-import { roundChanged } from '../../base/numbers.js'
-import { gatherEach, stepTouched } from '../../base/support.js'
 import type {
   Averaging,
   Blocks,
@@ -15,6 +12,9 @@ import type {
   RoundedBlocks,
   UpdateRule
 } from '../../learning/types.js'
+import { copyBlock } from '../../numeric/memory.js'
+import { roundChanged } from '../../numeric/numbers.js'
+import { gatherEach, stepTouched } from '../../numeric/support.js'
 
 /** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
 export interface Batch {

@@ -2,9 +2,10 @@
  * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
  * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
-import { roundChanged } from '../../base/numbers.js'
+
 import type { BatchRule, Blocks, Content } from '../../learning/types.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
+import { roundChanged } from '../../numeric/numbers.js'
 import { advance, type Batch, type Recipe, SharedContent } from './advance.js'
 import { type Contributor, type Coverage, contributorCount } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'

@@ -9,8 +9,10 @@
  *
  * Grids of predictors whose arrays are shared: exponents are computed for the elements that are rounded, not for all.
  */
-import { type Grid, rounded, stepOf } from '../../base/lattice.js'
-import { newBlock } from '../../base/memory.js'
+
+import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
+import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
+import { newBlock } from '../../numeric/memory.js'
 import {
   canBeSparse,
   forEachElement,
@@ -18,8 +20,7 @@ import {
   type SparseBlock,
   Support,
   supportOf
-} from '../../base/support.js'
-import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
+} from '../../numeric/support.js'
 import { gathered } from './advance.js'
 import type { Predictor } from './predictor.js'
 

@@ -1,8 +1,9 @@
 /** Float32 arithmetic on parameter blocks, and a pool of blocks. */
-import { copyBlock } from '../../base/memory.js'
-import { isFiniteBlock } from '../../base/numbers.js'
-import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../../base/support.js'
+
 import type { Averaging, Blocks, Layout, UpdateRule } from '../../learning/types.js'
+import { copyBlock } from '../../numeric/memory.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
+import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../../numeric/support.js'
 import {
   type BlockSource,
   blockSize,

@@ -3,10 +3,10 @@
  * all neighbours receive the same numbers, and sums and steps of others that exceed it are refused.
  */
 
-import { stepOf } from '../../base/lattice.js'
-import { newBlock } from '../../base/memory.js'
-import { setBlock, supportOf } from '../../base/support.js'
 import type { Blocks, InfluenceRule } from '../../learning/types.js'
+import { stepOf } from '../../numeric/lattice.js'
+import { newBlock } from '../../numeric/memory.js'
+import { setBlock, supportOf } from '../../numeric/support.js'
 import { type Coverage, contributorCount, covered } from '../state/coverage.js'
 import { type Exponents, exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'

@@ -1,5 +1,5 @@
 /** Reads and writes bits and Rice codes. */
-import { supportOf } from '../../base/support.js'
+import { supportOf } from '../../numeric/support.js'
 import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
 import { type BitSource, RiceDecoder } from './rice-decoder.js'
 

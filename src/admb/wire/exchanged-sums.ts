@@ -3,8 +3,9 @@
  * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
  * new crosses the edge. Differences of integers are exact.
  */
-import { addPacked, areIntegers, type PackedBlock, packed, packedBytes } from '../../base/lattice.js'
+
 import type { Blocks } from '../../learning/types.js'
+import { addPacked, areIntegers, type PackedBlock, packed, packedBytes } from '../../numeric/lattice.js'
 import type { AdmbOptions } from '../core/options.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import { createStep, expand, recycle, type Shapes, type Step, stepOf } from '../state/vectors.js'

@@ -2,7 +2,7 @@
  * Coding of integer blocks, most of whose elements are 0 or small. A block is divided into chunks, each of them all zero, dense, or
  * sparse, in Rice codes with the parameters that fit it. The format is specified in `docs/protocol.md`.
  */
-import { clearBlock, dropSupport, supportOf } from '../../base/support.js'
+import { clearBlock, dropSupport, supportOf } from '../../numeric/support.js'
 import { BitReader } from './bits.js'
 import { zigzag } from './rice.js'
 import { RiceWriter } from './rice-writer.js'

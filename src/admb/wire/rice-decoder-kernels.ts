@@ -19,7 +19,7 @@ import {
   set,
   vector,
   when
-} from '../../base/assembler.js'
+} from '../../numeric/assembler.js'
 import { ESCAPE, WINDOW, WINDOW_CODES, WINDOW_ELEMENTS } from './rice.js'
 
 /** Addresses: the number of bits that have been read, the address after the last code, the elements that are left, and the bytes. */

@@ -1,5 +1,5 @@
 /** Decodes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has a part of the bytes. */
-import { withMemory } from '../../base/assembler.js'
+import { withMemory } from '../../numeric/assembler.js'
 import {
   MAX_TABLE_K,
   MAX_TABLE_MAGNITUDE_K,

@@ -17,7 +17,7 @@ import {
   vector,
   when,
   withMemory
-} from '../../base/assembler.js'
+} from '../../numeric/assembler.js'
 import { ESCAPE } from './rice.js'
 
 /** Addresses: the number of bits that have been written, the results of `measure`, and the bytes. */

@@ -3,6 +3,8 @@
  *
  * Convolutions and pooling of images [count, height, width, channels], as matrix products of their patches.
  */
+
+import { copy, each } from '../../device/wasm-code/loops.js'
 import {
   advance,
   define,
@@ -15,8 +17,7 @@ import {
   repeat,
   set,
   vector
-} from '../../base/assembler.js'
-import { copy, each } from '../../device/wasm-code/loops.js'
+} from '../../numeric/assembler.js'
 import { transpose } from './elementwise.js'
 import { type Shape, Tensor } from './tensor.js'
 

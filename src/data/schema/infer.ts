@@ -1,5 +1,5 @@
 /** Infers a schema from the first rows of an input. */
-import { roundedScale } from '../../base/numbers.js'
+import { roundedScale } from '../../numeric/numbers.js'
 import { SchemaError } from '../errors.js'
 import { listed, shortened } from '../formats/labels.js'
 import type { ColumnRole, LabelSchema } from '../types.js'

@@ -9,7 +9,7 @@ import {
   set,
   vector,
   type WasmFunction
-} from '../../base/assembler.js'
+} from '../../numeric/assembler.js'
 import { ERF_POLYNOMIAL, ERF_SCALE } from '../types.js'
 import { copy, each, exponential } from './loops.js'
 

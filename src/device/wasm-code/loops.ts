@@ -12,7 +12,7 @@ import {
   repeat,
   set,
   vector
-} from '../../base/assembler.js'
+} from '../../numeric/assembler.js'
 
 /** How a loop body reads and writes: full vectors, or single numbers with zeros in the other lanes. */
 interface Lanes {

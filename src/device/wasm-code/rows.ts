@@ -11,7 +11,7 @@ import {
   select,
   set,
   vector
-} from '../../base/assembler.js'
+} from '../../numeric/assembler.js'
 import { across, copy, each, exponential, total } from './loops.js'
 
 const { add, sub, mul, div, max, same, constant } = vector

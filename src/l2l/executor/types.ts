@@ -1,11 +1,11 @@
 /** Options of the executor, batches, stashes, and the parameter stores that it reads from and writes to. */
 import { DeviceError } from '#device'
 import type { Tensor } from '#tfjs'
-import { isFiniteBlock } from '../../base/numbers.js'
 import type { DeviceName } from '../../device/types.js'
 import { type Blocks, DivergenceError, type Score } from '../../learning/index.js'
 import { blockIndices } from '../../nn/blocks.js'
 import type { Model, RowWeights } from '../../nn/types.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
 
 /**
  * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:

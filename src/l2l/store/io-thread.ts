@@ -2,8 +2,8 @@
 import { closeSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs'
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { crc32 } from 'node:zlib'
-import { isFiniteBlock } from '../../base/numbers.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import { COMMIT, type IoCommand, IoQueue, READ } from './io-queue.js'
 import {

@@ -3,7 +3,6 @@
  * applied.
  */
 
-import { type SharedMemory, sharedMemory } from '../../base/assembler.js'
 import {
   areFinite,
   KERNEL_BYTES,
@@ -14,6 +13,7 @@ import {
   VECTOR_BYTES,
   type WeightedAveraging
 } from '../../learning/index.js'
+import { type SharedMemory, sharedMemory } from '../../numeric/assembler.js'
 
 /** The host's memory of one layer. */
 export interface BlockMemory {

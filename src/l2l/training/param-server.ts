@@ -5,7 +5,6 @@
  * pushes its gradient.
  */
 import { Worker } from 'node:worker_threads'
-import type { SharedMemory } from '../../base/assembler.js'
 import {
   type AveragingSpec,
   type Blocks,
@@ -21,6 +20,7 @@ import {
 } from '../../learning/index.js'
 import { blockIndices, layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
+import type { SharedMemory } from '../../numeric/assembler.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-cache.js'
 import { FileLayout, storedBlocks } from '../store/layer-file.js'

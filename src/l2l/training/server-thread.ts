@@ -3,7 +3,6 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
-import type { SharedMemory } from '../../base/assembler.js'
 import {
   type AveragingSpec,
   createAveraging,
@@ -12,6 +11,7 @@ import {
   type RuleSpec,
   undelayed
 } from '../../learning/index.js'
+import type { SharedMemory } from '../../numeric/assembler.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'

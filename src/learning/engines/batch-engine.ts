@@ -4,7 +4,7 @@
  * same gradients. `sparse-engine.ts` is faster for b = 1.
  */
 import { DivergenceError } from '../../base/errors.js'
-import { clearBlock } from '../../base/support.js'
+import { clearBlock } from '../../numeric/support.js'
 import { type OutcomeKind, ProgressiveMetrics } from '../metrics/index.js'
 import { countAdded, withClass } from '../models/class-table.js'
 import { featureOutOfRange } from '../models/model.js'

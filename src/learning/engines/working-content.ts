@@ -3,8 +3,8 @@
  * gradients are sparse, an update takes time for the elements that have a gradient, and for those in which the average differs.
  * Blocks of parameters are created, grown, and projected onto a Euclidean ball.
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
-import { nonZeroIndices, Support, stepTouched, type Touched } from '../../base/support.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
+import { nonZeroIndices, Support, stepTouched, type Touched } from '../../numeric/support.js'
 import { mixInto, type WeightedAveraging } from '../rules/averaging.js'
 import type { Averaging, Blocks, Content, Layout, UpdateRule } from '../types.js'
 

@@ -1,5 +1,5 @@
 /** Figures of a predictor over labelled inputs: those of progressive metrics, by class, and correlations. */
-import { meanOf } from '../../base/numbers.js'
+import { meanOf } from '../../numeric/numbers.js'
 import {
   type ClassFigures,
   Confusion,

@@ -3,8 +3,9 @@
  * in CSR form. There is one block, `weights`, in which a feature's weights are adjacent (index = feature·C + class), so each
  * feature of a row accesses contiguous memory.
  */
-import { dropSupport, supportOf } from '../../base/support.js'
+
 import { portableExp } from '../../numeric/exp.js'
+import { dropSupport, supportOf } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
 import * as types from '../options.js'

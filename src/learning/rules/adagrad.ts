@@ -22,8 +22,9 @@
  * gradients make updates, only every fourth one is measured, which takes less time. The signs of gradients adapt step sizes in
  * Rprop (Riedmiller and Braun, 1993), and their products in hypergradient descent (Baydin et al., 2018).
  */
-import { copyBlock } from '../../base/memory.js'
+
 import { portableExp } from '../../numeric/exp.js'
+import { copyBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, Layout, UpdateRule } from '../types.js'

@@ -1,6 +1,6 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
-import { copyBlock, newBlock } from '../../base/memory.js'
-import { meanOf } from '../../base/numbers.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
+import { meanOf } from '../../numeric/numbers.js'
 import { projectOntoBall, stateBlockIndices } from '../engines/working-content.js'
 import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { BlockLayout, Blocks, Layout, RuleState, UpdateRule } from '../types.js'

@@ -2,8 +2,9 @@
  * Running averages of the predictors. All kinds but `none` are w̄ ← w̄ + γ·(w − w̄), where the weight γ depends on the number of
  * updates and, for `tail`, on the rule. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
+
 import { portableExp } from '../../numeric/exp.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, describe, named, OptionError, type OptionTable, resolveOptions } from '../options.js'
 import type { Averaging, Blocks } from '../types.js'

@@ -10,7 +10,7 @@
  * Rule states are float32 on the wire, in digests and on the disk. So each three codes are packed into a float32, as an integer
  * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
-import { newBlock } from '../../base/memory.js'
+import { newBlock } from '../../numeric/memory.js'
 import { stateBlockIndices } from '../engines/working-content.js'
 import { OptionError } from '../options.js'
 import type { Blocks, Layout } from '../types.js'

@@ -1,5 +1,5 @@
 /** What an entry of the registry of update rules consists of. */
-import { copyBlock } from '../../base/memory.js'
+import { copyBlock } from '../../numeric/memory.js'
 import { OptionError, type OptionTable } from '../options.js'
 import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 

@@ -4,7 +4,7 @@
  * Delayed parameter update (Ren et al., "ZeRO-Offload", USENIX ATC 2021, section 5.2): the parameters are one update behind, so
  * that the next step can start while the last update is computed. The delay is always one update, so a replay has the same bits.
  */
-import { copyBlock } from '../../base/memory.js'
+import { copyBlock } from '../../numeric/memory.js'
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, named, OptionError, type OptionTable } from '../options.js'

@@ -8,7 +8,7 @@
  * always votes for a larger bound raises it a little: with a quarter of the inputs, to where the others lose 1/√2 of what they tolerate.
  * A scale that followed from the norms of batches would grow without limit with the sums of such a minority.
  */
-import { valuesOf } from '../../base/lattice.js'
+import { valuesOf } from '../../numeric/lattice.js'
 import type { Averaging, Blocks, InfluenceRule, Layout, Learner, RuleState, UpdateRule } from '../types.js'
 import { copyingLast } from './averaging.js'
 import { withUnit } from './lattice.js'

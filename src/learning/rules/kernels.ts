@@ -18,8 +18,8 @@ import {
   vector,
   withMemory,
   withSharedMemory
-} from '../../base/assembler.js'
-import { isFiniteBlock } from '../../base/numbers.js'
+} from '../../numeric/assembler.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
 
 /** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
 function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {

@@ -4,8 +4,8 @@
  * of contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12
  * of V to the variance of a batch's sum.
  */
-import { exponentOfRoot, type Grid, valuesOf } from '../../base/lattice.js'
-import { newBuffer } from '../../base/memory.js'
+import { exponentOfRoot, type Grid, valuesOf } from '../../numeric/lattice.js'
+import { newBuffer } from '../../numeric/memory.js'
 import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from '../types.js'
 
 interface LatticeOptions {

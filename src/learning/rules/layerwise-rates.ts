@@ -2,7 +2,7 @@
  * Gradient descent with heavy-ball momentum (Polyak, 1964), and with steps scaled to the norm of each block, so that every layer
  * of a deep network learns at its own rate.
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Layout } from '../types.js'

@@ -11,8 +11,8 @@
  * part of the next step, as large as the part of its minibatch that is there. So each input is in the sum as soon as it is
  * counted, as gradients are.
  */
-import { newBlock } from '../../base/memory.js'
-import { dropSupport } from '../../base/support.js'
+import { newBlock } from '../../numeric/memory.js'
+import { dropSupport } from '../../numeric/support.js'
 import { OptionError } from '../options.js'
 import type { Blocks, RuleState, UpdateRule } from '../types.js'
 

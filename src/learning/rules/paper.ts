@@ -3,8 +3,9 @@
  * Dual averaging (Nesterov, 2009; Xiao, JMLR 2010; the rule of the paper's experiments): all gradients so far, equally weighted,
  * against one growing regulariser, w ← argmin_{u∈W} ⟨Σg, u⟩ + α_j·½‖u‖².
  */
-import { copyBlock, newBlock } from '../../base/memory.js'
+
 import { portableExp } from '../../numeric/exp.js'
+import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks } from '../types.js'

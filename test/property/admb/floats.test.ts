@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { nextPredictor, type Recipe, startingPredictor } from '../../../src/admb/index.js'
 import { decodeFloats, encodeFloats } from '../../../src/admb/wire/floats.js'
-import { roundChanged } from '../../../src/base/numbers.js'
 import { Random } from '../../../src/data/random.js'
 import {
   createAveraging,
@@ -15,6 +14,7 @@ import {
   roundedRecipe,
   ruleNames
 } from '../../../src/learning/index.js'
+import { roundChanged } from '../../../src/numeric/numbers.js'
 
 /** Bits of the fraction that rounding drops. */
 const DROPPED = 13

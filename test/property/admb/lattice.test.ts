@@ -4,11 +4,11 @@ import fc from 'fast-check'
 import { Rounding } from '../../../src/admb/state/rounding.js'
 import { addInto } from '../../../src/admb/state/vectors.js'
 import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.js'
-import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/base/lattice.js'
-import { supportOf, zeroBlock } from '../../../src/base/support.js'
 import { Random } from '../../../src/data/random.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learning/index.js'
 import type { RuleState } from '../../../src/learning/types.js'
+import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/numeric/lattice.js'
+import { supportOf, zeroBlock } from '../../../src/numeric/support.js'
 import { referenceBytes } from '../../support/rice-reference.js'
 
 interface Shape {

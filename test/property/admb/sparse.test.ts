@@ -9,7 +9,6 @@ import {
   type Recipe,
   startingPredictor
 } from '../../../src/admb/index.js'
-import { supportOf } from '../../../src/base/support.js'
 import {
   AdaptiveBatch,
   type AveragingSpec,
@@ -23,6 +22,7 @@ import {
   roundedRecipe,
   treeDigest
 } from '../../../src/learning/index.js'
+import { supportOf } from '../../../src/numeric/support.js'
 import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */

@@ -1,10 +1,10 @@
 /** Regression with a standardised target: independent of the target's unit, in its units, and stable with every rule. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { roundedScale } from '../../../src/base/numbers.js'
 import { createLearner, type Examples, SerialTrainer } from '../../../src/learning/index.js'
 import { standardised } from '../../../src/learning/models/losses.js'
 import type { RuleName } from '../../../src/learning/rules/index.js'
+import { roundedScale } from '../../../src/numeric/numbers.js'
 import { randomFrom } from '../../support/learning/rows.js'
 import { share } from '../../support/runs.js'
 

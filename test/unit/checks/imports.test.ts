@@ -34,7 +34,7 @@ describe('import directions', () => {
     const [violation, ...others] = await checkImports(root)
     assert.match(
       violation,
-      /^dist\/src\/admb\/node\.js imports dist\/src\/learning\/index\.js: src\/admb may import only src\/admb, src\/base, src\/platform$/
+      /^dist\/src\/admb\/node\.js imports dist\/src\/learning\/index\.js: src\/admb may import only src\/admb, src\/base, src\/numeric, src\/platform$/
     )
     assert.deepEqual(others, [])
   })

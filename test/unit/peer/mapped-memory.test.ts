@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Memory } from '../../../src/base/memory.js'
+import type { Memory } from '../../../src/numeric/memory.js'
 import { mappedMemory } from '../../../src/peer/mapped-memory.js'
 import { StateWriteError } from '../../../src/storage/index.js'
 

@@ -1,7 +1,7 @@
 /** Long arrays in other memory than the heap. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { copyBlock, copyBytes, newBlock, newBuffer, useMemory } from '../../../src/base/memory.js'
+import { copyBlock, copyBytes, newBlock, newBuffer, useMemory } from '../../../src/numeric/memory.js'
 
 const LONG = 1 << 16
 

@@ -2,7 +2,6 @@
  * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
-
 import { newBlock, newBuffer } from './memory.js'
 import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support.js'
 
