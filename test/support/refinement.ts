@@ -18,12 +18,6 @@ import {
 type Content = Pick<Real, 'parameters' | 'average' | 'state'>
 type Specified = SpecifiedNode<number, Content>
 
-/** What of a node the comparison reads besides its public members. */
-interface Parts {
-  readonly edges: ReadonlyMap<number, { readonly received: number; readonly lastSum?: object }>
-  readonly effects: readonly Effect[]
-}
-
 export interface Refinement {
   /** Creates nodes that are compared. */
   readonly node: (options: AdmbOptions) => AdmbNode
@@ -76,10 +70,6 @@ export function refinementOf(
       })
     }
 
-    get #parts(): Parts {
-      return (this as unknown as { readonly parts: Parts }).parts
-    }
-
     override added(count: number, first?: number): void {
       this.#spec.learn(inputs.last)
       super.added(count, first)
@@ -116,18 +106,18 @@ export function refinementOf(
     }
 
     override receive(edge: number, bytes: Uint8Array): void {
-      const before = this.#parts.edges.get(edge)?.received
+      const before = this.inspect.exchanged(edge)?.received
       super.receive(edge, bytes)
       const found = messages.get(bytes)
-      const isTaken = this.#parts.edges.get(edge)?.received !== before
+      const isTaken = this.inspect.exchanged(edge)?.received !== before
       this.#follow(false, isTaken && found?.hasSum ? () => this.#spec.keep(edge, found.message) : undefined)
     }
 
     override frame(edge: number): Uint8Array | undefined {
-      const before = this.#parts.edges.get(edge)?.lastSum
+      const before = this.inspect.exchanged(edge)?.lastSum
       const message = this.#spec.message(edge)
       const bytes = super.frame(edge)
-      const hasSum = this.#parts.edges.get(edge)?.lastSum !== before
+      const hasSum = this.inspect.exchanged(edge)?.lastSum !== before
       if (hasSum) this.#spec.sent()
       if (bytes !== undefined) messages.set(bytes, { message, hasSum })
       return bytes
@@ -145,7 +135,7 @@ export function refinementOf(
         if (!isKept) keep()
         isKept = true
       }
-      const { effects } = this.#parts
+      const { effects } = this.inspect
       for (; this.#seen < effects.length; this.#seen++) {
         const effect = effects[this.#seen]
         if (effect.kind === 'adopted') this.#adopt(effect.predictor)

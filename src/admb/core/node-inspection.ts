@@ -17,6 +17,7 @@ import type { KeptSums } from '../wire/exchanged-sums.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Ledger } from './ledger.js'
+import type { Effect } from './options.js'
 
 export interface InspectedParts {
   readonly table: ContributorTable
@@ -27,6 +28,7 @@ export interface InspectedParts {
   readonly influence: OwnInfluence | undefined
   readonly traffic: Traffic
   readonly period: () => number
+  readonly effects: readonly Effect[]
 }
 
 /** What status, checks and tests read of a node, as `AdmbNode.inspect`. */
@@ -128,5 +130,16 @@ export class NodeInspection {
   /** Predictor that the neighbour holds, according to its last frame. */
   neighbourPredictor(edge: number): PredictorId | undefined {
     return this.#parts.edges.get(edge)?.peerPredictor
+  }
+
+  /** Effects that the driver has not taken yet. For checks. */
+  get effects(): readonly Effect[] {
+    return this.#parts.effects
+  }
+
+  /** Number of the last frame received on an edge, and the last sum sent at the current predictor. For checks. */
+  exchanged(edge: number): { readonly received: number; readonly lastSum: object | undefined } | undefined {
+    const found = this.#parts.edges.get(edge)
+    return found && { received: found.received, lastSum: found.sentSums.last }
   }
 }

@@ -159,7 +159,8 @@ export class AdmbNode {
     })
     this.storage = new NodeStorage(current, shapes, table, options, this.#trust?.authenticity)
     const period = () => this.#period
-    this.inspect = new NodeInspection({ ...parts, edges, influence: this.#influence, traffic, period })
+    const inspected = { ...parts, edges, influence: this.#influence, traffic, period, effects: this.#effects }
+    this.inspect = new NodeInspection(inspected)
     this.#current = current
     this.#ledger = ledger
     this.#sums = sums

@@ -55,7 +55,9 @@ describe('the specification of ADMB', () => {
         const property = fc.property(trials(SPECIFIED), trial => void check(Mutant, trial, run))
         const { failed, numRuns, errorInstance } = fc.check(property, { numRuns: 400, endOnFailure: true, seed: 1 })
         assert.ok(failed, 'no difference')
-        console.log(`        after ${numRuns} runs: ${(errorInstance as Error).message}`)
+        const { message } = errorInstance as Error
+        assert.match(message, /^refinement: /)
+        console.log(`        after ${numRuns} runs: ${message}`)
       })
     }
   })
