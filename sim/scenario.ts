@@ -33,7 +33,7 @@ const trustKeys = z.strictObject({
   /** Whether the gradient sum of each ADMB node is bounded, and larger ones are refused. */
   bounded: z.boolean().default(false),
   /**
-   * Gradients that an ADMB node contributes in a virtual second at most: others do not use more of it. It may save up those of 32 periods.
+   * Gradients that an ADMB node contributes in a virtual second at most: others do not use more of it. It may save up those of 100 periods.
    * @default any number
    */
   rate: z.number().positive().optional(),
@@ -143,7 +143,7 @@ const schema = z.strictObject({
     .default(1 << 24),
   /** Periods between two checkpoints of an ADMB node. */
   checkpoint: count.default(8),
-  /** Virtual milliseconds until a checkpoint is on the disk. */
+  /** Virtual milliseconds until a checkpoint is on the disk, and until records of the journal are, but a period at most. */
   diskTime: z.number().min(0).default(0),
   /** Whether ADMB nodes keep a journal of their segments, and learn unused inputs of earlier runs again. */
   journal: z.boolean().default(false),

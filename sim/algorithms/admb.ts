@@ -3,12 +3,14 @@
  * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
  */
 import {
+  Driver,
   formatId,
+  type HostEffect,
   isFragment,
   type Precedence,
   type Predictor,
   type PredictorId,
-  type Quota
+  quotaOf
 } from '../../src/admb/index.js'
 import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learning/index.js'
 import { SlabAllocator } from '../engine/queue.js'
@@ -45,6 +47,10 @@ export const admbSender: AlgorithmDefinition = {
 /** What a node has exchanged with a neighbour in a session. */
 interface Exchanged {
   readonly session: number
+  /** Whether the session has not ended at this node. */
+  isOpen: boolean
+  /** Whether a frame waits for the journal. */
+  isHeld: boolean
   /** Number of frames sent. */
   sent: number
   /** Numbers of the neighbour's last frames that the node has received, and when. */
@@ -69,11 +75,10 @@ const MAX_RECEIVED = 64
 
 interface NodeState {
   node: LearningNode
+  driver: Driver
   incarnation: number
   /** Unique to the run, as if it were drawn at random. */
   nonce: number
-  /** Nodes with which it has a session. */
-  neighbours: number[]
   /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
   /** By neighbour. */
@@ -87,7 +92,10 @@ interface NodeState {
 
 const MAX_SHARED = 4096
 
-/** Inputs of earlier runs that a node learns again in a period, so that their segments can be carried over. */
+/** Tag of the timers of a node's disk. */
+const DISK = -2
+
+/** Inputs that a node learns again in a period, in a segment of their own. */
 const AGAIN_PER_PERIOD = 8
 
 /** The world overwrites the arrays of an input. */
@@ -109,15 +117,6 @@ class SharedPredictors {
   get(id: PredictorId): Predictor | undefined {
     return this.#predictors.get(formatId(id))
   }
-}
-
-/** Periods whose gradients a node may save up. */
-const BURST_PERIODS = 32
-
-/** The quota of a node with so many inputs a virtual second. */
-export function quotaOf(rate: number, period: number): Quota {
-  const perPeriod = (rate * period) / 1000
-  return { perPeriod, burst: BURST_PERIODS * perPeriod }
 }
 
 /** The starting predictor, as an update of that node. */
@@ -168,34 +167,51 @@ function create(world: World, precedence: Precedence): Algorithm {
       gate: scenario.gate ? (candidate, current) => gate.accepts(candidate, current) : undefined
     })
   }
-  const states: NodeState[] = topology.neighbours.map((_, index) => ({
-    node: createNode(index, 1, 0),
-    incarnation: 1,
-    nonce: 0,
-    neighbours: [],
-    waiting: new Set(),
-    exchanged: new Map(),
-    disk: new SimulatedDisk(scenario.diskTime),
-    inputs: new Map(),
-    local: world.localSteps?.(),
-    ticks: 0
-  }))
+  /** Inputs are numbered in the order of their arrival at the node. */
+  const createDriver = (index: number) => {
+    const append = (records: Parameters<SimulatedDisk['append']>[0]) => {
+      const { disk, inputs } = states[index]
+      disk.append(records, inputs.size)
+    }
+    return new Driver(
+      states[index].node,
+      {
+        canSend: neighbour => canSend(index, neighbour),
+        send: (neighbour, frame) => send(index, neighbour, frame),
+        announce: (neighbour, bytes) => world.send(index, neighbour, bytes, bytes.length),
+        on: effect => on(index, effect)
+      },
+      { period: scenario.period, now: world.now, journal: scenario.journal ? { isStored: true, append } : undefined }
+    )
+  }
+  const states = topology.neighbours.map((_, index): NodeState => {
+    const host = {
+      get now() {
+        return world.now
+      },
+      startTimer: (delay: number) => world.startTimer(delay, index, DISK)
+    }
+    return {
+      node: createNode(index, 1, 0),
+      driver: undefined as unknown as Driver,
+      incarnation: 1,
+      nonce: 0,
+      waiting: new Set(),
+      exchanged: new Map(),
+      disk: new SimulatedDisk(scenario, host),
+      inputs: new Map(),
+      local: world.localSteps?.(),
+      ticks: 0
+    }
+  })
   let adoptions = 0
   let lost = 0
   /** Gradients on the lineages of all predictors, by id. */
   const lineageCounts = new Map<string, number>()
   let received = 0
 
-  /** Records all inputs that were learned, before a frame with their segments leaves. */
-  const writeJournal = (index: number) => {
-    const { node, disk, inputs } = states[index]
-    const records = node.takeJournal()
-    if (records.length === 0) return
-    node.closeSegment()
-    disk.append([...records, ...node.takeJournal()], inputs.size)
-  }
   const learn = (index: number, examples: Examples, input?: number) => {
-    const { node, local } = states[index]
+    const { node, driver, local } = states[index]
     const at = local?.parameters(node.predictor) ?? node.predictor.parameters
     try {
       world.learner.addGradient(at, examples, 0, examples.size, local?.accumulator ?? node.accumulator)
@@ -206,21 +222,18 @@ function create(world: World, precedence: Precedence): Algorithm {
     }
     local?.added(examples.size, node.accumulator)
     node.added(examples.size, input)
-    applyEffects(index)
+    driver.flush()
   }
-  /** Learns the inputs of earlier runs that no batch of the lineage has used. */
+  /** Learns inputs again that no batch of the lineage has used. */
   const learnAgain = (index: number) => {
-    const { node, inputs } = states[index]
-    if (node.waiting === 0) return
-    node.closeSegment()
-    for (
-      let count = 0, range = node.relearnable;
-      range && count < AGAIN_PER_PERIOD;
-      count++, range = node.relearnable
-    ) {
-      learn(index, inputs.get(range[0]) as Examples, range[0])
-      node.closeSegment()
-    }
+    const { node, driver, inputs } = states[index]
+    const [first, end] = (node.waiting > 0 && node.relearnable) || [0, 0]
+    if (first === end) return
+    driver.inOwnSegment(() => {
+      const last = Math.min(end, first + AGAIN_PER_PERIOD)
+      for (let input = first; input < last && node.relearnable?.[0] === input; input++)
+        learn(index, inputs.get(input) as Examples, input)
+    })
   }
   /**
    * Notes with a frame what it would show if its transport confirmed frames: its number, that of the last one taken by its sender, and when all of
@@ -251,40 +264,44 @@ function create(world: World, precedence: Precedence): Algorithm {
     const taken = Math.max(arrived.taken, meanwhile)
     if (taken > 0) states[to].node.taken(from, taken)
   }
-  /** Sends the next frame once the link is free. */
-  const sendNext = (index: number, neighbour: number) => {
-    const { node, waiting } = states[index]
-    let frame: Uint8Array | undefined
-    do {
-      const freeAt = world.freeAt(index, neighbour)
-      if (freeAt > world.now) {
-        if (!waiting.has(neighbour)) world.startTimer(freeAt - world.now, index, neighbour)
-        waiting.add(neighbour)
-        return
-      }
-      frame = node.frame(neighbour)
-      writeJournal(index)
-      if (frame) world.send(index, neighbour, frame, frame.length)
-      if (frame) mark(index, neighbour, frame)
-    } while (frame && isFragment(frame))
+  /** Whether a link is free. If not, a timer starts that expires when it is. */
+  const canSend = (index: number, neighbour: number): boolean => {
+    const { waiting, exchanged } = states[index]
+    if (exchanged.get(neighbour)?.isHeld) return false
+    const freeAt = world.freeAt(index, neighbour)
+    if (freeAt <= world.now) return true
+    if (!waiting.has(neighbour)) world.startTimer(freeAt - world.now, index, neighbour)
+    waiting.add(neighbour)
+    return false
   }
-  const applyEffects = (index: number) => {
-    const { node } = states[index]
-    for (const effect of node.takeEffects()) {
-      if (effect.kind === 'adopted') {
-        adoptions++
-        world.predictorChanged(index, effect.predictor.id, 'adopted')
-      } else if (effect.kind === 'updated') {
-        shared.add(effect.predictor)
-        const { id, parent, count } = effect.header
-        lineageCounts.set(formatId(id), (lineageCounts.get(formatId(parent)) ?? 0) + count)
-        world.predictorChanged(index, effect.predictor.id, 'updated')
-      } else if (effect.kind === 'announced') world.send(index, effect.edge, effect.bytes, effect.bytes.length)
-      else if (effect.kind === 'refused') world.refused(index, effect.edge)
-      else if (effect.kind === 'excluded') world.excluded(index, effect.maker)
-    }
-    for (const neighbour of states[index].neighbours) sendNext(index, neighbour)
+  const leave = (index: number, neighbour: number, frame: Uint8Array) => {
+    world.send(index, neighbour, frame, frame.length)
+    mark(index, neighbour, frame)
   }
+  const send = (index: number, neighbour: number, frame: Uint8Array) => {
+    const { disk, exchanged } = states[index]
+    const session = exchanged.get(neighbour) as Exchanged
+    if (disk.isDurable) return leave(index, neighbour, frame)
+    // As in peers, the other fragments of the frame may be encoded.
+    session.isHeld = !isFragment(frame)
+    disk.whenDurable(() => {
+      session.isHeld = false
+      if (session.isOpen) leave(index, neighbour, frame)
+    })
+  }
+  const on = (index: number, effect: HostEffect) => {
+    if (effect.kind === 'adopted') {
+      adoptions++
+      world.predictorChanged(index, effect.predictor.id, 'adopted')
+    } else if (effect.kind === 'updated') {
+      shared.add(effect.predictor)
+      const { id, parent, count } = effect.header
+      lineageCounts.set(formatId(id), (lineageCounts.get(formatId(parent)) ?? 0) + count)
+      world.predictorChanged(index, effect.predictor.id, 'updated')
+    } else if (effect.kind === 'refused') world.refused(index, effect.edge)
+    else if (effect.kind === 'excluded') world.excluded(index, effect.maker)
+  }
+  for (const [index, state] of states.entries()) state.driver = createDriver(index)
   return {
     serving: (index): Blocks => states[index].node.predictor.average,
     input(index, examples) {
@@ -296,43 +313,52 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     tick(index) {
       const state = states[index]
-      state.node.tick()
-      if (++state.ticks % scenario.checkpoint === 0) {
-        writeJournal(index)
-        state.disk.write(state.node.storage.snapshot(), world.now)
+      const { driver, disk, node } = state
+      driver.tick(world.now, false)
+      if (++state.ticks % scenario.checkpoint === 0 && disk.canStore) {
+        driver.record(true)
+        disk.store(node.storage.snapshot())
       }
-      applyEffects(index)
+      driver.flush()
       learnAgain(index)
     },
     receive(to, from, message) {
       confirm(to, from, message as Uint8Array)
       states[to].node.receive(from, message as Uint8Array)
-      applyEffects(to)
+      states[to].driver.flush()
     },
-    timer(index, neighbour) {
-      states[index].waiting.delete(neighbour)
-      sendNext(index, neighbour)
+    timer(index, tag) {
+      const { driver, disk, waiting } = states[index]
+      if (tag === DISK) {
+        disk.appended()
+        driver.flush()
+      } else {
+        waiting.delete(tag)
+        driver.writable(tag)
+      }
     },
     connect(index, neighbour, session) {
-      const state = states[index]
-      state.exchanged.set(neighbour, { session, sent: 0, received: [], isInParts: false })
-      state.node.connect(neighbour, session, labels[neighbour])
-      if (!state.neighbours.includes(neighbour)) state.neighbours.push(neighbour)
+      const { driver, exchanged } = states[index]
+      const earlier = exchanged.get(neighbour)
+      if (earlier) earlier.isOpen = false
+      exchanged.set(neighbour, { session, isOpen: true, isHeld: false, sent: 0, received: [], isInParts: false })
+      driver.connect(neighbour, session, labels[neighbour])
       // Nothing is sent before time 0.
-      if (world.now > 0 && world.isUp(index)) applyEffects(index)
+      if (world.now > 0 && world.isUp(index)) driver.flush()
     },
     disconnect(index, neighbour) {
-      const state = states[index]
-      state.node.disconnect(neighbour)
-      state.neighbours = state.neighbours.filter(other => other !== neighbour)
-      if (world.now > 0 && world.isUp(index)) applyEffects(index)
+      const { driver, exchanged } = states[index]
+      const ended = exchanged.get(neighbour)
+      if (ended) ended.isOpen = false
+      driver.disconnect(neighbour)
+      if (world.now > 0 && world.isUp(index)) driver.flush()
     },
     crash(index) {
-      const state = states[index]
-      lost += state.node.ownGradients + state.node.waiting + state.node.discarded
-      state.neighbours = []
-      state.waiting.clear()
-      state.disk.stop(world.now)
+      const { node, waiting, exchanged, disk } = states[index]
+      lost += node.ownGradients + node.waiting + node.discarded
+      waiting.clear()
+      for (const session of exchanged.values()) session.isOpen = false
+      disk.stop()
     },
     restart(index, disk) {
       const state = states[index]
@@ -347,19 +373,21 @@ function create(world: World, precedence: Precedence): Algorithm {
       const { stored, journal, journaledInputs } = state.disk
       const bytes = stored && state.node.storage.save(stored)
       state.node = createNode(index, state.incarnation, state.nonce)
+      state.driver = createDriver(index)
       state.local = world.localSteps?.()
-      if (journal.length > 0) state.node.recover(journal)
-      if (bytes) {
+      state.driver.restore(scenario.journal ? journal : undefined, () => {
+        if (bytes === undefined) return
         state.node.restore(bytes)
         state.disk.reread(state.node.storage.snapshot())
-      }
+      })
       world.predictorChanged(index, state.node.predictor.id, 'restarted')
       // No frame with these inputs has left, so they are learned as if for the first time.
       for (const [input, examples] of [...state.inputs].slice(journaledInputs)) learn(index, examples, input)
     },
     finish(index) {
-      states[index].node.useRemainder()
-      applyEffects(index)
+      const { node, driver } = states[index]
+      node.useRemainder()
+      driver.flush()
     },
     totals: () => {
       const best = bestOf(states.map(({ node }) => node.predictor))

@@ -1,5 +1,6 @@
 /** The properties of ADMB, as invariants to check during a run. */
-import { quotaOf } from '../algorithms/admb.js'
+import { quotaOf } from '../../src/admb/index.js'
+import { appendTime } from '../faults/disk.js'
 import type { Fault } from '../faults/schedule.js'
 import { GradientAccounts } from './accounts.js'
 import { BatchChoice, Conservation, Lineage, Memory, Rounded, Size, Storable } from './batches.js'
@@ -101,13 +102,16 @@ function losesDisk(fault: Fault): boolean {
   return fault.kind === 'leave' || (fault.kind === 'restart' && fault.disk !== 'kept')
 }
 
+/** Writes of the journal for which a predictor waits: two for the frame before it on the edge, and two for its own. */
+const WRITES = 4
+
 /**
- * One-way delay in ms in a run without faults and with a constant delay; undefined for other runs. With varying delays frames
+ * One-way delay in ms in a run without faults and with a constant delay, from a node that has something to send; undefined for other runs. With varying delays frames
  * overtake one another: a predictor may then arrive too late and is sent again only after a backoff.
  */
 function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
-  const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, speedSpread } = scenario
+  const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, speedSpread, journal } = scenario
   const isConstant = delay === 'constant' && linkSpread === 0 && bandwidth === 0 && speedSpread === 0
   const mayFail = faults.length > 0 || loss > 0 || reorder > 0 || topology === 'overlay'
-  return isConstant && !mayFail ? latency : undefined
+  return isConstant && !mayFail ? latency + (journal ? WRITES * appendTime(scenario) : 0) : undefined
 }

@@ -62,7 +62,8 @@ export interface Invariant {
   makerExcluded?(node: CheckedNode, maker: string): void
   /** `count` own gradients have been added. @param first number of the first input, if the node has a journal */
   learned?(node: CheckedNode, count: number, first?: number): void
-  ticked?(node: CheckedNode): void
+  /** @param elapsed periods since the last tick; more than 1 after a pause */
+  ticked?(node: CheckedNode, elapsed: number): void
   connected?(node: CheckedNode, edge: number): void
   disconnected?(node: CheckedNode, edge: number): void
   frameSent?(node: CheckedNode, edge: number, frame: Uint8Array): void

@@ -140,10 +140,10 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.#finishEvent('learned', count)
   }
 
-  tick(): void {
-    this.node.tick()
+  tick(elapsed = 1): void {
+    this.node.tick(elapsed)
     this.period++
-    for (const invariant of this.#invariants) invariant.ticked?.(this)
+    for (const invariant of this.#invariants) invariant.ticked?.(this, elapsed)
     this.#finishEvent('ticked')
   }
 

@@ -26,6 +26,8 @@ interface Tally {
   readonly used: Map<string, number>
   /** The last own update, until another predictor follows it. */
   last: { readonly parent: PredictorId; readonly uses: Uses } | undefined
+  /** Periods since the node has started, by its clock. */
+  time: number
   switchedAt: number
 }
 
@@ -42,7 +44,11 @@ export class Quotas implements Invariant {
   }
 
   started(checked: CheckedNode): void {
-    this.#tallies.set(checked, { held: new Map(), used: new Map(), last: undefined, switchedAt: checked.period })
+    this.#tallies.set(checked, { held: new Map(), used: new Map(), last: undefined, time: 0, switchedAt: 0 })
+  }
+
+  ticked(checked: CheckedNode, elapsed: number): void {
+    this.#tallyOf(checked).time += elapsed
   }
 
   predictorChanged(checked: CheckedNode, { cause, parent }: PredictorChange): void {
@@ -59,12 +65,12 @@ export class Quotas implements Invariant {
       tally.last = undefined
     }
     tally.held.clear()
-    tally.switchedAt = checked.period
-    for (const [origin, count] of tally.used) this.#check(checked, origin, count, checked.period, 'has used')
+    tally.switchedAt = tally.time
+    for (const [origin, count] of tally.used) this.#check(checked, origin, count, tally.time, 'has used')
   }
 
   frameReceived(checked: CheckedNode, edge: number): void {
-    const { held, switchedAt } = this.#tallyOf(checked)
+    const { held, time, switchedAt } = this.#tallyOf(checked)
     const sum = checked.neighbourSum(edge)
     if (sum === undefined) {
       held.delete(edge)
@@ -72,7 +78,7 @@ export class Quotas implements Invariant {
     }
     const origins = sum.contributors.map(({ origin }) => origin)
     held.set(edge, { origins, count: sum.count })
-    if (origins.length === 1) this.#check(checked, origins[0], sum.count, checked.period - switchedAt, 'holds')
+    if (origins.length === 1) this.#check(checked, origins[0], sum.count, time - switchedAt, 'holds')
   }
 
   disconnected(checked: CheckedNode, edge: number): void {

@@ -1,8 +1,5 @@
-/**
- * The disk of a node. Writing a checkpoint takes time, and only one is written at a time. The journal is durable at once, because a
- * frame is sent only after its records are durable.
- */
-import type { JournalRecord, Saved } from '../../src/admb/index.js'
+/** The disk of a node. Each write takes time. The journal is written before what follows from it, as by peers (`JournalQueue`). */
+import { JournalQueue, type JournalRecord, type Saved } from '../../src/admb/index.js'
 
 interface Checkpoint {
   readonly saved: Saved
@@ -10,17 +7,43 @@ interface Checkpoint {
   readonly dropped: number
 }
 
+interface Append {
+  readonly records: readonly JournalRecord[]
+  /** Number of inputs in the segments recorded so far. */
+  readonly inputs: number
+}
+
+/** Virtual milliseconds to write records: those to write a checkpoint, but at most a period, because they are few bytes. */
+export function appendTime({ diskTime, period }: { readonly diskTime: number; readonly period: number }): number {
+  return Math.min(diskTime, period)
+}
+
+/** The node, as its disk needs it. */
+export interface DiskHost {
+  /** Virtual milliseconds. */
+  readonly now: number
+  /** Calls `appended` of the disk after some virtual milliseconds, unless the node has stopped. */
+  startTimer(delay: number): void
+}
+
 export class SimulatedDisk {
   readonly #time: number
+  readonly #appendTime: number
+  readonly #host: DiskHost
+  #queue = this.#createQueue()
+  #appending: (Append & { readonly until: number }) | undefined
   #stored: Saved | undefined
-  #writing: (Checkpoint & { readonly until: number }) | undefined
+  /** A checkpoint that waits for the journal, or is written until then. */
+  #storing: (Checkpoint & { readonly until: number }) | undefined
   #journal: JournalRecord[] = []
   #journaledInputs = 0
   #dropped = 0
 
-  /** @param time virtual milliseconds to write a checkpoint */
-  constructor(time: number) {
-    this.#time = time
+  /** @param times in virtual milliseconds */
+  constructor(times: Parameters<typeof appendTime>[0], host: DiskHost) {
+    this.#time = times.diskTime
+    this.#appendTime = appendTime(times)
+    this.#host = host
   }
 
   /** The last checkpoint that was complete when the node stopped. */
@@ -28,45 +51,59 @@ export class SimulatedDisk {
     return this.#stored
   }
 
-  /** Starts a checkpoint, unless the previous one is still being written. */
-  write(saved: Saved, now: number): void {
-    if (this.#writing !== undefined && this.#writing.until > now) return
-    this.#complete(now)
-    this.#writing = { saved, dropped: this.#dropped, until: now + this.#time }
-  }
-
-  /** Records of all epochs and segments that are still needed. */
+  /** Durable records of all epochs and segments that are still needed. */
   get journal(): readonly JournalRecord[] {
     return this.#journal
   }
 
-  /** Number of inputs whose segments were recorded. */
+  /** Number of inputs in their segments. */
   get journaledInputs(): number {
     return this.#journaledInputs
   }
 
+  /** Whether all records so far are durable. */
+  get isDurable(): boolean {
+    return this.#queue.isDurable
+  }
+
   /** @param inputs number of inputs in the segments recorded so far */
   append(records: readonly JournalRecord[], inputs: number): void {
-    for (const record of records) {
-      if (record.kind === 'dropped') this.#dropped = record.before
-      else this.#journal.push(record)
-    }
-    this.#journaledInputs = inputs
+    for (const record of records) if (record.kind === 'dropped') this.#dropped = record.before
+    this.#queue.append({ records, inputs })
   }
 
-  /** Call when the node stops. An incomplete checkpoint is lost. */
-  stop(now: number): void {
-    this.#complete(now)
+  /** Runs an action when all records so far are durable, unless the node stops before. */
+  whenDurable(action: () => void): void {
+    this.#queue.whenDurable(action)
+  }
+
+  /** The timer of an append has expired. */
+  appended(): void {
+    this.#keepAppended()
+    this.#queue.written()
+  }
+
+  /** Whether no checkpoint is being stored. */
+  get canStore(): boolean {
+    return this.#storing === undefined || this.#storing.until <= this.#host.now
+  }
+
+  /** Starts a checkpoint as soon as all records so far are durable. Call it if `canStore`. */
+  store(saved: Saved): void {
+    this.#completeStored()
+    const checkpoint = { saved, dropped: this.#dropped }
+    this.#storing = { ...checkpoint, until: Number.POSITIVE_INFINITY }
+    this.#queue.whenDurable(() => (this.#storing = { ...checkpoint, until: this.#host.now + this.#time }))
+  }
+
+  /** Call when the node stops. What is not complete is lost, and so is what waits for it. */
+  stop(): void {
+    if (this.#appending && this.#appending.until <= this.#host.now) this.#keepAppended()
+    this.#completeStored()
+    this.#queue = this.#createQueue()
+    this.#appending = undefined
+    this.#storing = undefined
     this.#dropped = 0
-  }
-
-  #complete(now: number): void {
-    if (this.#writing !== undefined && this.#writing.until <= now) {
-      const { saved, dropped } = this.#writing
-      this.#stored = saved
-      this.#journal = this.#journal.filter(record => epochOf(record) >= dropped)
-    }
-    this.#writing = undefined
   }
 
   /** Replaces the checkpoint by the state of the node that restored it. */
@@ -80,6 +117,33 @@ export class SimulatedDisk {
     this.#journal = []
     this.#journaledInputs = 0
     this.#dropped = 0
+  }
+
+  #createQueue(): JournalQueue<Append> {
+    return new JournalQueue(
+      append => {
+        this.#appending = { ...append, until: this.#host.now + this.#appendTime }
+        if (this.#appendTime === 0) this.appended()
+        else this.#host.startTimer(this.#appendTime)
+      },
+      (first, second) => ({ records: [...first.records, ...second.records], inputs: second.inputs })
+    )
+  }
+
+  #keepAppended(): void {
+    if (this.#appending === undefined) return
+    const { records, inputs } = this.#appending
+    for (const record of records) if (record.kind !== 'dropped') this.#journal.push(record)
+    this.#journaledInputs = inputs
+    this.#appending = undefined
+  }
+
+  #completeStored(): void {
+    if (this.#storing === undefined || this.#storing.until > this.#host.now) return
+    const { saved, dropped } = this.#storing
+    this.#stored = saved
+    this.#journal = this.#journal.filter(record => epochOf(record) >= dropped)
+    this.#storing = undefined
   }
 }
 

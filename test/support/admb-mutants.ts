@@ -223,7 +223,7 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'the journal (a restarted node forgets its segments)',
     seed: 51,
-    changes: [{ file: 'sim/algorithms/admb.js', from: 'if (journal.length > 0) state.node.recover(journal);', to: '' }],
+    changes: [{ file: 'src/admb/driver/driver.js', from: 'if (records) this.#node.recover(records);', to: '' }],
     breaks: ['completeness'],
     scenario: { journal: true }
   },
@@ -240,12 +240,49 @@ export const extensions: readonly Mutant[] = [
     without: 'the record of a segment before its frame leaves',
     changes: [
       {
-        file: 'sim/algorithms/admb.js',
-        from: 'disk.append([...records, ...node.takeJournal()], inputs.size);',
-        to: 'disk.append(records.slice(0, -1), inputs.size); node.takeJournal();'
+        file: 'src/admb/driver/driver.js',
+        from: 'const bytes = this.#node.frame(edge); this.record();',
+        to: 'const bytes = this.#node.frame(edge);'
       }
     ],
-    breaks: ['purity', 'completeness', 'error']
+    breaks: ['completeness', 'purity'],
+    scenario: { journal: true }
+  },
+  {
+    without: 'the wait of a frame until its records are durable',
+    changes: [
+      {
+        file: 'src/admb/driver/journal-queue.js',
+        from: 'if (!this.#isWriting) action(this.#error);',
+        to: 'if (true) action(this.#error);'
+      }
+    ],
+    breaks: ['completeness', 'purity'],
+    scenario: { journal: true, diskTime: 2, period: 2 }
+  },
+  {
+    without: 'the wait of a checkpoint until the records before it are durable',
+    changes: [
+      {
+        file: 'sim/faults/disk.js',
+        from: 'this.#queue.whenDurable(() => (this.#storing = { ...checkpoint, until: this.#host.now + this.#time }));',
+        to: 'this.#storing = { ...checkpoint, until: this.#host.now + this.#time };'
+      }
+    ],
+    breaks: ['completeness', 'purity'],
+    scenario: { journal: true, diskTime: 2, period: 2 }
+  },
+  {
+    without: 'segments with all inputs that a record counts',
+    changes: [
+      {
+        file: 'src/admb/driver/driver.js',
+        from: 'this.#node.closeSegment(); journal.append(',
+        to: 'journal.append('
+      }
+    ],
+    breaks: ['completeness'],
+    scenario: { journal: true, diskTime: 2, period: 2 }
   },
   {
     without: 'transfer numbers (fragments of different frames are mixed)',

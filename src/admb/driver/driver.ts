@@ -37,7 +37,7 @@ export type HostEffect = Exclude<Effect, { readonly kind: 'announced' }>
 
 /** What surrounds a node: its edges, and who wants to know what happens. */
 export interface DriverHost {
-  /** Whether an edge can take a frame or a fragment now. If not, the host calls `flush` when it can. */
+  /** Whether an edge can take a frame or a fragment now. If not, the host calls `writable` when it can. */
   canSend(edge: number): boolean
   /** Sends a frame or a fragment, as soon as all records so far are durable. */
   send(edge: number, bytes: Uint8Array): void
@@ -130,11 +130,11 @@ export class Driver {
   flush(): void {
     this.takeEffects()
     this.protect()
-    for (const edge of this.#edges) this.#fill(edge)
+    for (const edge of this.#edges) this.writable(edge)
   }
 
-  /** Sends what an edge can take. */
-  #fill(edge: number): void {
+  /** Sends what an edge can take. The host calls it when the edge can take more, and nothing else has happened. */
+  writable(edge: number): void {
     for (let isMore = true; isMore && this.#host.canSend(edge); ) {
       const bytes = this.#node.frame(edge)
       this.record()

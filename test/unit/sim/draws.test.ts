@@ -118,17 +118,50 @@ describe('a disk', () => {
   const saved = (updates: number) => ({ predictor: { id: { updates } }, lineage: [] }) as unknown as Saved
   const updatesOn = (disk: SimulatedDisk) => disk.stored?.predictor.id.updates
 
+  const create = () => {
+    const host = { now: 0, timers: 0, startTimer: () => void host.timers++ }
+    return { host, disk: new SimulatedDisk({ diskTime: 10, period: 1 }, host) }
+  }
+  const segment = (number: number) => ({ kind: 'segment', number, epoch: 1, inputs: [] }) as const
+
   it('has the last complete checkpoint, and nothing after it is erased', () => {
-    const disk = new SimulatedDisk(10)
-    disk.write(saved(1), 0)
-    disk.write(saved(2), 5)
-    disk.write(saved(3), 20)
-    disk.stop(25)
+    const { host, disk } = create()
+    const at = (now: number, act: () => void) => {
+      host.now = now
+      act()
+    }
+    disk.store(saved(1))
+    at(5, () => assert.equal(disk.canStore, false))
+    at(20, () => disk.store(saved(3)))
+    at(25, () => disk.stop())
     assert.equal(updatesOn(disk), 1)
-    disk.write(saved(4), 30)
-    disk.stop(40)
+    at(30, () => disk.store(saved(4)))
+    at(40, () => disk.stop())
     assert.equal(updatesOn(disk), 4)
     disk.erase()
     assert.equal(disk.stored, undefined)
+  })
+
+  it('stores a checkpoint after the records before it, and loses what is not complete when the node stops', () => {
+    // Appends end at 1 and 2, and the checkpoint at 12.
+    for (const stop of [0.5, 1.5, 2.5, 11.5, 12.5]) {
+      const { host, disk } = create()
+      const left: number[] = []
+      disk.append([segment(1)], 1)
+      disk.whenDurable(() => left.push(1))
+      disk.append([segment(2)], 2)
+      disk.whenDurable(() => left.push(2))
+      disk.store(saved(1))
+      assert.deepEqual(left, [])
+      const writes = Math.min(2, Math.floor(stop))
+      for (host.now = 1; host.now <= writes; host.now++) disk.appended()
+      assert.equal(host.timers, Math.min(2, writes + 1))
+      host.now = stop
+      disk.stop()
+      assert.deepEqual(left, [1, 2].slice(0, writes))
+      assert.equal(disk.journal.length, writes)
+      assert.equal(disk.journaledInputs, writes)
+      assert.equal(updatesOn(disk), stop > 12 ? 1 : undefined)
+    }
   })
 })
