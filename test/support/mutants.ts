@@ -35,7 +35,7 @@ const MAX_RUNS = 5000
 
 /** Inside the project, so that package imports resolve; one for each process, since test files run in parallel. */
 const FOLDER = resolve('dist/mutants', String(process.pid))
-const MODULES = ['sim', 'src/base', 'src/admb', 'src/learning', 'src/overlay', 'src/view']
+const MODULES = ['sim', 'src/base', 'src/numeric', 'src/admb', 'src/learning', 'src/overlay', 'src/view']
 
 /**
  * Creates a mutant.
