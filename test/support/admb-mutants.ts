@@ -25,7 +25,11 @@ export const extensions: readonly Mutant[] = [
   {
     without: 'a rounding of predictors that is the same at all nodes',
     changes: [
-      { file: 'src/base/numbers.js', from: 'Math.imul(updates + 1, 0x9e3779b1)', to: '(Math.random() * 2 ** 32) | 0' }
+      {
+        file: 'src/numeric/numbers.js',
+        from: 'Math.imul(updates + 1, 0x9e3779b1)',
+        to: '(Math.random() * 2 ** 32) | 0'
+      }
     ],
     breaks: ['acceptance', 'lineage'],
     scenario: { trust: { bounded: true }, sums: 'lattice' }
@@ -369,7 +373,7 @@ export const extensions: readonly Mutant[] = [
     isUnspecified: true,
     changes: [
       {
-        file: 'src/base/support.js',
+        file: 'src/numeric/support.js',
         from: 'i++)\n            block[i] += addend[i];',
         to: 'i++) block[i] = Math.min(7, block[i] + addend[i]);'
       }

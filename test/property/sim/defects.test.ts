@@ -111,7 +111,11 @@ describeMutants('defects', [
     without: 'a correct count of unshared gradients',
     seed: 18,
     changes: [
-      { file: 'src/learning/adaptive-batch.js', from: 'lastOf(sum)[0] += count', to: 'lastOf(sum)[0] += count + 1' }
+      {
+        file: 'src/learning/rules/adaptive-batch.js',
+        from: 'lastOf(sum)[0] += count',
+        to: 'lastOf(sum)[0] += count + 1'
+      }
     ],
     breaks: ['batch choice']
   },

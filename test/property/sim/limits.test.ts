@@ -9,16 +9,16 @@ import { share } from '../../support/runs.js'
 const RUNS = share(100)
 
 const supports: readonly CodeChange[] = [
-  { file: 'src/base/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/base/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/base/support.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
+  { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
+  { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
+  { file: 'src/numeric/support.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
 ]
 
 /** Combinations, as most limits do not affect each other. */
 const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
   'blocks with a support that are not reused, two bases of coverages, chains of two steps, and headers of one branch': [
     ...supports,
-    { file: 'src/base/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 0.7;' },
+    { file: 'src/numeric/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 0.7;' },
     { file: 'src/admb/state/vectors.js', from: 'const MAX_POOLED_BYTES = 1 << 16;', to: 'const MAX_POOLED_BYTES = 0;' },
     { file: 'src/admb/wire/coverage-encoder.js', from: 'const MAX_BASES = 64;', to: 'const MAX_BASES = 2;' },
     { file: 'src/admb/state/vectors.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
@@ -26,7 +26,7 @@ const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
   ],
   'dense blocks with a support, sums of one earlier predictor, and short lists of contributors': [
     ...supports,
-    { file: 'src/base/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 1;' },
+    { file: 'src/numeric/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 1;' },
     { file: 'src/admb/wire/exchanged-sums.js', from: 'const PAST_EXCHANGES = 3;', to: 'const PAST_EXCHANGES = 1;' },
     { file: 'src/admb/core/neighbour-sums.js', from: 'const LONG_LIST = 256;', to: 'const LONG_LIST = 3;' },
     { file: 'src/admb/core/node.js', from: 'const COMPACTION_PERIODS = 256;', to: 'const COMPACTION_PERIODS = 2;' }
