@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { InlineConfig, Plugin } from 'vite'
-import { builtInScenarios, loadScenario } from '../sim/library.js'
 import { parseScenario } from '../sim/scenario.js'
+import { builtInScenarios, loadScenario } from '../sim/scenarios.js'
 import { type BuiltIn, CONTROLS } from '../src/page/simulator/controls.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -15,10 +15,10 @@ export {
   replay,
   type Step
 } from './fuzz/fuzz.js'
-export { applyOverrides, builtInScenarios, loadScenario } from './library.js'
 export type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
 export { parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
+export { applyOverrides, builtInScenarios, loadScenario } from './scenarios.js'
 export { simulate } from './simulate.js'
 export type { RecordedStream } from './streams/inputs.js'
 export type { Trial } from './testing/trials.js'
