@@ -23,6 +23,8 @@ interface AlgorithmOptions {
   readonly fragmentBytes: number
   /** Bytes of the integer sums that are kept for a neighbour as bases of differences. */
   readonly keptBytes: number
+  /** Bytes that a link carries in a virtual millisecond; 0: no limit. */
+  readonly bandwidth: number
   /** Periods between two checkpoints of a node. */
   readonly checkpoint: number
   /** Virtual milliseconds until a checkpoint is on the disk. */

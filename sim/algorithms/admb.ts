@@ -53,7 +53,9 @@ interface Exchanged {
   isHeld: boolean
   /** Number of frames sent. */
   sent: number
-  /** Numbers of the neighbour's last frames that the node has received, and when. */
+  /** Number of the neighbour's last frame that the node has received. */
+  last: number
+  /** Numbers of its last frames, and when they arrived, if frames can wait for a line. */
   readonly received: { readonly time: number; readonly number: number }[]
   isInParts: boolean
 }
@@ -241,27 +243,29 @@ function create(world: World, precedence: Precedence): Algorithm {
    */
   const mark = (index: number, neighbour: number, frame: MarkedFrame) => {
     const exchanged = states[index].exchanged.get(neighbour)
-    if (!world.isOrdered || exchanged === undefined) return
+    if (exchanged === undefined) return
     const { session, isInParts } = exchanged
     exchanged.isInParts = isFragment(frame)
     if (exchanged.isInParts) return
     exchanged.sent++
     const left = Math.max(world.now, world.freeAt(index, neighbour))
     // A fragment may be lost in a partition.
-    const taken = exchanged.received.at(-1)?.number ?? 0
-    frame.mark = { session, number: isInParts ? 0 : exchanged.sent, taken, left }
+    frame.mark = { session, number: isInParts ? 0 : exchanged.sent, taken: exchanged.last, left }
+  }
+  /** Number of the last frame that the sender of a frame has taken while it waited for the line. */
+  const takenMeanwhile = (to: number, from: number, { session, left }: FrameMark) => {
+    const sender = scenario.bandwidth > 0 ? states[from].exchanged.get(to) : undefined
+    const received = sender?.session === session ? sender.received : []
+    return received.findLast(({ time }) => time < left)?.number ?? 0
   }
   /** A frame arrives. */
   const confirm = (to: number, from: number, { mark: arrived }: MarkedFrame) => {
     const exchanged = states[to].exchanged.get(from)
     if (exchanged === undefined || arrived?.session !== exchanged.session) return
-    const last = exchanged.received.at(-1)?.number ?? 0
-    if (arrived.number > last) exchanged.received.push({ time: world.now, number: arrived.number })
+    if (arrived.number > exchanged.last) exchanged.last = arrived.number
+    if (scenario.bandwidth > 0) exchanged.received.push({ time: world.now, number: exchanged.last })
     if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()
-    const sender = states[from].exchanged.get(to)
-    const received = sender?.session === arrived.session ? sender.received : []
-    const meanwhile = received.findLast(({ time }) => time < arrived.left)?.number ?? 0
-    const taken = Math.max(arrived.taken, meanwhile)
+    const taken = Math.max(arrived.taken, takenMeanwhile(to, from, arrived))
     if (taken > 0) states[to].node.taken(from, taken)
   }
   /** Whether a link is free. If not, a timer starts that expires when it is. */
@@ -276,7 +280,7 @@ function create(world: World, precedence: Precedence): Algorithm {
   }
   const leave = (index: number, neighbour: number, frame: Uint8Array) => {
     world.send(index, neighbour, frame, frame.length)
-    mark(index, neighbour, frame)
+    if (world.isOrdered) mark(index, neighbour, frame)
   }
   const send = (index: number, neighbour: number, frame: Uint8Array) => {
     const { disk, exchanged } = states[index]
@@ -323,7 +327,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       learnAgain(index)
     },
     receive(to, from, message) {
-      confirm(to, from, message as Uint8Array)
+      if (world.isOrdered) confirm(to, from, message as Uint8Array)
       states[to].node.receive(from, message as Uint8Array)
       states[to].driver.flush()
     },
@@ -341,7 +345,15 @@ function create(world: World, precedence: Precedence): Algorithm {
       const { driver, exchanged } = states[index]
       const earlier = exchanged.get(neighbour)
       if (earlier) earlier.isOpen = false
-      exchanged.set(neighbour, { session, isOpen: true, isHeld: false, sent: 0, received: [], isInParts: false })
+      exchanged.set(neighbour, {
+        session,
+        isOpen: true,
+        isHeld: false,
+        sent: 0,
+        last: 0,
+        received: [],
+        isInParts: false
+      })
       driver.connect(neighbour, session, labels[neighbour])
       // Nothing is sent before time 0.
       if (world.now > 0 && world.isUp(index)) driver.flush()

@@ -40,6 +40,7 @@ import { type History, isExpired, PastEpochs } from './past-epochs.js'
 /** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
 const BURST = 64
 
+const NO_INPUTS: Ranges = []
 const UNLIMITED: History = { updates: Number.POSITIVE_INFINITY, periods: Number.POSITIVE_INFINITY }
 
 /** Bound of `retainedSums`. @param carry S, at least 1 */
@@ -311,7 +312,7 @@ export class Ledger {
         updates: this.#id.updates,
         inputs: this.#openInputs,
         of: this.#openOf,
-        remaining: [],
+        remaining: NO_INPUTS,
         isRepeated: false,
         isRecovered: false,
         used: false
@@ -329,7 +330,7 @@ export class Ledger {
       }
       this.#count += this.#openCount
       this.#openCount = 0
-      this.#openInputs = []
+      this.#openInputs = NO_INPUTS
       this.#openOf = undefined
     }
     if (this.#influence === undefined) {

@@ -19,6 +19,8 @@ export class CoverageDecoder {
   /** Predictor id of the last frame and the bytes of its digest: most frames repeat it. */
   lastId: PredictorId | undefined
   readonly lastDigest = new Uint8Array(16)
+  /** The id with this digest. */
+  digestId: PredictorId | undefined
 
   /** The neighbour's dictionary: indices into this node's `ContributorTable`. */
   #dictionary: number[] = []

@@ -141,17 +141,17 @@ function readFrameId(
   known: PredictorId | undefined
 ): PredictorId {
   const updates = readUpdates(input)
-  if (updates === undefined) {
-    const id = existing(known)
-    if (id !== decoder.lastId) decoder.lastDigest.set(bytesOfHex(id.digest))
-    return id
-  }
+  if (updates === undefined) return existing(known)
   const contributor = readOrigin(input, updates, table, decoder)
   const last = decoder.lastId
+  if (last && decoder.digestId !== last && decoder.digestId?.digest !== last.digest)
+    decoder.lastDigest.set(bytesOfHex(last.digest))
   const isDigestRepeated = input.updateInPlace(decoder.lastDigest)
   const digest = last !== undefined && isDigestRepeated ? last.digest : hexOf(decoder.lastDigest)
-  if (last?.updates === updates && isDigestRepeated && isBy(last, contributor)) return last
-  return idOf(updates, contributor, digest)
+  const isRepeated = last?.updates === updates && isDigestRepeated && isBy(last, contributor)
+  const id = isRepeated ? last : idOf(updates, contributor, digest)
+  decoder.digestId = id
+  return id
 }
 
 function readId(
