@@ -62,7 +62,7 @@ describe('training with validation', function () {
       assert.equal(code, 2, stderr)
       return stderr
     }
-    assert.match(await refused('--patience', '2'), /give --holdout SHARE or --validation FILE as well/)
+    assert.match(await refused('--patience', '2'), /give --holdout SHARE or --validation FILE/)
     assert.match(
       await refused('--holdout', '0.1', '--validation', path('other.csv')),
       /give either --holdout or --validation/

@@ -179,7 +179,7 @@ describe('peers with differential privacy', function () {
       assert.equal(stderr.trim().split('\n').length, 1, stderr)
       return stderr
     }
-    assert.match(await refusal('--dp', DP), /give a state directory \(--dir\)/)
+    assert.match(await refusal('--dp', DP), /give dir \(--dir\)/)
     assert.match(await refusal('--dp', 'epsilon=1'), /delta must be a number/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--local-steps', '4'), /remove --local-steps/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--predict-with', 'ahead'), /remove --predict-with/)
