@@ -181,8 +181,8 @@ describe('peers with differential privacy', function () {
     }
     assert.match(await refusal('--dp', DP), /give dir \(--dir\)/)
     assert.match(await refusal('--dp', 'epsilon=1'), /delta must be a number/)
-    assert.match(await refusal('--dp', DP, '--dir', dir, '--local-steps', '4'), /remove --local-steps/)
-    assert.match(await refusal('--dp', DP, '--dir', dir, '--predict-with', 'ahead'), /remove --predict-with/)
+    assert.match(await refusal('--dp', DP, '--dir', dir, '--local-steps', '4'), /remove --dp or --local-steps/)
+    assert.match(await refusal('--dp', DP, '--dir', dir, '--predict-with', 'ahead'), /remove --dp or --predict-with/)
     assert.match(await refusal('--dp', DP, '--dir', dir, '--model', 'mlp'), /use a linear model/)
 
     const used = join(folder, 'used')
