@@ -8,7 +8,7 @@ import { parseScenario, type RecordedStream, type RunResult, type SimulateOption
 import { replay } from '../../sim/streams/inputs.js'
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import type { Flags } from '../../src/cli/options/table.js'
-import { recordStream } from '../../src/cli/sim/data.js'
+import { recordStream } from '../../src/cli/sim/scenarios.js'
 import type { Examples, Learner } from '../../src/learning/index.js'
 import { mlp, publicData } from './data.js'
 import type { Row } from './row.js'

@@ -10,12 +10,11 @@ import { UsageError } from '../errors.js'
 import { add } from '../options/command.js'
 import { readOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
-import { classTables, evaluationLines } from '../output/evaluation-lines.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { baselineLine, figureLines } from '../output/metric-lines.js'
+import { baselineLine, classTables, evaluationLines, figureLines } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
-import { withReadableWeights } from '../training/stored-weights.js'
+import { withReadableWeights } from '../training/stored.js'
 
 export function evalCommand(program: Command): Command {
   return add(

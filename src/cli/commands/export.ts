@@ -1,5 +1,4 @@
 /** `admb export`: a stored predictor as files that other programs read. */
-
 import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { fileProblem } from '../../base/errors.js'
@@ -9,14 +8,12 @@ import { type LearningSpec, readableSpec } from '../../task/learning-spec.js'
 import { predictorTensors } from '../../task/predictor-metadata.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
-import { FeatureNames } from '../explain/feature-names.js'
-import { writeJson } from '../linear/json.js'
-import type { LinearModel } from '../linear/model.js'
+import { FeatureNames } from '../explain/weights.js'
+import { type LinearModel, writeJson } from '../linear/formats.js'
 import { add } from '../options/command.js'
 import type { Flags } from '../options/table.js'
 import { print, printJson } from '../output/output.js'
-import { loadStored, metadataOf, type Stored } from '../training/stored.js'
-import { withReadableWeights } from '../training/stored-weights.js'
+import { loadStored, metadataOf, type Stored, withReadableWeights } from '../training/stored.js'
 
 export function exportCommand(program: Command): Command {
   return add(

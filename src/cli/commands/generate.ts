@@ -7,8 +7,7 @@ import { add } from '../options/command.js'
 import { executionOf } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
 import { printJson } from '../output/output.js'
-import { loadStored } from '../training/stored.js'
-import { withReadableWeights } from '../training/stored-weights.js'
+import { loadStored, withReadableWeights } from '../training/stored.js'
 
 const TOKENS = 64
 

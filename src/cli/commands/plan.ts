@@ -1,16 +1,19 @@
 /** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
 
+import { readFile } from 'node:fs/promises'
 import { Argument, type Command } from 'commander'
+import * as z from 'zod'
 import { formatBytes } from '../../base/errors.js'
+import { parseYaml } from '../../base/files.js'
+import type { DeviceFigures } from '../../l2l/index.js'
 import { isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { add } from '../options/command.js'
-import { readDevice } from '../options/device-file.js'
 import { executionOf, taskOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
-import { model as parseModel } from '../options/values.js'
+import { bytes, model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { showPlan, showStore } from '../output/plan-table.js'
 
@@ -62,4 +65,51 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   print(`device        ${reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
   showPlan(profile.layers, chosen, batch, figures && elsewhere && { figures, layers: elsewhere.layers })
   if (store) showStore(store, `${rule.name}, average ${averaging.name}`)
+}
+
+const amount = z.union([
+  z.number().positive(),
+  z.string().transform((word, { addIssue }) => {
+    try {
+      return bytes(word)
+    } catch {
+      addIssue({ code: 'custom', message: 'expected bytes, such as 80GB' })
+      return z.NEVER
+    }
+  })
+])
+
+const schema = z.strictObject({
+  name: z.string().default('device'),
+  memory: amount.optional(),
+  flops: z.number().positive(),
+  'memory-bandwidth': amount,
+  transfer: amount
+})
+
+const EXAMPLE =
+  'give flops, memory-bandwidth and transfer for each second, such as flops: 60e12, memory-bandwidth: 3TB, transfer: 25GB'
+
+export interface DeviceFile extends DeviceFigures {
+  readonly name: string
+  /** Bytes. @default no limit */
+  readonly memory?: number
+}
+
+/** @throws UsageError */
+export async function readDevice(path: string): Promise<DeviceFile> {
+  let content: unknown
+  try {
+    content = parseYaml(await readFile(path, 'utf8'))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UsageError(`cannot read the device ${path} (${code ?? message.split('\n')[0]}): ${EXAMPLE}`)
+  }
+  const { data, error } = schema.safeParse(content)
+  if (data === undefined) {
+    const [{ path: key, message }] = error.issues
+    throw new UsageError(`${path}: ${[key.join('.'), message].filter(part => part !== '').join(': ')}; ${EXAMPLE}`)
+  }
+  const { 'memory-bandwidth': memoryBandwidth, ...rest } = data
+  return { ...rest, memoryBandwidth }
 }

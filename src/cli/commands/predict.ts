@@ -11,7 +11,7 @@ import type { Flags } from '../options/table.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { print, printJson, warn } from '../output/output.js'
 import { loadPredictor } from '../training/loaded.js'
-import { withReadableWeights } from '../training/stored-weights.js'
+import { withReadableWeights } from '../training/stored.js'
 
 export function predictCommand(program: Command): Command {
   return add(

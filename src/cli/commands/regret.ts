@@ -12,8 +12,7 @@ import type { Flags } from '../options/table.js'
 import { baselineLine } from '../output/metric-lines.js'
 import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 import { ProgressLogError, readProgress } from '../output/progress-log.js'
-import { openLearning } from '../training/learning.js'
-import { Recorder } from '../training/recorder.js'
+import { openLearning, Recorder } from '../training/learning.js'
 
 /** Progressive sums. */
 interface Served {

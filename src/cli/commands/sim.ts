@@ -78,7 +78,7 @@ Examples:
     command,
     'sim compare',
     compare,
-    later(async () => (await import('../sim/compare.js')).compare)
+    later(async () => (await import('../sim/run.js')).compare)
   )
   add(
     command,
@@ -90,7 +90,7 @@ Examples:
     command,
     'sim experiment',
     experiment,
-    later(async () => (await import('../sim/experiment.js')).runExperiment)
+    later(async () => (await import('../sim/run.js')).runExperiment)
   )
   add(
     command,

@@ -28,7 +28,7 @@ async function train(given: Flags<'train'>, prestarted: Promise<ReaderThread | u
   const { data = '', format, passes } = readOptions(given)
   const reader = (await prestarted) ?? (await startReader({ data, format, passes }))
   // Imported here: the help does not need the trainers, the database and libp2p's keys.
-  const { withReadableWeights } = await import('../training/stored-weights.js')
+  const { withReadableWeights } = await import('../training/stored.js')
   const { openForTraining } = await import('../training/trained-store.js')
   const { setUpTraining } = await import('../training/training-setup.js')
   const { TrainingRun } = await import('../training/training-run.js')

@@ -1,10 +1,17 @@
-/** The demo's events: a crash and a restart, a partition and its healing, convergence. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** The demo's events (a crash and a restart, a partition and its healing, convergence), the pace of its inputs, and what it is compared with. */
+import { setImmediate as giveWay, setTimeout as sleep } from 'node:timers/promises'
+import { CodedError } from '../../base/errors.js'
+import { openStream, type StreamOptions } from '../../data/index.js'
+import type { Execution } from '../../l2l/index.js'
+import type { SerialReport } from '../../learning/index.js'
+import type { LearningSpec } from '../../peer/index.js'
+import { trainerFor } from '../../task/trainer.js'
 import { treeComponents } from '../../view/groups.js'
-import { print } from '../output/output.js'
+import type { Reference } from '../../view/index.js'
+import { formatNumber, print, printJson } from '../output/output.js'
+import type { PeerObject } from '../peer/attend.js'
 import type { Cluster } from './cluster.js'
-import { inputsPerUpdate } from './pacer.js'
-import { Table } from './table.js'
+import { Table } from './watch.js'
 
 export interface Event {
   readonly atMs: number
@@ -169,4 +176,159 @@ export class Stage {
   async #until(condition: () => boolean): Promise<void> {
     while (!condition()) await sleep(50)
   }
+}
+
+/** What the pace depends on. */
+export interface PacedPeer {
+  readonly batch: number
+  /** Whether its stream has ended. */
+  readonly ended: boolean
+}
+
+/**
+ * @param peers by place; undefined for one that does not take part
+ * @param groups places of the peers that can reach each other
+ * @returns by place, the number of inputs for each update of the predictor; 0 for a peer that does not take part
+ */
+export function inputsPerUpdate(
+  peers: readonly (PacedPeer | undefined)[],
+  groups: readonly (readonly number[])[]
+): number[] {
+  const shares = peers.map(() => 0)
+  for (const group of groups) {
+    const places = group.filter(place => peers[place]?.ended === false)
+    // One more than its part, because a gradient can come too late.
+    for (const place of places) shares[place] = Math.floor((peers[place] as PacedPeer).batch / places.length) + 1
+  }
+  return shares
+}
+
+/** The peers did not converge to one predictor. */
+export class DisagreementError extends CodedError {
+  static override readonly code = 'ERR_DISAGREEMENT'
+}
+
+/** Prints the result. @throws DisagreementError */
+export function conclude(
+  json: boolean,
+  { serial, isolated }: Comparison,
+  stage: Stage,
+  cluster: Cluster,
+  start: number
+): void {
+  const peers = cluster.peers.filter((peer): peer is PeerObject => peer !== undefined)
+  const together = pooled(peers)
+  const seconds = (performance.now() - start) / 1000
+  const { agreed, events } = stage
+  const violations = cluster.violations.length
+  if (json) {
+    printJson({ command: 'demo', peers, agreed, cluster: together, serial, isolated, events, violations, seconds })
+  } else {
+    print('')
+    const line = (what: string, { averageLoss, accuracy }: { averageLoss: number; accuracy?: number }) =>
+      print(
+        `${what.padEnd(34)} loss ${averageLoss.toFixed(4)}${accuracy === undefined ? '' : `   accuracy ${(100 * accuracy).toFixed(2)} %`}`
+      )
+    line('five peers together, with faults', together)
+    line('one learner given every input', serial)
+    line('five learners, each alone', isolated)
+    const { predictor } = peers[0]
+    print(
+      `\n${agreed ? 'All five agree' : 'The peers do not agree'}: ${formatNumber(predictor.updates)} updates, ${seconds.toFixed(0)} s in all.`
+    )
+    for (const violation of cluster.violations) print(`violation: ${violation}`)
+  }
+  if (!agreed)
+    throw new DisagreementError(`the peers did not agree within ${AGREE_MS / 1000} s of the end: please report it`)
+  if (violations > 0) throw new DisagreementError(cluster.violations[0])
+}
+
+export interface Result {
+  readonly averageLoss: number
+  readonly accuracy?: number
+}
+
+/** Results without a network. */
+export interface Comparison {
+  readonly serial: Result
+  readonly isolated: Result
+  /** Their progressive losses, for the page. */
+  readonly references: readonly Reference[]
+}
+
+/** Trains one learner on every input, and one learner per peer on that peer's inputs. */
+export async function compare(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Comparison> {
+  const serial = await learnSerially(spec, stream, execution)
+  const alone: Run[] = []
+  for (let place = 0; place < PEERS; place++) {
+    const maxRows = stream.maxRows === undefined ? undefined : Math.ceil(stream.maxRows / PEERS)
+    alone.push(await learnSerially(spec, { ...stream, maxRows, shard: { index: place, count: PEERS } }, execution))
+  }
+  const shortest = alone.reduce((a, b) => (b.curve.length < a.curve.length ? b : a))
+  const together = shortest.curve.map(([inputs], place) => {
+    const sum = alone.reduce((total, { curve }) => total + curve[place][1], 0)
+    return [inputs, sum / alone.length] as const
+  })
+  return {
+    serial: pooled([serial.report]),
+    isolated: pooled(alone.map(({ report }) => report)),
+    references: [
+      // The page's axis is a peer's inputs, a fifth of the network's.
+      {
+        name: 'serial',
+        points: thinned(serial.curve).map(([inputs, loss]) => [Math.round(inputs / PEERS), loss] as const)
+      },
+      { name: 'isolated', points: thinned(together) }
+    ]
+  }
+}
+
+interface Run {
+  readonly report: SerialReport
+  readonly curve: readonly (readonly [inputs: number, loss: number])[]
+}
+
+/** Trains with the peers' model, rule and batch size in this process, and yields to the event loop in between. */
+async function learnSerially(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Run> {
+  const { trainer } = await trainerFor(spec, execution)
+  const curve: [number, number][] = []
+  for await (const examples of await openStream(stream)) {
+    trainer.learn(examples)
+    const { inputs, averageLoss } = trainer.report()
+    if (averageLoss !== undefined) curve.push([inputs, averageLoss])
+    await giveWay()
+  }
+  const report = trainer.report()
+  trainer.finish()
+  return { report, curve }
+}
+
+/** Maximum number of points of a curve. They are denser at the start, because the axis is logarithmic. */
+const POINTS = 120
+
+function thinned(curve: Run['curve']): Run['curve'] {
+  const [least, most] = [curve[0]?.[0] ?? 1, curve.at(-1)?.[0] ?? 1]
+  let due = least
+  return curve.filter(([inputs], place) => {
+    if (inputs < due && place < curve.length - 1) return false
+    due = inputs * (most / least) ** (1 / POINTS)
+    return true
+  })
+}
+
+/** Inputs of the whole run. */
+export async function rowsOf(stream: StreamOptions): Promise<number> {
+  const { passes = 1, maxRows = Number.POSITIVE_INFINITY } = stream
+  let rows = 0
+  for await (const examples of await openStream({ ...stream, passes: 1 })) rows += examples.size
+  return Math.min(rows * passes, maxRows)
+}
+
+/** The mean over the inputs of several learners. */
+export function pooled(reports: readonly { inputs: number; averageLoss?: number; accuracy?: number }[]): Result {
+  const inputs = reports.reduce((sum, report) => sum + report.inputs, 0)
+  const mean = (of: (report: (typeof reports)[number]) => number | undefined) =>
+    reports.reduce((sum, report) => sum + (of(report) ?? 0) * report.inputs, 0) / Math.max(1, inputs)
+  const accuracy = reports.every(report => report.accuracy === undefined) ? undefined : mean(report => report.accuracy)
+  return { averageLoss: mean(report => report.averageLoss), accuracy }
 }

@@ -1,17 +1,25 @@
-/** Formats of `admb export`, and the files of linear models that `--weights` reads. */
+/** Files of linear models: JSON, and what else `--weights` reads. */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { type PredictorId, startingPredictor } from '../../admb/index.js'
+import { LagHistory, RunningMoments, type SavedMoments } from '../../data/index.js'
 import { isCustomName, ruleFor } from '../../learning/index.js'
+import { requireFinite } from '../../nn/weights/exchange.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
+import {
+  type LearningSpec,
+  linearParts,
+  parseSpec,
+  predictsNumbers,
+  specText,
+  targetScaleOf
+} from '../../task/learning-spec.js'
 import { batchRange } from '../../task/option-values.js'
 import type { TaskOptions } from '../../task/options.js'
 import { closed, createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { warn } from '../output/output.js'
 import type { Stored } from '../training/stored.js'
-import { readJson } from './json.js'
-import { type LinearModelSpec, type LinearWeights, linearSpec, storedFrom } from './model.js'
-import { readVwText } from './vw-text.js'
 
 /** Options that apply to weights from a file. */
 export type LinearOptions = Pick<TaskOptions, 'model' | 'rule' | 'averaging' | 'batch' | 'l2'>
@@ -87,4 +95,223 @@ function specFor({ rule, averaging, batch, l2 }: LinearOptions) {
     const options = { model, rule, averaging, batch, l2, hashBits, constant, classNames, scale: 'none' as const }
     return closed((await createTask(options, 'serial')).specFor({})) as LinearModelSpec
   }
+}
+
+const FORMAT = 'admb-linear'
+
+interface File {
+  readonly format: string
+  readonly spec: object
+  readonly constant?: number | readonly number[]
+  readonly weights: readonly { readonly index: number; readonly weight: number | readonly number[] }[]
+  readonly moments?: LinearModel['moments']
+}
+
+export function writeJson(model: LinearModel): string {
+  const { spec, id, classNames, moments, outputs } = model
+  const numbers = (own: Float32Array) => (own.length === 1 ? decimal(own[0]) : Array.from(own, decimal))
+  const classes = classNames ?? Array.from({ length: Math.max(2, outputs) }, (_, number) => String(number))
+  const rows = [...usedFeatures(model)]
+  const constant = rows.find(({ feature }) => isConstant(spec, feature))
+  const head = {
+    format: FORMAT,
+    model: spec.model,
+    ...(!predictsNumbers(spec) && { classes }),
+    ...(targetScaleOf(spec) && { target: targetScaleOf(spec) }),
+    ...(constant && { constant: numbers(constant.own) })
+  }
+  const weights = rows
+    .filter(row => row !== constant)
+    .map(({ feature, own }) => JSON.stringify({ feature: model.nameOf(feature), index: feature, weight: numbers(own) }))
+  const tail = { predictor: id, spec: plainSpec(spec), ...(moments && { moments }) }
+  const text = (part: object) => JSON.stringify(part).slice(1, -1)
+  return `{${text(head)},\n"weights":[${weights.length > 0 ? `\n${weights.join(',\n')}\n` : ''}],\n${text(tail)}}\n`
+}
+
+/** @throws UsageError */
+export function readJson(text: string, file: string): LinearWeights {
+  const parsed = parse(text, file)
+  const spec = linearSpec(JSON.stringify(parsed.spec), file)
+  const stride = spec.model === 'softmax' ? (spec.classes ?? 2) : 1
+  const weights = new Float32Array(spec.dimension * stride)
+  const set = (index: number, value: number | readonly number[]) => {
+    const own = typeof value === 'number' ? [value] : value
+    const fits = Number.isInteger(index) && index >= 0 && index < spec.dimension && own.length <= stride
+    if (!fits || !own.every(Number.isFinite)) {
+      throw new UsageError(`${file}: the weight of index ${index} does not fit the model: export it again`)
+    }
+    weights.set(own, index * stride)
+  }
+  if (parsed.constant !== undefined) set(0, parsed.constant)
+  for (const { index, weight } of parsed.weights) set(index, weight)
+  return { spec, weights, moments: parsed.moments }
+}
+
+function parse(text: string, file: string): File {
+  let parsed: Partial<File> = {}
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    // Reported below.
+  }
+  if (parsed?.format === FORMAT && parsed.spec && Array.isArray(parsed.weights)) return parsed as File
+  throw new UsageError(`${file} holds no weights of a linear model: admb export --format json writes them`)
+}
+
+const CONSTANT = 11_650_396
+const MOST_BITS = 30
+
+/** The loss of a model, as VW's option; VW has no smooth hinge loss. */
+const LOSSES: Readonly<Record<string, string>> = { logistic: 'logistic', hinge: 'hinge', linear: 'squared' }
+
+/** Options of VW by which a row has other features or a model has other weights than here. */
+const FOREIGN =
+  /--(quadratic|cubic|interactions|oaa|csoaa|ect|wap|lda|nn|lrq|bfgs|ngram|skips|boosting|hash all|cb\w*)\b/
+
+/** A spec for the weights of a file. */
+export type SpecFor = (
+  model: 'logistic' | 'hinge' | 'linear',
+  bits: number,
+  hasConstant: boolean
+) => Promise<LinearModelSpec>
+
+/**
+ * @param given the model, if the file does not say its loss
+ * @param notice receives what was assumed
+ * @throws UsageError
+ */
+export async function readVwText(
+  text: string,
+  file: string,
+  specFor: SpecFor,
+  given: string | undefined,
+  notice: (line: string) => void
+): Promise<LinearWeights> {
+  const lines = text.split(/\r?\n/)
+  const start = lines.findIndex(line => /^:\d+$/.test(line.trim()))
+  const head = lines.slice(0, Math.max(start, 0)).join('\n')
+  const bits = Number(/^bits:(\d+)$/m.exec(head)?.[1])
+  if (start < 0 || !(bits >= 1 && bits <= MOST_BITS)) {
+    throw new UsageError(
+      `${file} is not the text of a VW model: vw --readable_model FILE or --invert_hash FILE writes it`
+    )
+  }
+  const options = /^options:(.*)$/m.exec(head)?.[1] ?? ''
+  const foreign = FOREIGN.exec(options)
+  if (foreign !== null) throw new UsageError(`${file}: VW's ${foreign[0]} is not supported: train without it`)
+  const hasConstant = !options.includes('--noconstant')
+  const spec = await specFor(modelOf(head, options, file, given, notice), bits, hasConstant)
+  const weights = new Float32Array(spec.dimension)
+  const first = Number(hasConstant)
+  for (const [i, line] of lines.slice(start + 1).entries()) {
+    if (line.trim() === '') continue
+    // After the weight, --save_resume adds the state of VW's rule.
+    const [, index, weight] = /(?:^|:)(\d+):([-+\d.eE]+)(?: .*)?$/.exec(line.trim()) ?? []
+    const isValid = Number(index) < 2 ** bits && weight !== '' && Number.isFinite(Number(weight))
+    if (!isValid) throw new UsageError(`${file}: line ${start + i + 2} is not INDEX:WEIGHT or NAME:INDEX:WEIGHT`)
+    weights[Number(index) + first] = Number(weight)
+  }
+  if (hasConstant) weights[0] = weights[(CONSTANT & (2 ** bits - 1)) + 1]
+  return { spec, weights }
+}
+
+function modelOf(
+  head: string,
+  options: string,
+  file: string,
+  given: string | undefined,
+  notice: (line: string) => void
+): 'logistic' | 'hinge' | 'linear' {
+  const named = /--loss_function (\w+)/.exec(options)?.[1]
+  for (const model of ['logistic', 'hinge', 'linear'] as const) {
+    if (given === model || (given === undefined && named === LOSSES[model])) return model
+  }
+  if ((given ?? named) !== undefined) {
+    throw new UsageError(`${file}: the loss ${given ?? named} is not supported: logistic, hinge and squared are`)
+  }
+  const label = (name: string) => Number(new RegExp(`^${name} label:(.*)$`, 'm').exec(head)?.[1])
+  const model = label('Min') === -1 && label('Max') === 1 ? 'logistic' : 'linear'
+  notice(`${file} does not say its loss: its labels are those of the model ${model}`)
+  return model
+}
+
+/** Spec of a linear model. */
+export type LinearModelSpec = Exclude<LearningSpec, { readonly model: 'network' }>
+
+/** What is written. */
+export interface LinearModel {
+  readonly spec: LinearModelSpec
+  readonly id: PredictorId
+  /** The weights of a feature are adjacent: one, or one for each class. */
+  readonly weights: Float32Array
+  /** Weights of a feature that are used; further classes are not known yet. */
+  readonly outputs: number
+  readonly classNames: readonly string[] | undefined
+  /** Running moments, if numbers are standardised as they come. */
+  readonly moments: SavedMoments | undefined
+  /** @param feature its number, the constant feature included */
+  nameOf(feature: number): string
+}
+
+/** What is read. */
+export interface LinearWeights {
+  readonly spec: LinearModelSpec
+  readonly weights: Float32Array
+  readonly moments?: SavedMoments
+}
+
+/** The features whose weights are not all 0, in order. The constant feature is always among them. */
+export function* usedFeatures({ spec, weights, outputs }: LinearModel): Generator<{
+  readonly feature: number
+  readonly own: Float32Array
+}> {
+  const stride = weights.length / spec.dimension
+  for (let feature = 0; feature < spec.dimension; feature++) {
+    const own = weights.subarray(feature * stride, feature * stride + outputs)
+    if (own.some(weight => weight !== 0) || isConstant(spec, feature)) yield { feature, own }
+  }
+}
+
+export function isConstant({ features }: LearningSpec, feature: number): boolean {
+  return features.constant && feature === 0
+}
+
+/**
+ * A spec in a file.
+ * @throws UsageError if it is not of a linear model, or the model's other parameters are not in files
+ */
+export function linearSpec(text: string, file: string): LinearModelSpec {
+  const spec = parseSpec(text)
+  if (spec.network !== undefined || spec.dimension === undefined)
+    throw new UsageError(`${file} is not of a linear model`)
+  return spec
+}
+
+/** A predictor that has made no update. @throws UsageError if the model has parameters besides the weights */
+export function storedFrom({ spec, weights, moments = [] }: LinearWeights, file: string): Stored {
+  const { learner, recipe } = linearParts(spec, false)
+  const [initial, ...others] = learner.initial()
+  if (others.length > 0) {
+    throw new UsageError(
+      `${file}: weights of models that add classes or adapt b cannot be read: give the --dir of the model`
+    )
+  }
+  if (initial.length !== weights.length) {
+    throw new UsageError(`${file} has ${weights.length} weights, and its model has ${initial.length}: export it again`)
+  }
+  const { id, ...content } = startingPredictor([weights], recipe)
+  requireFinite(weights, file)
+  const scaling = { moments: RunningMoments.restore(moments), history: new LagHistory(), frozen: true }
+  return { spec, learner, predictor: { ...content, id: { ...id, origin: 'weights' } }, scaling }
+}
+
+/** The shortest decimal number that is read as the same 32-bit float. */
+export function decimal(weight: number): number {
+  const texts = [6, 7, 8].map(digits => Number(weight.toPrecision(digits)))
+  return texts.find(number => Math.fround(number) === weight) ?? Number(weight.toPrecision(9))
+}
+
+/** The spec as plain data. */
+export function plainSpec(spec: LearningSpec): unknown {
+  return JSON.parse(specText(spec))
 }

@@ -1,5 +1,5 @@
-/** Figures of a learner as lines: since the start, and over the last inputs. */
-import type { BaselineFigures, Drift, Figures, Metrics } from '../../learning/index.js'
+/** Figures of a learner as lines: since the start, over the last inputs, and by class. */
+import type { BaselineFigures, Drift, EvaluationFigures, Figures, Metrics } from '../../learning/index.js'
 import { windowName } from '../../view/index.js'
 import { formatNumber } from './output.js'
 
@@ -59,4 +59,48 @@ export function summary({ loss, accuracy, rmse }: Figures): string {
 export function driftSummary({ alarms, recent }: Drift): string {
   const { inputs } = recent[recent.length - 1]
   return `${formatNumber(alarms)} × the loss rose, the last time noticed after ${formatNumber(inputs)} inputs`
+}
+
+/** Classes above which a table is left out; `--json` has it. */
+const MOST_CLASSES = 20
+const MOST_COLUMNS = 10
+const MOST_CHARACTERS = 20
+
+const CLASS_ROWS = [
+  ['macroF1', 'macro F1'],
+  ['matthews', 'Matthews'],
+  ['pearson', 'Pearson'],
+  ['spearman', 'Spearman']
+] as const
+
+/** @param width of the names */
+export function evaluationLines(figures: EvaluationFigures, width: number): string[] {
+  return CLASS_ROWS.flatMap(([key, name]) => {
+    const value = figures[key]
+    return value === undefined ? [] : [`${name.padEnd(width)}${value.toFixed(4)}`]
+  })
+}
+
+/** The figures of each class, and how often it was predicted as each other. @param names of the classes @default their numbers */
+export function classTables({ byClass = [], confusion }: EvaluationFigures, names?: readonly string[]): string[] {
+  if (byClass.length === 0 || byClass.length > MOST_CLASSES) return []
+  const labels = byClass.map((_, k) => shortened(names?.[k] ?? String(k)))
+  const rows = byClass.map(({ inputs, precision, recall, f1 }, k) => {
+    const shares = [precision, recall, f1].map(share => share.toFixed(4))
+    return [labels[k], formatNumber(inputs), ...shares]
+  })
+  const lines = ['', ...table([['class', 'inputs', 'precision', 'recall', 'F1'], ...rows])]
+  if (confusion === undefined || confusion.length > MOST_COLUMNS) return lines
+  const counts = confusion.map((row, k) => [labels[k], ...row.map(formatNumber)])
+  return [...lines, '', ...table([['predicted', ...labels], ...counts])]
+}
+
+function shortened(name: string): string {
+  return name.length > MOST_CHARACTERS ? `${name.slice(0, MOST_CHARACTERS - 1)}…` : name
+}
+
+/** The first column on the left, the others on the right. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)))
+  return rows.map(row => row.map((cell, k) => (k === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[k]))).join('  '))
 }

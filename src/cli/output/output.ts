@@ -1,5 +1,7 @@
 /** Output: results go to stdout, everything else to stderr, progress only to a terminal. */
 import pico from 'picocolors'
+import { listed } from '../../data/index.js'
+import type { Coverage } from '../../nn/weights/exchange.js'
 
 /** One JSON object as one line on stdout. */
 export function printJson(value: object): void {
@@ -55,4 +57,10 @@ export function formatDuration(seconds: number): string {
   if (whole < 60) return `${whole} s`
   const minutes = Math.floor(whole / 60)
   return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+export function showCoverage(coverage: Pick<Coverage, 'missing' | 'unneeded'> | undefined): void {
+  const { missing, unneeded } = coverage ?? { missing: [], unneeded: [] }
+  if (missing.length > 0) warn(`new weights, which the checkpoint lacks: ${listed(missing)}`)
+  if (unneeded.length > 0) warn(`tensors of the checkpoint that the model does not need: ${listed(unneeded)}`)
 }

@@ -1,6 +1,7 @@
-/** A running peer's output, and the events that end it. */
+/** Where a peer listens, its output, and the events that end it. */
 import type { Peer, PeerStatus } from '../../peer/index.js'
 import type { NetworkStatus } from '../../view/index.js'
+import { DEFAULT_PORT } from '../options/table.js'
 import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 
 /** Between two JSON objects, in milliseconds. */
@@ -93,4 +94,18 @@ function describe(peer: Peer): string {
 
 function budgetOf(privacy: PeerStatus['privacy']): string {
   return privacy === undefined ? '' : `, epsilon ${privacy.spent.toPrecision(3)} of ${privacy.epsilon} spent`
+}
+
+/** @param start starts a peer with these listen addresses */
+export async function startListening(
+  asked: readonly string[] | undefined,
+  start: (listen: readonly string[]) => Promise<Peer>
+): Promise<Peer> {
+  if (asked !== undefined) return start(asked)
+  try {
+    return await start([`/ip4/0.0.0.0/tcp/${DEFAULT_PORT}`])
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ERR_ADDRESS_IN_USE') throw error
+    return start(['/ip4/0.0.0.0/tcp/0'])
+  }
 }

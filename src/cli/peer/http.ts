@@ -5,8 +5,7 @@ import type { HttpOptions, HttpServer } from '../../server/index.js'
 import { roleOf } from '../../server/roles.js'
 import { UsageError } from '../errors.js'
 import { DEFAULT_HTTP_PORT, type Flags } from '../options/table.js'
-import { type CertificateFiles, readCertificate, renewed } from './certificate.js'
-import { readText } from './files.js'
+import { type CertificateFiles, readCertificate, readText, renewed } from './files.js'
 
 const MIB = 2 ** 20
 const SHORTEST_TOKEN = 16

@@ -1,11 +1,10 @@
-/** `admb sim run`: one algorithm on one scenario. */
-import { type AlgorithmName, algorithms, type RunResult } from '../../../sim/index.js'
+/** `admb sim run`, `compare` and `experiment`. */
+import { type AlgorithmName, algorithmNames, algorithms, experimentNamed, type RunResult } from '../../../sim/index.js'
+import type { ReportedRun } from '../../../sim/report/index.js'
 import { formatNumber, print, printJson } from '../output/output.js'
 import type { SimFlags } from './options.js'
-import { openReport } from './report.js'
-import { runCases } from './run-cases.js'
-import { aboutOf, scenarioOf } from './scenarios.js'
-import { type Column, headOf, RESULT_COLUMNS, rowOf } from './table.js'
+import { type Column, headOf, openReport, RESULT_COLUMNS, rowOf, runCases } from './run-cases.js'
+import { aboutOf, checkAlgorithms, scenarioOf } from './scenarios.js'
 
 const COLUMNS: readonly Column<RunResult>[] = [
   { head: 'algorithm', width: -15, cell: ({ algorithm }) => algorithm },
@@ -67,4 +66,58 @@ function boundOf({ algorithm, bound, boundHolds, boundIsVacuous }: RunResult): s
       ? 'holds'
       : 'does not hold in this run'
   return `${formatNumber(bound)} on ${bounded}: ${verdict}`
+}
+
+export async function compare(name: string | undefined, flags: SimFlags<'sim compare'>): Promise<void> {
+  checkAlgorithms(flags.algorithms)
+  const cases = (flags.algorithms ?? algorithmNames).map(algorithm => ({
+    label: algorithm,
+    varied: { algorithm },
+    scenario: scenarioOf(name, flags, algorithm)
+  }))
+  const report = openReport(flags.report)
+  const columns: Column<ReportedRun>[] = [
+    { head: 'algorithm', width: -15, cell: ({ label }) => label },
+    ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
+  ]
+  if (!flags.json) print(headOf(columns))
+  const onRun = (run: ReportedRun) => {
+    if (!flags.json) print(rowOf(columns, run))
+  }
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
+  if (flags.json) {
+    printJson({
+      command: 'sim compare',
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...withoutCurve(result) }))
+    })
+  }
+  await report?.write(
+    { title: `${runs.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs },
+    flags
+  )
+  if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1
+}
+
+export async function runExperiment(name: string, flags: SimFlags<'sim experiment'>): Promise<void> {
+  const { inputs, quick, json } = flags
+  const { about, cases: casesFor } = experimentNamed(name)
+  const cases = casesFor(quick ? Math.round(inputs / 10) : inputs)
+  const report = openReport(flags.report)
+  const columns: Column<ReportedRun>[] = [
+    { head: '', width: -Math.max(...cases.map(({ label }) => label.length)), cell: ({ label }) => label },
+    ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
+  ]
+  if (!json) print(`${about}\n\n${headOf(columns)}`)
+  const onRun = (run: ReportedRun) => {
+    if (!json) print(rowOf(columns, run))
+  }
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
+  if (json) {
+    printJson({
+      command: 'sim experiment',
+      experiment: name,
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...result }))
+    })
+  }
+  await report?.write({ title: `Experiment ${name}`, about, runs }, flags)
 }

@@ -1,4 +1,4 @@
-/** Shared by the simulator's commands: loading a scenario with `--set`, listing scenarios, and checking algorithm names. */
+/** Shared by the simulator's commands: loading a scenario with `--set` and its data, listing scenarios, and checking algorithm names. */
 import {
   type AlgorithmName,
   algorithmNames,
@@ -6,10 +6,15 @@ import {
   builtInScenarios,
   loadScenario,
   parseScenario,
+  type RecordedStream,
   type Scenario
 } from '../../../sim/index.js'
+import { type Format, formatNames } from '../../data/index.js'
+import { featuresOf } from '../../learning/index.js'
 import { UsageError } from '../errors.js'
+import type { Flags } from '../options/table.js'
 import { print, printJson } from '../output/output.js'
+import { openLearning, Recorder } from '../training/learning.js'
 import type { SimFlags } from './options.js'
 
 /**
@@ -52,4 +57,47 @@ export function showScenarios({ json }: { json?: boolean }): void {
   const width = Math.max(...scenarios.map(({ name }) => name.length))
   for (const { name, about } of scenarios) print(`${name.padEnd(width)}  ${about}`)
   print('\nRun a scenario with admb sim run NAME, or compare all algorithms with admb sim compare NAME')
+}
+
+/**
+ * Reads at most as many inputs as the scenario has.
+ * @returns undefined for other streams
+ * @throws UsageError, and errors of the parsers
+ */
+export async function readData(scenario: Scenario): Promise<RecordedStream | undefined> {
+  const { stream: name, data, format, label, model, classes, scale, hashBits, inputs } = scenario
+  if (name !== 'file' || data === undefined) return undefined
+  if (format !== undefined && !formatNames.includes(format as Format)) {
+    throw new UsageError(`unknown format '${format}'; expected one of ${formatNames.join(', ')}`)
+  }
+  return recordStream({
+    data,
+    format: { format: format as Format },
+    label,
+    model,
+    classes: { classes },
+    scale,
+    hashBits,
+    limit: inputs
+  })
+}
+
+/**
+ * Reads a file into memory, as the learning commands read it.
+ * @throws UsageError, and errors of the parsers
+ */
+export async function recordStream(flags: Flags<'regret'> & { readonly data: string }): Promise<RecordedStream> {
+  const { data } = flags
+  const { stream, options } = await openLearning(flags)
+  const recorder = new Recorder(data)
+  for await (const rows of stream) recorder.append(rows)
+  const { examples } = recorder
+  if (examples.size === 0) throw new UsageError(`data: ${data} has no inputs`)
+  return {
+    model: options.model,
+    classes: options.classes,
+    targetScale: options.targetScale,
+    dimension: stream.dimension ?? featuresOf(examples),
+    examples
+  }
 }

@@ -1,7 +1,7 @@
 /** A worker thread of a sweep: runs one scenario at a time and posts its result. */
 import { parentPort } from 'node:worker_threads'
 import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
-import { readData } from './data.js'
+import { readData } from './scenarios.js'
 
 export type SweepWorkerMessage =
   | { readonly kind: 'served'; readonly inputs: number }

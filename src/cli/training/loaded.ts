@@ -1,5 +1,4 @@
 /** The predictor of a command: of a state directory, or the weights of a checkpoint. */
-
 import { LagHistory, RunningMoments } from '../../data/index.js'
 import { type Blocks, digest, learnerAfter } from '../../learning/index.js'
 import { ownCheckpoint } from '../../task/checkpoint.js'
@@ -9,7 +8,7 @@ import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'
 import { executionOf, taskOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
-import { showCoverage } from '../output/coverage.js'
+import { showCoverage } from '../output/output.js'
 import { loadStored, type Stored } from './stored.js'
 
 /**

@@ -16,9 +16,8 @@ import { closed, createTask } from '../../task/task.js'
 import { type RunningTrainer, trainerFor } from '../../task/trainer.js'
 import { UsageError } from '../errors.js'
 import { taskOptions } from '../options/settings.js'
-import { showCoverage } from '../output/coverage.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { formatNumber, warn } from '../output/output.js'
+import { formatNumber, showCoverage, warn } from '../output/output.js'
 import { rowsBefore } from './continuation.js'
 import {
   continued,

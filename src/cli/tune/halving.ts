@@ -3,6 +3,7 @@
  * short prefix of the stream, and the best third of each round a longer one, up to three times as long. Each run starts at the first row,
  * so that a loss depends only on the candidate and the number of rows.
  */
+import { type Examples, weightOf } from '../../learning/index.js'
 
 /** Candidates that remain from one round to the next: one in this many. */
 const SHARE = 3
@@ -100,4 +101,67 @@ export async function halve<Result extends { readonly loss: number }>({
 function lossOrder<Result extends { readonly loss: number }>(a: Ranked<Result>, b: Ranked<Result>): number {
   // The difference of two infinite losses is not a number.
   return a.result.loss === b.result.loss ? a.candidate - b.candidate : a.result.loss - b.result.loss
+}
+
+/** Options of `admb tune` that `admb train` does not have, or that it found; the last ones take no value. */
+const LEFT_OUT = ['--budget', '--candidates', '--threads', '--top', '--out', '--rule', '--average', '--batch']
+const WITHOUT_VALUE = ['--json']
+
+/**
+ * @param given words of the command line, from the command's name
+ * @param found words to add
+ */
+export function commandLine(given: readonly string[], found: readonly string[]): string {
+  const kept: string[] = []
+  for (let i = 1; i < given.length; i++) {
+    const word = given[i]
+    if (WITHOUT_VALUE.includes(word) || LEFT_OUT.some(option => word.startsWith(`${option}=`))) continue
+    if (LEFT_OUT.includes(word)) i++
+    else kept.push(word)
+  }
+  return ['admb', 'train', ...kept, ...found].map(quoted).join(' ')
+}
+
+/** Quotes a word for a POSIX shell. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** Rows, and the number of features that they have. */
+export interface SharedRows extends Examples {
+  readonly dimension: number
+}
+
+/**
+ * Copies labelled rows into shared memory. Their features are numbered by first appearance: the weights of features that do not
+ * occur stay zero, so the losses are the same, and rules that step all weights take less time.
+ */
+export function sharedRows({ size, labels, offsets, indices, values, weights }: Examples): SharedRows {
+  const entries = offsets[size]
+  const shared = {
+    size: 0,
+    labels: new Float64Array(new SharedArrayBuffer(8 * size)),
+    offsets: new Int32Array(new SharedArrayBuffer(4 * (size + 1))),
+    indices: new Int32Array(new SharedArrayBuffer(4 * entries)),
+    values: new Float32Array(new SharedArrayBuffer(4 * entries)),
+    ...(weights && { weights: new Float32Array(new SharedArrayBuffer(4 * size)) })
+  }
+  const numbers = new Map<number, number>()
+  let end = 0
+  for (let row = 0; row < size; row++) {
+    if (Number.isNaN(labels[row])) continue
+    for (let i = offsets[row]; i < offsets[row + 1]; i++) {
+      let number = numbers.get(indices[i])
+      if (number === undefined) {
+        number = numbers.size
+        numbers.set(indices[i], number)
+      }
+      shared.indices[end] = number
+      shared.values[end++] = values[i]
+    }
+    if (shared.weights !== undefined) shared.weights[shared.size] = weightOf({ weights }, row)
+    shared.labels[shared.size++] = labels[row]
+    shared.offsets[shared.size] = end
+  }
+  return { ...shared, dimension: Math.max(1, numbers.size) }
 }

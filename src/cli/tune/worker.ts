@@ -9,7 +9,7 @@ import {
   SerialTrainer
 } from '../../learning/index.js'
 import type { Candidate } from './candidates.js'
-import type { SharedRows } from './rows.js'
+import type { SharedRows } from './halving.js'
 
 export interface TuneWorkerData {
   readonly rows: SharedRows

@@ -1,9 +1,14 @@
 /** Weights of linear models survive their text formats, bit by bit. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { readJson, writeJson } from '../../../src/cli/linear/json.js'
-import { decimal, type LinearModel, type LinearModelSpec } from '../../../src/cli/linear/model.js'
-import { readVwText } from '../../../src/cli/linear/vw-text.js'
+import {
+  decimal,
+  type LinearModel,
+  type LinearModelSpec,
+  readJson,
+  readVwText,
+  writeJson
+} from '../../../src/cli/linear/formats.js'
 
 const float = fc.float({ noNaN: true, noDefaultInfinity: true })
 

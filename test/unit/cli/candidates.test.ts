@@ -1,7 +1,7 @@
 /** The candidates of `admb tune`. */
 import assert from 'node:assert/strict'
 import { affordable, allCandidates, sampled, specWord } from '../../../src/cli/tune/candidates.js'
-import { commandLine } from '../../../src/cli/tune/command-line.js'
+import { commandLine } from '../../../src/cli/tune/halving.js'
 import { createAveraging, createRule, modelNames } from '../../../src/learning/index.js'
 
 describe('the candidates of tune', () => {

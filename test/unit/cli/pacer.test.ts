@@ -1,6 +1,6 @@
 /** The pace of the demo's streams. */
 import assert from 'node:assert/strict'
-import { inputsPerUpdate } from '../../../src/cli/demo/pacer.js'
+import { inputsPerUpdate } from '../../../src/cli/demo/stage.js'
 
 describe("the demo's pace", () => {
   const peer = { batch: 128, ended: false }

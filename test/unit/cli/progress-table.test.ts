@@ -1,6 +1,6 @@
 /** The table of a terminal at powers of two. */
 import assert from 'node:assert/strict'
-import { ProgressTable } from '../../../src/cli/output/progress-table.js'
+import { ProgressTable } from '../../../src/cli/output/train-report.js'
 
 describe('the progress table', () => {
   it('has a line at each power of two, with the loss since the last line and since the start', () => {

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../sim/index.js'
 import { formatDuration } from '../../../src/cli/output/output.js'
-import { expandGrid } from '../../../src/cli/sim/grid.js'
-import { commandLine } from '../../../src/cli/sim/report.js'
-import { SweepFile } from '../../../src/cli/sim/sweep-file.js'
+import { commandLine } from '../../../src/cli/sim/run-cases.js'
+import { expandGrid, SweepFile } from '../../../src/cli/sim/sweep-file.js'
 
 const grid = (...words: string[]) => expandGrid(undefined, {}, words)
 
