@@ -29,7 +29,7 @@ export async function resultOf(create: CreateLearner, { spec, rows }: Work): Pro
 
 if (process.send !== undefined) {
   // The module that `#l2l` chooses in a browser.
-  const { networkLearner } = await import('../../src/browser/l2l.js')
+  const { networkLearner } = await import('../../src/l2l/index.browser.js')
   process.on('message', (work: Work) => {
     resultOf(networkLearner, work).then(
       result => process.send?.({ result }),

@@ -6,8 +6,8 @@ import { identifyPush } from '@libp2p/identify'
 import { webRTC } from '@libp2p/webrtc'
 import { webSockets } from '@libp2p/websockets'
 import type { Multiaddr } from '@multiformats/multiaddr'
-import { isWebRtc, isWebSocket, type TransportName } from '../network/addresses.js'
-import type { DirectOptions, DirectTransports, HostServices, ServiceOptions } from '../network/transports.js'
+import { isWebRtc, isWebSocket, type TransportName } from './addresses.js'
+import type { DirectOptions, DirectTransports, HostServices, ServiceOptions } from './transports.js'
 
 /** Some browsers lack WebRTC, and users can disable it. */
 const hasWebRtc = 'RTCPeerConnection' in globalThis

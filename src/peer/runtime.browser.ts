@@ -1,8 +1,8 @@
 /** What a peer needs of a browser besides the platform: `#runtime` in `package.json`. */
 
-import type { FromLearner, ThreadInit, ToLearner } from '../peer/thread-messages.js'
-import type { ThreadPort } from '../peer/thread-port.js'
 import { PlatformError } from '../platform/browser/index.js'
+import type { FromLearner, ThreadInit, ToLearner } from './thread-messages.js'
+import type { ThreadPort } from './thread-port.js'
 
 declare const ADMB_VERSION: string
 
@@ -17,7 +17,10 @@ export async function loadPlugins(modules: readonly string[]): Promise<undefined
 
 /** Starts the learner in a Web Worker. */
 export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {
-  const worker = new Worker(new URL('./learner-worker.ts', import.meta.url), { type: 'module', name: 'admb learner' })
+  const worker = new Worker(new URL('../browser/learner-worker.ts', import.meta.url), {
+    type: 'module',
+    name: 'admb learner'
+  })
   worker.postMessage(init)
   return {
     post: (message, transfer = []) => worker.postMessage(message, [...transfer]),

@@ -2,7 +2,7 @@
  * The marker of a state in IndexedDB, in the local storage of the same origin, and the lock that keeps a second tab from the state.
  * `#marker` in `package.json`.
  */
-import { markerText, parseMarker, StateInUseError } from '../storage/errors.js'
+import { markerText, parseMarker, StateInUseError } from './errors.js'
 
 const keyOf = (directory: string) => `admb ${directory}`
 

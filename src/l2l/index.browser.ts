@@ -1,6 +1,5 @@
 /** Networks in a tab, executed on one thread: `#l2l` in `package.json`. */
 import { formatExcess } from '../base/errors.js'
-import { NetworkLearner } from '../l2l/network-learner.js'
 import { layerCosts } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'
 import { isCustomLayer } from '../nn/spec/layer-kinds.js'
@@ -8,6 +7,7 @@ import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import { layersOf } from '../nn/spec/presets.js'
 import type { Model } from '../nn/types.js'
 import { PlatformError } from '../platform/browser/index.js'
+import { NetworkLearner } from './network-learner.js'
 
 /** Largest size of the weights. A gradient sum that a tab sends has the same size, and a predictor a multiple of it. */
 const MOST_WEIGHT_BYTES = 2 ** 24

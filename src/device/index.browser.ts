@@ -1,8 +1,8 @@
 /** The device of a tab, on which layers are executed in plain JavaScript: `#device` in `package.json`. */
 import type { Tensor } from '#tfjs'
-import type { Device } from '../device/types.js'
+import type { Device } from './types.js'
 
-export { BackendError, DeviceError, ERF_POLYNOMIAL, ERF_SCALE } from '../device/types.js'
+export { BackendError, DeviceError, ERF_POLYNOMIAL, ERF_SCALE } from './types.js'
 
 const device: Device = {
   name: 'cpu',
