@@ -1,7 +1,6 @@
 /** Metrics of a learner while it learns, and of predictors. */
 
 export { Baseline, type BaselineFigures, baselineFor, hasPlainLoss, uselessLoss } from './baseline.js'
-export type { ClassFigures } from './confusion.js'
 export {
   commitClass,
   commitRows,
@@ -15,11 +14,10 @@ export {
   widthOf
 } from './confusion.js'
 export { Evaluation, type EvaluationFigures } from './evaluation.js'
-export { type Metrics, ProgressiveMetrics, WINDOWS, type WindowFigures } from './progressive.js'
+export { type Metrics, ProgressiveMetrics, type WindowFigures } from './progressive.js'
 export {
   type Clock,
   checkWindows,
-  TIME_WINDOWS,
   type TimeFigures,
   type TimeWindowFigures,
   TimeWindows

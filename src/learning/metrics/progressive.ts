@@ -8,7 +8,7 @@ import { createTally, figuresOf, type Tally } from './tallies.js'
 import { type Clock, type TimeFigures, TimeWindows } from './time-windows.js'
 
 /** Sizes of the reported windows, in inputs. */
-export const WINDOWS = [1000, 10_000] as const
+const WINDOWS = [1000, 10_000] as const
 const CAPACITY = WINDOWS[WINDOWS.length - 1]
 
 /** Figures over the last inputs. */

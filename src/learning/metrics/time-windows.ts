@@ -22,7 +22,7 @@ const MOST_WINDOWS = 4
 export type Clock = 'rows' | 'arrival'
 
 /** Lengths of the windows in seconds unless others are given: an hour and a day of the rows' times, or the last minute and hour. */
-export const TIME_WINDOWS: Readonly<Record<Clock, readonly number[]>> = {
+const TIME_WINDOWS: Readonly<Record<Clock, readonly number[]>> = {
   rows: [3600, 86_400],
   arrival: [60, 3600]
 }
