@@ -97,20 +97,20 @@ export async function learnerInit(
     incarnation: run?.incarnation ?? 1,
     nonce: run?.nonce ?? drawNonce(),
     period: period === 'auto' ? DEFAULT_PERIOD_MS : period,
-    ...(period === 'auto' && { adaptsPeriod: true }),
+    adaptsPeriod: period === 'auto',
     carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
     predictWith,
     stream,
     labelDelay: options.labelDelay,
     rate,
-    ...(drift === 'off' ? {} : { drift }),
+    drift: drift === 'off' ? undefined : drift,
     windows,
     saved: store && run?.checkpoint && (await storedHead(store, run.checkpoint)),
     progress: progressOf(run),
     joins: joins(options),
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
-    ...(options.store === 'disk' && { arraysIn: options.dir }),
+    arraysIn: options.store === 'disk' ? options.dir : undefined,
     budget: await initialBudget(options, store, run)
   }
 }

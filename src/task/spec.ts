@@ -97,11 +97,11 @@ function exchangeOf(
   })
   if (localSteps !== undefined) checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum })
   return {
-    ...(isLattice && { sums: 'lattice' }),
-    ...(localSteps !== undefined && { localSteps }),
+    sums: isLattice ? 'lattice' : undefined,
+    localSteps,
     // A momentum of 0 is the same as none.
-    ...(localMomentum && { localMomentum }),
-    ...(isBounded && { influence: 'bounded' })
+    localMomentum: localMomentum || undefined,
+    influence: isBounded ? 'bounded' : undefined
   }
 }
 
@@ -149,11 +149,11 @@ export function specOf(
     dimension,
     averaging,
     batch,
-    ...(isAdaptive && { batchMax }),
+    batchMax: isAdaptive ? batchMax : undefined,
     features,
-    ...(classWeights && { classWeights }),
+    classWeights,
     ...exchange,
-    ...(plugins !== undefined && { plugins })
+    plugins
   }
   if (isNetwork) {
     if (options.targetScale !== undefined && !isNumber) throw new OptionError(NO_TARGET_SCALE)
@@ -179,7 +179,7 @@ export function specOf(
     classes: outputs,
     l2,
     rule: ruleFor(name, rule),
-    ...(targetScale && { targetScale }),
+    targetScale,
     ...common,
     averaging: averagingFor(name, options.averaging)
   }

@@ -48,14 +48,14 @@ async function schema(flags: Flags<'schema'>): Promise<void> {
   const inferred = stream.label ?? given.label
   const { classNames } = features
   const weights = weightsByClass(classWeights?.slice(0, classNames?.length), classNames)
-  const label = inferred && { ...inferred, ...(classes !== undefined && { classes }), ...weights }
+  const label = inferred && { ...inferred, classes, ...weights }
   const columns =
     stream.schema &&
     (flags.scale === 'none' ? stream.schema : scaledColumns(stream.schema, hashBits, moments, features.constant))
   const found: Schema = {
-    ...(label && { label }),
-    ...(columns && { columns }),
-    ...(hashBits !== undefined && { hashBits })
+    label,
+    columns,
+    hashBits
   }
   if (flags.json) printJson({ command: 'schema', notices: notices.lines, schema: found, summary })
   else print(`# ${summary ?? 'the data determine no schema'}\n${stringify(found, { lineWidth: 100 })}`.trimEnd())

@@ -78,16 +78,16 @@ export function namedWeights(
       const effect = deviation === undefined ? undefined : weight * deviation
       found.push({
         feature: names.nameOf(feature),
-        ...(classes && { class: classes[output] }),
+        class: classes?.[output],
         weight,
-        ...(divisor ? { perUnit: weight / divisor } : {}),
-        ...(effect === undefined ? {} : { effect }),
+        perUnit: divisor ? weight / divisor : undefined,
+        effect,
         rank: Math.abs(effect ?? weight)
       })
     }
   }
   const sorted = found.sort((a, b) => b.rank - a.rank).map(({ rank: _rank, ...weight }) => weight)
-  return { ...(constant && { constant }), weights: sorted }
+  return { constant, weights: sorted }
 }
 
 /** The class of each score; undefined for regression. */

@@ -116,14 +116,14 @@ export function writeJson(model: LinearModel): string {
   const head = {
     format: FORMAT,
     model: spec.model,
-    ...(!predictsNumbers(spec) && { classes }),
-    ...(targetScaleOf(spec) && { target: targetScaleOf(spec) }),
-    ...(constant && { constant: numbers(constant.own) })
+    classes: predictsNumbers(spec) ? undefined : classes,
+    target: targetScaleOf(spec),
+    constant: constant && numbers(constant.own)
   }
   const weights = rows
     .filter(row => row !== constant)
     .map(({ feature, own }) => JSON.stringify({ feature: model.nameOf(feature), index: feature, weight: numbers(own) }))
-  const tail = { predictor: id, spec: plainSpec(spec), ...(moments && { moments }) }
+  const tail = { predictor: id, spec: plainSpec(spec), moments }
   const text = (part: object) => JSON.stringify(part).slice(1, -1)
   return `{${text(head)},\n"weights":[${weights.length > 0 ? `\n${weights.join(',\n')}\n` : ''}],\n${text(tail)}}\n`
 }

@@ -55,16 +55,18 @@ export function showTrained(
       data,
       notices,
       inputs,
-      ...(weight === inputs ? {} : { weight }),
+      weight: weight === inputs ? undefined : weight,
       updates,
       averageLoss,
       accuracy,
       metrics,
       baseline,
-      ...(firstPass && {
-        firstPass: { inputs: firstPass.inputs, averageLoss: firstPass.averageLoss, accuracy: firstPass.accuracy }
-      }),
-      ...(continues !== undefined && { continues }),
+      firstPass: firstPass && {
+        inputs: firstPass.inputs,
+        averageLoss: firstPass.averageLoss,
+        accuracy: firstPass.accuracy
+      },
+      continues,
       drift,
       validation,
       skipped: skippedAll,

@@ -31,7 +31,7 @@ export async function runFuzz({
     writeFileSync(file, `${JSON.stringify(found, undefined, 2)}\n`)
     process.exitCode = 1
   }
-  if (json) printJson({ command: 'sim fuzz', ...report, seconds, ...(found && { file }) })
+  if (json) printJson({ command: 'sim fuzz', ...report, seconds, file: found && file })
   else if (found) describe(found, report.runs, file)
   else print(`${formatNumber(report.runs)} runs, no violation, ${seconds.toFixed(1)} s`)
 }
