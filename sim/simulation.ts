@@ -2,7 +2,7 @@
  * A run of one scenario: a discrete-event loop over inputs, messages, ticks, timers and faults in virtual time. Every input is
  * scored with the serving predictor of its node and compared with the best predictor.
  */
-import { AdmbNode, type AdmbOptions, type PredictorId } from '../src/admb/index.js'
+import { AdmbNode, type AdmbOptions, type PredictorId, QUIET_PERIODS } from '../src/admb/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
 import { invariants, Violation } from './checkers/index.js'
@@ -42,7 +42,7 @@ interface Timer {
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
 const MAX_QUIESCENCE_CROSSINGS = 400
 
-/** Times that all nodes use what is left, one after another. */
+/** Times that all nodes use what is left. */
 const MAX_REMAINDER_ROUNDS = 8
 
 export class Simulation implements World, TransportHost, WiringRun, ObservedRun {
@@ -338,6 +338,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.transport.stopFaults()
     const { now: time } = this
     this.#observer.beforeEvent?.(time, () => 'inputs and faults are over: the network must become quiescent')
+    for (let node = 0; node < this.topology.nodes; node++) this.algorithm.finish?.(node)
     if (this.scenario.seed % 2 === 0) this.#useRemainder()
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
@@ -359,8 +360,11 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     }
   }
 
+  /** Continues until nodes have used what was left, if nothing else has changed at them. */
   #useRemainder(): void {
-    for (let node = 0; node < this.topology.nodes; node++) if (this.isUp(node)) this.algorithm.finish?.(node)
+    const crossing = (this.topology.diameter + 1) * (this.period + 2 * this.latency)
+    const until = this.now + (QUIET_PERIODS + 2) * this.period + crossing
+    while (this.#queue.nextTime <= until && this.#step());
   }
 
   /** Continues until the network is quiescent. @throws Violation */

@@ -126,7 +126,7 @@ export interface Algorithm extends Connectable {
   crash(node: number): void
   /** A crashed node restarts, or a node joins. With a lost disk it has a new identity. */
   restart(node: number, disk: DiskState): void
-  /** Inputs have ended and the network is quiescent: the node uses the gradients that are left. @default nothing */
+  /** No further inputs arrive: the node uses the gradients that are left, once nothing else changes. @default nothing */
   finish?(node: number): void
   /** Called at the end of a run. */
   totals(): AlgorithmTotals

@@ -90,6 +90,8 @@ interface NodeState {
   readonly inputs: Map<number, Examples>
   local: LocalSteps | undefined
   ticks: number
+  /** Whether no further inputs arrive. */
+  isOver: boolean
 }
 
 const MAX_SHARED = 4096
@@ -183,7 +185,12 @@ function create(world: World, precedence: Precedence): Algorithm {
         announce: (neighbour, bytes) => world.send(index, neighbour, bytes, bytes.length),
         on: effect => on(index, effect)
       },
-      { period: scenario.period, now: world.now, journal: scenario.journal ? { isStored: true, append } : undefined }
+      {
+        period: scenario.period,
+        quiet: 0,
+        now: world.now,
+        journal: scenario.journal ? { isStored: true, append } : undefined
+      }
     )
   }
   const states = topology.neighbours.map((_, index): NodeState => {
@@ -203,7 +210,8 @@ function create(world: World, precedence: Precedence): Algorithm {
       disk: new SimulatedDisk(scenario, host),
       inputs: new Map(),
       local: world.localSteps?.(),
-      ticks: 0
+      ticks: 0,
+      isOver: false
     }
   })
   let adoptions = 0
@@ -318,7 +326,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     tick(index) {
       const state = states[index]
       const { driver, disk, node } = state
-      driver.tick(world.now, false)
+      driver.tick(world.now, state.isOver)
       if (++state.ticks % scenario.checkpoint === 0 && disk.canStore) {
         driver.record(true)
         disk.store(node.storage.snapshot())
@@ -397,9 +405,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       for (const [input, examples] of [...state.inputs].slice(journaledInputs)) learn(index, examples, input)
     },
     finish(index) {
-      const { node, driver } = states[index]
-      node.useRemainder()
-      driver.flush()
+      states[index].isOver = true
     },
     totals: () => {
       const best = bestOf(states.map(({ node }) => node.predictor))

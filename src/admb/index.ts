@@ -18,6 +18,7 @@ export {
 } from './driver/driver.js'
 export { JournalQueue } from './driver/journal-queue.js'
 export { type AnnouncedPredictor, PredictorGossip } from './driver/predictor-gossip.js'
+export { QUIET_PERIODS } from './driver/remainder.js'
 export type { Contributor, ContributorTable, Coverage, CoveredContributor } from './state/coverage.js'
 export {
   type Batch,

@@ -253,6 +253,11 @@ export const extensions: readonly Mutant[] = [
     scenario: { journal: true }
   },
   {
+    without: 'an update with what is left when inputs are over',
+    changes: [{ file: 'src/admb/driver/remainder.js', from: 'this.#node.useRemainder();', to: '' }],
+    breaks: ['remainder']
+  },
+  {
     without: 'the wait of a frame until its records are durable',
     changes: [
       {

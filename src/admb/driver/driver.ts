@@ -57,6 +57,8 @@ export interface DriverJournal {
 export interface DriverOptions {
   /** T in milliseconds. */
   readonly period: number
+  /** Milliseconds without a change, at least, before what is left at the end of inputs is used. @default 5000 */
+  readonly quiet?: number
   /** Milliseconds of the clock whose times are passed in. */
   readonly now: number
   /** @default no inputs are numbered */
@@ -80,7 +82,7 @@ export class Driver {
     this.#node = node
     this.#host = host
     this.#options = options
-    this.#remainder = new Remainder(node, options.period)
+    this.#remainder = new Remainder(node, options.period, options.quiet)
     this.#lastTick = options.now
   }
 

@@ -4,9 +4,10 @@
  */
 import type { AdmbNode } from '../core/node.js'
 
-/** Time without a change: long enough for all sums to arrive at an adaptive period, which is 64 periods at most. */
+/** Periods without a change: long enough for all sums to arrive at an adaptive period, which is 64 periods at most. */
+export const QUIET_PERIODS = 128
+/** The same in milliseconds, at least, where lines are slow for the period. */
 const MIN_QUIET_MS = 5000
-const QUIET_PERIODS = 128
 
 type RemainderNode = Pick<AdmbNode, 'predictor' | 'gradients' | 'useRemainder'>
 
@@ -17,10 +18,10 @@ export class Remainder {
   #gradients = 0
   #since = 0
 
-  /** @param period T in milliseconds */
-  constructor(node: RemainderNode, period: number) {
+  /** @param period T in milliseconds @param least milliseconds without a change */
+  constructor(node: RemainderNode, period: number, least = MIN_QUIET_MS) {
     this.#node = node
-    this.#quietMs = Math.max(MIN_QUIET_MS, QUIET_PERIODS * period)
+    this.#quietMs = Math.max(least, QUIET_PERIODS * period)
   }
 
   /** Call it at every tick after the end of the stream. @param now milliseconds of a monotonic clock */
