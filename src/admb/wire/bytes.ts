@@ -132,6 +132,8 @@ const floatBits = new Int32Array(float.buffer)
 const SHORT_BLOCK = 64
 /** The same for frames, in bytes. */
 const SHORT_FRAME = 256
+/** Strings of at most this many bytes are decoded here. */
+const SHORT_STRING = 16
 /** Blocks of predictors with as many elements are coded. */
 const MIN_CODED = 32
 
@@ -287,11 +289,33 @@ export class Reader extends ByteReader {
   string(maxBytes: number): string {
     const length = this.uint(maxBytes)
     const at = this.take(length)
+    const short = length <= SHORT_STRING ? this.#ascii(at, length) : undefined
+    if (short !== undefined) return short
     try {
       return decoder.decode(this.bytes.subarray(at, at + length))
     } catch {
       throw new FrameError('string is not valid UTF-8')
     }
+  }
+
+  /** A short string if it consists of ASCII characters: a call of the decoder takes longer than that. */
+  #ascii(at: number, length: number): string | undefined {
+    let value = ''
+    for (let i = at; i < at + length; i++) {
+      if (this.bytes[i] > 0x7f) return undefined
+      value += String.fromCharCode(this.bytes[i])
+    }
+    return value
+  }
+
+  /** Reads a string if it is this one. Otherwise nothing is read. @param value of ASCII characters; others are never found */
+  repeats(value: string): boolean {
+    const before = this.at
+    const length = this.uint()
+    let isSame = length === value.length && length <= this.left
+    for (let i = 0; isSame && i < length; i++) isSame = this.bytes[this.at + i] === value.charCodeAt(i)
+    this.at = isSame ? this.at + length : before
+    return isSame
   }
 
   hex(bytes: number): string {

@@ -23,10 +23,12 @@ export class CoverageDecoder {
   digestId: PredictorId | undefined
 
   /** The neighbour's dictionary: indices into this node's `ContributorTable`. */
-  #dictionary: number[] = []
-  #defined = new Set<number>()
+  readonly #dictionary: number[] = []
+  readonly #defined = new Set<number>()
+  /** Whether the current definitions replace the dictionary. */
+  #isReplaced = false
   /** Positions in `contributors` by dictionary index; −1 if not assigned yet. */
-  #localIndices: number[] = []
+  readonly #localIndices: number[] = []
   readonly #indexByContributor = new Map<number, number>()
   readonly #received = new SequenceWindow<Coverage>(MAX_BASES, {
     sizeOf: ({ segments }) => segments.length,
@@ -38,26 +40,38 @@ export class CoverageDecoder {
     return this.#dictionary.length
   }
 
-  /** Starts a definition of dictionary entries from index `from`; 0 clears the dictionary. */
-  startDefinitions(from: number): void {
+  /** Starts a definition of `count` dictionary entries from index `from`; if that is 0, they replace the dictionary. */
+  startDefinitions(from: number, count: number): void {
     if (from > this.#dictionary.length)
       throw new FrameError(`dictionary definition starts at ${from}, after a gap: it has ${this.size} entries`)
+    this.#isReplaced = from === 0
     if (from > 0) return
-    this.#dictionary = []
-    this.#defined = new Set()
-    this.#localIndices = []
+    this.#truncate(count)
     this.claims.clear()
+  }
+
+  /** The contributor that is defined at an index; undefined if there is none. */
+  defined(index: number): number | undefined {
+    return this.#dictionary[index]
   }
 
   define(index: number, contributor: number): void {
     if (index < this.#dictionary.length) {
-      if (this.#dictionary[index] !== contributor) throw new FrameError(`contributor ${index} is redefined`)
-      return
+      if (this.#dictionary[index] === contributor) return
+      if (!this.#isReplaced) throw new FrameError(`contributor ${index} is redefined`)
+      this.#truncate(index)
     }
     if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} has been defined at another index`)
     this.#defined.add(contributor)
     this.#dictionary.push(contributor)
     this.#localIndices.push(-1)
+  }
+
+  /** Removes the entries from this index on. A dictionary that replaces another one mostly begins with the same entries. */
+  #truncate(length: number): void {
+    for (let i = length; i < this.#dictionary.length; i++) this.#defined.delete(this.#dictionary[i])
+    this.#dictionary.length = Math.min(length, this.#dictionary.length)
+    this.#localIndices.length = this.#dictionary.length
   }
 
   /** The contributor at a dictionary index. */

@@ -68,11 +68,9 @@ export function decodeFrame(
   if (flags & FLAGS.definitions) {
     const from = input.uint(FRAME_LIMITS.definitions)
     const count = input.uint(FRAME_LIMITS.definitions - from)
-    decoder.startDefinitions(from)
+    decoder.startDefinitions(from, count)
     for (let index = from; index < from + count; index++) {
-      const origin = input.string(FRAME_LIMITS.origin)
-      if (origin === '') throw new FrameError('contributor without an origin')
-      const contributor = table.indexOf({ origin, incarnation: input.uint(), nonce: input.uint() })
+      const contributor = readContributor(input, table, decoder.defined(index))
       decoder.define(index, contributor)
       const certificate = readSignature(input)
       if (certificate && table.certificate(contributor) === undefined) decoder.claims.set(contributor, certificate)
@@ -118,6 +116,18 @@ export function decodeFrame(
   if (transfer > 0) decoder.fragments.release(transfer)
   const request = (flags & FLAGS.request) !== 0
   return { session, sequence, received, heldSum, id, request, headers, content, sum, attestation }
+}
+
+/** @param likely the contributor that an earlier frame defined at this place: definitions are repeated until they are acknowledged */
+function readContributor(input: Reader, table: ContributorTable, likely: number | undefined): number {
+  const earlier = likely === undefined ? undefined : table.contributor(likely)
+  const isRepeated = earlier !== undefined && input.repeats(earlier.origin)
+  const origin = isRepeated ? earlier.origin : input.string(FRAME_LIMITS.origin)
+  if (origin === '') throw new FrameError('contributor without an origin')
+  const [incarnation, nonce] = [input.uint(), input.uint()]
+  if (likely !== undefined && isRepeated && earlier.incarnation === incarnation && earlier.nonce === nonce)
+    return likely
+  return table.indexOf({ origin, incarnation, nonce })
 }
 
 function readSignature(input: Reader): Uint8Array | undefined {
