@@ -14,6 +14,7 @@ export {
   Driver,
   type DriverHost,
   type DriverJournal,
+  type DriverOptions,
   type HostEffect
 } from './driver/driver.js'
 export { JournalQueue } from './driver/journal-queue.js'

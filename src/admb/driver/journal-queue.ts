@@ -41,7 +41,7 @@ export class JournalQueue<Entry> {
   }
 
   /** Runs an action when all records so far are durable, in order with other actions, or when it is known that they cannot be written. */
-  whenDurable(action: Action): void {
+  whenDurable(action: (error?: Error) => void): void {
     if (!this.#isWriting) action(this.#error)
     else this.#waiting.push({ write: this.#begun + (this.#collected === undefined ? 0 : 1), action })
   }
