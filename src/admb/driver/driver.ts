@@ -54,6 +54,7 @@ export interface DriverJournal {
   append(records: readonly JournalRecord[]): void
 }
 
+/** Options of a `Driver`. */
 export interface DriverOptions {
   /** T in milliseconds. */
   readonly period: number
