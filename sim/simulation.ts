@@ -338,7 +338,6 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.transport.stopFaults()
     const { now: time } = this
     this.#observer.beforeEvent?.(time, () => 'inputs and faults are over: the network must become quiescent')
-    for (let node = 0; node < this.topology.nodes; node++) this.algorithm.finish?.(node)
     if (this.scenario.seed % 2 === 0) this.#useRemainder()
     this.#fault({ time, kind: 'heal' })
     for (const fault of this.faults) if (fault.kind === 'clog') this.#fault({ ...fault, kind: 'unclog' })
@@ -360,8 +359,9 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     }
   }
 
-  /** Continues until nodes have used what was left, if nothing else has changed at them. */
+  /** From now on no inputs are expected. Continues until nodes have used what was left, if nothing else has changed at them. */
   #useRemainder(): void {
+    for (let node = 0; node < this.topology.nodes; node++) this.algorithm.finish?.(node)
     const crossing = (this.topology.diameter + 1) * (this.period + 2 * this.latency)
     const until = this.now + (QUIET_PERIODS + 2) * this.period + crossing
     while (this.#queue.nextTime <= until && this.#step());

@@ -10,7 +10,6 @@ const RUNS = share(100)
 
 const supports: readonly CodeChange[] = [
   { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
   { file: 'src/numeric/support.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
 ]
 

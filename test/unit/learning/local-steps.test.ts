@@ -14,8 +14,8 @@ describe('local steps', () => {
   })
 
   it('have no momentum unless one is given', async () => {
-    assert.equal('localMomentum' in (await specOf({})), false)
-    assert.equal('localMomentum' in (await specOf({ localMomentum: 0 })), false)
+    assert.equal((await specOf({})).localMomentum, undefined)
+    assert.equal((await specOf({ localMomentum: 0 })).localMomentum, undefined)
     const fields = Object.fromEntries(learningSpecFields((await specOf({ localMomentum: 0.7 })) as LearningSpec))
     assert.equal(fields['local-momentum'], '0.7')
   })
