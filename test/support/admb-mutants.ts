@@ -271,6 +271,7 @@ export const extensions: readonly Mutant[] = [
   },
   {
     without: 'the wait of a checkpoint until the records before it are durable',
+    seed: 6,
     changes: [
       {
         file: 'sim/faults/disk.js',
@@ -283,6 +284,7 @@ export const extensions: readonly Mutant[] = [
   },
   {
     without: 'segments with all inputs that a record counts',
+    seed: 2,
     changes: [
       {
         file: 'src/admb/driver/driver.js',
