@@ -161,7 +161,7 @@ const schema = z.strictObject({
   localMomentum: z.number().min(0).lt(1).default(0),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
-  /** One of so many nodes compresses the statuses that it sends; the sizes of the others' follow from the ratio of these. */
+  /** Number of nodes for each node that compresses its statuses. The sizes of the other statuses are estimated from these. */
   statusSample: count.default(1),
   /** ε, δ and the largest norm of an input's gradient, for differential privacy of the inputs of ADMB nodes. Without them, none. */
   epsilon: z.number().positive().optional(),

@@ -74,7 +74,7 @@ interface StatusOptions {
   readonly watchers: number
   /** Virtual milliseconds that are not counted. */
   readonly warmup: number
-  /** One of so many nodes compresses its messages. */
+  /** Number of nodes for each node that compresses its messages. */
   readonly sample: number
   readonly random: Random
 }

@@ -18,9 +18,9 @@ import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
 
 /**
  * The exact learner for fuzzing. Input i has the feature i, the last feature, which all inputs share, and the label −1. The rule adds
- * gradient sums to the parameters, but the last parameter remains 0. The gradient of the squared loss of an input at any predictor
- * that has not used it therefore has 1 at both features, and parameters count, exactly in float32, how often each input was used on
- * a predictor's lineage. The state contains the total of the last feature. The feature before the last counts the segments: the noise of
+ * gradient sums to the parameters, but the last parameter remains 0. The gradient of an input's squared loss is therefore 1 at both
+ * features, at any predictor that has not used the input. Each parameter counts how often a predictor's lineage has used an input,
+ * exactly in float32. The state contains the total of the last feature. The feature before the last counts the segments: the noise of
  * each is 1 there.
  */
 const countingRule: UpdateRule = {

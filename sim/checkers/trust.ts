@@ -59,7 +59,7 @@ export class Quotas implements Invariant {
       for (const [origin, count] of uses) tally.used.set(origin, (tally.used.get(origin) ?? 0) + count)
     } else {
       const before = checked.node.lineage[0]?.parent
-      // Another node's batch has replaced that of the own update.
+      // The batch of another node has replaced the batch of the own update.
       if (tally.last && before && sameId(tally.last.parent, before))
         for (const [origin, count] of tally.last.uses) tally.used.set(origin, (tally.used.get(origin) ?? 0) - count)
       tally.last = undefined

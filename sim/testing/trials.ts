@@ -86,9 +86,9 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
     const signed = scenario.seed % 3 > 0
     const tabLinks = scenario.seed % 4 === 3
-    const mostTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
+    const maxTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
     const hasTabs = scenario.topology === 'overlay' && scenario.seed % 2 > 0
-    const tabs = hasTabs ? Math.min(1 + (scenario.seed % 5), mostTabs) : 0
+    const tabs = hasTabs ? Math.min(1 + (scenario.seed % 5), maxTabs) : 0
     const mostHosts = scenario.nodes - tabs
     // If tabs can dial all others and each other, any of them may leave.
     const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)

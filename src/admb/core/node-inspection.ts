@@ -1,4 +1,4 @@
-/** What status, checks and tests read of an ADMB node beside its predictor. Reading changes nothing. */
+/** Details of an ADMB node that statuses, checks and tests read. Reading changes nothing. */
 import type { Blocks } from '../../learning/types.js'
 import {
   type ContributorTable,
@@ -31,7 +31,7 @@ export interface InspectedParts {
   readonly effects: readonly Effect[]
 }
 
-/** What status, checks and tests read of a node, as `AdmbNode.inspect`. */
+/** Details of a node that statuses, checks and tests read; see `AdmbNode.inspect`. */
 export class NodeInspection {
   readonly #parts: InspectedParts
 

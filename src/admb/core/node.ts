@@ -60,7 +60,7 @@ export class AdmbNode {
   readonly shapes: Shapes
   /** Stores the predictor and gives it to nodes outside the tree. */
   readonly storage: NodeStorage
-  /** What status, checks and tests read beside the predictor. */
+  /** Details that statuses, checks and tests read. */
   readonly inspect: NodeInspection
   readonly #options: AdmbOptions
   /** This run, as one of the contributors. */
