@@ -467,7 +467,7 @@ def _namer(schema: dict[str, Any]) -> Any:
 
 def _columns(schema: dict[str, Any]) -> list[str]:
     """The columns of inputs. Derived columns are computed by the peer."""
-    derived = ("ignored", "interaction", "lag")
+    derived = ("ignored", "interaction")
     return [c["name"] for c in schema.get("columns", []) if c["kind"] not in derived and "role" not in c]
 
 
@@ -553,7 +553,7 @@ def _scaling(metadata: dict[str, str], first: int) -> dict[int, tuple[float, flo
     """Mean and deviation of the scaled features; all features of a table of numbers, in the order of its columns."""
     if "columns" in metadata:
         columns = json.loads(metadata["columns"])
-        if "hashed" in metadata or any(c["kind"] not in ("number", "lag") for c in columns):
+        if "hashed" in metadata or any(c["kind"] != "number" for c in columns):
             raise AttributeError("coef_ needs columns that are numbers: weights() returns the weights of any column")
         return {c["feature"]: (c.get("mean", 0.0), c.get("deviation", 1.0)) for c in columns}
     if "scaling" not in metadata:

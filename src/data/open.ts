@@ -47,9 +47,9 @@ export interface StreamOptions extends InputOptions {
   readonly passes?: number
   /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
   readonly shuffleWindow?: number
-  /** The state by which numbers are standardised and lags are known. @default that of this stream alone */
+  /** The state by which numbers are standardised. @default that of this stream alone */
   readonly scaling?: Scaling
-  /** Rows have no lags, are not scaled and not multiplied, because a later stage does it. @default false */
+  /** Rows are not scaled and not multiplied, because a later stage does it. @default false */
   readonly scaleLater?: boolean
   /** Where the stream begins. @default 'stored' */
   readonly from?: From
@@ -221,10 +221,6 @@ async function* compose(reader: Reader, options: StreamOptions, progress: ReadPr
   const { schema, hashBits } = reader
   const scale = scaleOfRows(reader, options)
   const preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
-  const isMixed = options.shuffleWindow !== undefined || options.holdout !== undefined
-  if (preparation?.isOrdered && isMixed) {
-    throw new StreamOptionsError('lags need rows in their order: remove shuffleWindow and holdout')
-  }
   if (!options.scaleLater && preparation !== undefined) rows = preparation.rows(rows)
   const { replayable = reader.repeatable, forwardOnly } = reader
   for await (const batch of rows) {

@@ -1,8 +1,7 @@
 /**
- * The last stage of a stream: the parts of a row's features that depend on other rows and on other features. In this order: lags,
- * standardisation, and products with numbers, which are those of the standardised numbers.
+ * The last stage of a stream: the parts of a row's features that depend on other rows and on other features: standardisation, and
+ * then products with numbers, which are those of the standardised numbers.
  */
-import { LagHistory, Lags } from './lags.js'
 import { RowBuffer, type Rows } from './rows.js'
 import { type Cycles, RunningMoments, resolveScale, scaled } from './scale.js'
 import { type Derived, Layout } from './schema/schema.js'
@@ -13,8 +12,6 @@ import type { ColumnSchema } from './types.js'
 export interface Scaling {
   /** Moments by which numbers are standardised. */
   readonly moments: RunningMoments
-  /** The rows before, for lags. @default none */
-  readonly history?: LagHistory
   /** Rows are scaled without being counted: for evaluation and prediction. */
   readonly frozen: boolean
 }
@@ -31,15 +28,11 @@ interface PreparationOptions {
 export class Preparation {
   readonly #isStandard: boolean
   readonly #derived: Derived | undefined
-  readonly #lags: Lags | undefined
   readonly #numbers: Float64Array
   readonly #shift: number
   readonly #cycles: Cycles | undefined
   readonly #scaled = new RowBuffer()
   readonly #made = new RowBuffer()
-  readonly #history: LagHistory
-  /** Pass of the last rows. */
-  #pass: number | undefined
 
   private constructor(
     { schema, hashBits, constant }: PreparationOptions,
@@ -51,9 +44,7 @@ export class Preparation {
     const layout = schema && new Layout(schema, hashBits)
     this.#derived = layout?.derived
     this.#cycles = layout && cyclesOf(layout, this.#shift)
-    this.#lags = layout && layout.derived.lags.length > 0 ? new Lags(layout.derived, this.#shift) : undefined
-    this.#numbers = new Float64Array(layout === undefined ? 0 : layout.numbers + layout.derived.lags.length)
-    this.#history = scaling.history ?? new LagHistory()
+    this.#numbers = new Float64Array(layout === undefined ? 0 : layout.numbers)
   }
 
   /** @returns undefined if rows stay as they are */
@@ -62,53 +53,16 @@ export class Preparation {
     scaling: Scaling = { moments: new RunningMoments(), frozen: false }
   ): Preparation | undefined {
     const isStandard = resolveScale(options.scale, options.schema) === 'standard'
-    const derives = options.schema?.some(({ kind }) => kind === 'lag' || kind === 'interaction') ?? false
+    const derives = options.schema?.some(({ kind }) => kind === 'interaction') ?? false
     return isStandard || derives ? new Preparation(options, scaling, isStandard) : undefined
   }
 
-  /** Whether rows depend on the rows before them. */
-  get isOrdered(): boolean {
-    return this.#lags !== undefined
-  }
-
-  /** The rows of a stream, each after those before it. A new pass begins without rows before. */
+  /** The rows of a stream, each after those before it. */
   async *rows(input: AsyncIterable<Rows>): AsyncGenerator<Rows> {
-    for await (const rows of input)
-      yield { ...this.next(rows, 0, rows.size), pass: rows.pass, positionAfter: rows.positionAfter }
+    for await (const rows of input) yield { ...this.scaled(rows), pass: rows.pass, positionAfter: rows.positionAfter }
   }
 
-  /** Rows [from, to), which follow those of the last call and are counted. The result is valid until the next call. */
-  next(rows: Rows, from: number, to: number): Rows {
-    const lagged = this.lagged(rows, from, to)
-    return lagged === undefined ? this.scaled(rows, this.scaling.frozen, from, to) : this.scaled(lagged)
-  }
-
-  /** Only the first step of `next`; undefined without lags. */
-  lagged(rows: Rows, from: number, to: number): Rows | undefined {
-    if (rows.pass !== undefined) {
-      if (this.#pass !== undefined && rows.pass !== this.#pass) this.#history.clear()
-      this.#pass = rows.pass
-    }
-    return this.#lags?.apply(rows, this.#history, from, to)
-  }
-
-  /** All rows as they would be next, each after those before it; nothing is counted. */
-  peek(rows: Rows): Rows {
-    return this.scaled(this.peekLags(rows), true)
-  }
-
-  /** Only the first step of `peek`. */
-  peekLags(rows: Rows): Rows {
-    return this.#lags === undefined ? rows : this.#lags.apply(rows, this.#history.clone(), 0, rows.size)
-  }
-
-  /** The other steps for rows that `peekLags` returned and that are learned now. They become the last rows of the history. */
-  late(rows: Rows): Rows {
-    for (let row = 0; row < rows.size; row++) this.#lags?.remember(rows, row, this.#history)
-    return this.scaled(rows)
-  }
-
-  /** The other steps for rows [from, to), which have their lags. @param frozen rows are not counted in the moments */
+  /** Rows [from, to); the result is valid until the next call. @param frozen rows are not counted in the moments */
   scaled(rows: Rows, frozen = this.scaling.frozen, from = 0, to = rows.size): Rows {
     const { moments } = this.scaling
     const { products = [], slopes = [] } = this.#derived ?? {}

@@ -20,7 +20,7 @@ export function resolveScale(
 ): 'none' | 'standard' {
   if (scale !== 'auto') return scale
   const isUnscaled = ({ kind, role, mean }: ColumnSchema) =>
-    (kind === 'number' || kind === 'lag' || kind === 'time') && role === undefined && mean === undefined
+    (kind === 'number' || kind === 'time') && role === undefined && mean === undefined
   return schema?.some(isUnscaled) ? 'standard' : 'none'
 }
 

@@ -54,13 +54,13 @@ export interface ExampleStream extends AsyncIterable<Rows> {
 /**
  * `number`: one feature. `category`: one hashed feature for each value. `text`: one hashed feature for each word. `time`: year, and
  * month, weekday and hour on circles. `ignored`: no feature. `interaction`: the product of two numbers, the pair of two categories,
- * or a number by category. `lag`: the value of a number in an earlier row.
+ * or a number by category.
  */
-export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored' | 'interaction' | 'lag'
+export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored' | 'interaction'
 
 /**
  * The purpose of a column that is not a feature. `weight`: the importance of the row, a number of at least 0. `id`: an identifier,
- * which is returned with the prediction. `time`: the time of the row, by which the order of rows is checked where it matters.
+ * which is returned with the prediction. `time`: the time of the row.
  */
 export type ColumnRole = 'weight' | 'id' | 'time'
 
@@ -70,11 +70,9 @@ export interface ColumnSchema {
   readonly kind: ColumnKind
   /** @default a feature */
   readonly role?: ColumnRole
-  /** Interactions: two columns. Lags: a number, or the label. */
+  /** Interactions: two columns. */
   readonly of?: readonly string[]
-  /** Lags: how many rows earlier, from 1. */
-  readonly rows?: number
-  /** Numbers, lags and times: a missing value sets a feature of its own. @default false */
+  /** Numbers and times: a missing value sets a feature of its own. @default false */
   readonly missing?: boolean
   /** Texts: pairs of neighbouring words are features as well as words. @default false */
   readonly bigrams?: boolean
@@ -94,7 +92,7 @@ export interface ColumnSchema {
   readonly origin?: number
   /** Numbers and times: further texts of missing values; `*` for any text. @default none */
   readonly na?: readonly string[]
-  /** Numbers and lags: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
+  /** Numbers: the value is centred by `mean` and divided by `deviation`, which is above 0. @default not scaled */
   readonly mean?: number
   readonly deviation?: number
 }

@@ -79,13 +79,11 @@ const DEFINITIONS = {
       newClasses: 'names of new classes are sent without noise',
       aheadPredictions: 'look-ahead predictions contain own gradients without noise',
       measuredScale: 'moments of the data are in all gradients',
-      lags: 'lags are in the gradients of several inputs',
       journal: 'nodes would release inputs again after a restart'
     }
   },
   aheadPredictions: { is: '--predict-with ahead', off: 'remove --predict-with' },
   measuredScale: { is: '--scale standard', off: 'give --scale none, or a --schema that scales' },
-  lags: { is: '--lag' },
   wholeJournal: { is: '--keep-journal', needs: { stateDirectory: 'the journal is kept in the state directory' } },
   arraysOnDisk: {
     is: '--store disk of a peer',

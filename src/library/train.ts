@@ -1,14 +1,6 @@
 /** Training in this process, from a file or from arrays: `admb train` for programs. */
 import { importance, Notices } from '../base/errors.js'
-import {
-  createParser,
-  LagHistory,
-  openStream,
-  Preparation,
-  type Rows,
-  RunningMoments,
-  type Scaling
-} from '../data/index.js'
+import { createParser, openStream, Preparation, type Rows, RunningMoments, type Scaling } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import {
   type BaselineFigures,
@@ -98,7 +90,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const task = { features: featuresOf(inputs, options), ...options }
   const { stream, specFor } = await createTask(task, 'serial')
   const spec = specFor(inputs === undefined ? await factsOf(stream, notices.add) : factsOfLabels(task, labels ?? []))
-  const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: false }
+  const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer, layers } = await trainerFor(spec, execution, predictWith)
   if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
   else if (windows !== undefined)
@@ -125,7 +117,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
     if (inputs !== undefined) {
       const rows = weighed(parse(closed(spec), encodeInputs(inputs, labels ?? []), false), weights)
       baseline?.add(rows)
-      trainer.learn(preparationFor(closed(spec), scaling)?.next(rows, 0, rows.size) ?? rows)
+      trainer.learn(preparationFor(closed(spec), scaling)?.scaled(rows) ?? rows)
     }
     const numbers = new ClassNumbers(spec, trainer)
     for await (const examples of opened ?? []) {
@@ -183,7 +175,7 @@ export class TrainedModel {
 
   predictAll(inputs: readonly Features[]): readonly Answer[] {
     const parsed = parse(this.spec, encodeInputs(inputs, undefined), true)
-    const rows = this.#preparation?.peek(parsed) ?? parsed
+    const rows = this.#preparation?.scaled(parsed, true) ?? parsed
     const names = classNamesOf(this.spec, this.parameters)
     return this.#learner.predict(this.parameters, rows, 0, inputs.length).map(({ label, scores }) => {
       const name = this.#learner.classifies ? names?.[label] : undefined

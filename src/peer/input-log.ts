@@ -18,7 +18,7 @@ export interface InputPiece {
   readonly skip?: number
   /** The stream of `place`. */
   readonly stream?: string
-  /** Rows that cannot be read again, as they were before scaling, but with their lags. */
+  /** Rows that cannot be read again, as they were before scaling. */
   readonly rows?: SavedRows
   /** As in `Rows`. */
   readonly newClasses?: readonly string[]

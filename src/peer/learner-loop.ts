@@ -225,7 +225,10 @@ export class LearnerLoop {
   ): Promise<void> {
     if (this.#inputs === undefined) return
     if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
-    for (const piece of this.#inputs.pending) this.#training.learnPending(restored(piece))
+    for (const piece of this.#inputs.pending) {
+      const rows = restored(piece)
+      this.#training.learn(rows, 0, rows.size)
+    }
     this.#flush()
     const [node, inputs, training, chunk, now] = [this.#node, this.#inputs, this.#training, this.#chunk, this.#now]
     const isStopping = () => this.#isStopping
@@ -453,7 +456,7 @@ export class LearnerLoop {
     if (inputs === undefined) return undefined
     if (this.#init.journal === undefined) return { isStored: false, append: () => inputs.close() }
     const append: DriverJournal['append'] = records =>
-      this.#post({ kind: 'journal', ...inputs.take(records, this.#progress.tail), budget: this.#budget?.take() })
+      this.#post({ kind: 'journal', ...inputs.take(records, this.#progress.sums), budget: this.#budget?.take() })
     return { isStored: true, append }
   }
 

@@ -177,7 +177,7 @@ function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
   return ({ source, line, column, reason }) => loop.warn(`${source}:${line}:${column}: ${reason}`)
 }
 
-/** Leaves lags and scaling to the loop. */
+/** Leaves scaling to the loop. */
 function unscaled(options: StreamOptions): StreamOptions {
   return { ...options, scaleLater: true }
 }

@@ -71,7 +71,6 @@ export function checkPeerOptions(options: PeerOptions): void {
 }
 
 function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...options }: PeerOptions): Active {
-  const { columns = [], scale } = spec.features
   return {
     peers: true,
     network: spec.network !== undefined,
@@ -80,8 +79,7 @@ function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...option
     localSteps: spec.localSteps !== undefined,
     newClasses: growingNames(spec) !== undefined,
     aheadPredictions: predictWith === 'ahead',
-    measuredScale: scale === 'standard',
-    lags: columns.some(({ kind }) => kind === 'lag'),
+    measuredScale: spec.features.scale === 'standard',
     privacy: dp !== undefined,
     signers: (boundsOf(trust)?.signers ?? 0) > 0,
     invited: options.acceptInvitations ?? false,

@@ -1,13 +1,6 @@
 /** A peer's progress across its runs: progressive sums, and the position in its stream. */
 
-import {
-  LagHistory,
-  Preparation,
-  type Rows,
-  RunningMoments,
-  type StreamOptions,
-  type StreamPosition
-} from '../data/parsing.js'
+import { Preparation, type Rows, RunningMoments, type StreamOptions, type StreamPosition } from '../data/parsing.js'
 import {
   type Baseline,
   baselineFor,
@@ -39,7 +32,6 @@ export class StreamProgress {
   /** Adds what depends on earlier rows; undefined if nothing does. */
   readonly preparation: Preparation | undefined
   readonly #moments: RunningMoments
-  readonly #history: LagHistory
   readonly #isStandard: boolean
   /** Of the last run whose stream can be resumed. */
   readonly #stored: StreamState
@@ -76,8 +68,7 @@ export class StreamProgress {
     const { columns: schema, hashBits, constant, scale } = spec.features
     this.#isStandard = scale === 'standard'
     this.#moments = RunningMoments.restore(progress?.moments ?? [])
-    this.#history = LagHistory.restore(progress?.history)
-    const scaling = { moments: this.#moments, history: this.#history, frozen: false }
+    const scaling = { moments: this.#moments, frozen: false }
     this.preparation = Preparation.for({ schema, hashBits, constant, scale }, scaling)
     this.#classifies = classifies
   }
@@ -139,14 +130,9 @@ export class StreamProgress {
     return { ...scored, stream: this.#stream, position: place?.rows ?? this.#position, place }
   }
 
-  /** The sums, and the rows before the next one. */
-  get tail(): Omit<SavedProgress, 'moments'> {
-    return { ...this.sums, ...(this.preparation?.isOrdered && { history: this.#history.save() }) }
-  }
-
   /** Plain data from which a run can resume. */
   progress(): SavedProgress {
-    return { ...this.tail, ...(this.#isStandard && { moments: this.#moments.save() }) }
+    return { ...this.sums, ...(this.#isStandard && { moments: this.#moments.save() }) }
   }
 }
 

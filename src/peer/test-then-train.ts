@@ -91,7 +91,7 @@ export class TestThenTrain {
     this.#serving.update()
   }
 
-  /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments and history. */
+  /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments. */
   learn(rows: Rows, from: number, to: number): void {
     const { preparation } = this.#progress
     this.#keepNext()
@@ -99,18 +99,7 @@ export class TestThenTrain {
       this.#step(rows, from, to, rows, 0)
       return
     }
-    // Rows with lags cannot be made again from a position, so they are kept with their lags.
-    const lagged = preparation.lagged(rows, from, to)
-    const count = to - from
-    if (lagged === undefined) this.#step(preparation.scaled(rows, false, from, to), 0, count, rows, from)
-    else this.#step(preparation.scaled(lagged, false), 0, count, lagged, 0)
-  }
-
-  /** Learns rows that an earlier run has acknowledged, as the journal has them. */
-  learnPending(rows: Rows): void {
-    const { preparation } = this.#progress
-    if (preparation?.isOrdered) this.#step(preparation.late(rows), 0, rows.size, rows, 0)
-    else this.learn(rows, 0, rows.size)
+    this.#step(preparation.scaled(rows, false, from, to), 0, to - from, rows, from)
   }
 
   /**
@@ -149,14 +138,13 @@ export class TestThenTrain {
   /** Predicts the rows of a request. @param chunk number of rows of the next part @returns the predictions of each part */
   *predict(given: Rows, chunk: () => number): Generator<readonly NamedPrediction[]> {
     const { preparation } = this.#progress
-    const lagged = preparation?.peekLags(given) ?? given
-    const rows = preparation?.scaled(lagged, true) ?? lagged
+    const rows = preparation?.scaled(given, true) ?? given
     for (let from = 0, to = 0; from < rows.size; from = to) {
       to = Math.min(rows.size, from + chunk())
       yield this.#predict(rows, from, to).map((prediction, i) => {
         const row = from + i
         const id = this.#lateLabels?.keep({
-          rows: rowCopy(lagged, row),
+          rows: rowCopy(given, row),
           prediction,
           score: oneScore(this.#currentLearner, this.#serving.forRows(rows, row, row + 1), rows, row)
         })
@@ -168,13 +156,12 @@ export class TestThenTrain {
   /** Predicts and then learns the rows of a request, one by one. @returns the prediction of each row */
   *predictAndLearn(given: Rows): Generator<readonly NamedPrediction[]> {
     const { preparation } = this.#progress
-    const lagged = preparation?.lagged(given, 0, given.size) ?? given
-    const rows = preparation?.scaled(lagged) ?? lagged
+    const rows = preparation?.scaled(given) ?? given
     for (let row = 0; row < rows.size; row++) {
       const [prediction] = this.#predict(rows, row, row + 1)
       const named = { ...this.#named(prediction), ...rowIdOf(given, row) }
       this.#keepNext()
-      this.#step(rows, row, row + 1, lagged, 0)
+      this.#step(rows, row, row + 1, given, 0)
       yield [named]
     }
   }
@@ -187,7 +174,7 @@ export class TestThenTrain {
     const given = (this.#lateLabels as LateLabels).take(id)
     const rows = { ...given.rows, labels: Float64Array.of(label) }
     const { preparation, score } = this.#progress
-    const examples = preparation?.late(rows) ?? rows
+    const examples = preparation?.scaled(rows) ?? rows
     this.#addGradients(examples, 0, 1, error => {
       throw error
     })

@@ -3,7 +3,7 @@
  * them afterwards.
  */
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
-import type { SavedHistory, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
+import type { SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learning/index.js'
 import type { HeaderKey } from '../network/signatures.js'
@@ -40,8 +40,6 @@ export interface ProgressSums {
 export interface SavedProgress extends ProgressSums {
   /** Moments for `scale: 'standard'`; undefined without scaling. */
   readonly moments?: SavedMoments
-  /** The rows before, for lags; undefined without lags. */
-  readonly history?: SavedHistory
   /** A run of `admb train` that ended before its stream; undefined after other runs. */
   readonly unfinished?: UnfinishedRun
 }

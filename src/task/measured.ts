@@ -61,8 +61,7 @@ export async function momentsOf(stream: AsyncIterable<Rows>): Promise<RunningMom
 }
 
 /**
- * The columns with mean and deviation of each number and of the days of each time, rounded to what matters. Those of a lag are those of
- * its number.
+ * The columns with mean and deviation of each number and of the days of each time, rounded to what matters.
  * @param moments of the rows
  */
 export function scaledColumns(
@@ -72,14 +71,12 @@ export function scaledColumns(
   constant: boolean
 ): readonly ColumnSchema[] {
   const features = new Map(new Layout(columns, hashBits).columns.map(({ name, feature }) => [name, feature]))
-  const byName = new Map(columns.map(column => [column.name, column]))
   return columns.map(column => {
-    const { kind, role, origin: _origin, ...rest } = column
-    const source = kind === 'lag' ? byName.get(column.of?.[0] ?? '') : column
-    const found = source && moments.of((features.get(source.name) ?? -1) + Number(constant))
-    const isScaled = ['number', 'lag', 'time'].includes(kind) && role === undefined && column.mean === undefined
+    const { kind, role, origin, ...rest } = column
+    const found = moments.of((features.get(column.name) ?? -1) + Number(constant))
+    const isScaled = ['number', 'time'].includes(kind) && role === undefined && column.mean === undefined
     if (!isScaled || found === undefined) return column
-    const [from, unit] = kind === 'time' ? [source?.origin ?? EPOCH_DAYS, YEARS_10] : [source?.origin ?? 0, 1]
+    const [from, unit] = kind === 'time' ? [origin ?? EPOCH_DAYS, YEARS_10] : [origin ?? 0, 1]
     const deviation = Number((unit * found.deviation || 1).toPrecision(6))
     const mean = from + unit * found.mean
     // The mean is exact to some millionths of the deviation.

@@ -179,7 +179,6 @@ export const streamType = options<StreamOptions>(
     strict: flag,
     onMalformed: callback,
     interactions: list,
-    lags: object('{ price: [1, 2] }'),
     source: text,
     target,
     classes: number,

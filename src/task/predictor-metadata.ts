@@ -23,10 +23,9 @@ const NOTHING = new Uint8Array(0)
 export interface ColumnEntry {
   readonly name: string
   readonly kind: string
-  /** Interaction: its columns. Lag: the column, and how many rows earlier. */
+  /** Interaction: its columns. */
   readonly of?: readonly string[]
-  readonly rows?: number
-  /** Number, lag, time or product: index of its (first) weight. */
+  /** Number, time or product: index of its (first) weight. */
   readonly feature?: number
   /** Index of the weight that is added if the value is missing. */
   readonly indicator?: number
@@ -73,10 +72,10 @@ export function columnsOf(
   const products = new Set(table.derived.products.map(one => one.feature))
   return table.columns
     .filter(isFeature)
-    .map(({ name, kind, of, rows, feature, indicator, seed, origin, mean, deviation }) => {
+    .map(({ name, kind, of, feature, indicator, seed, origin, mean, deviation }) => {
       const isPair = kind === 'interaction' && !products.has(feature)
       const isHashed = kind === 'category' || kind === 'text'
-      const isNumber = kind === 'number' || kind === 'lag' || kind === 'time'
+      const isNumber = kind === 'number' || kind === 'time'
       const moment = isNumber ? running.get(feature + first) : undefined
       // The position in time is in decades, and its mean and deviation here are in days.
       const [from, unit] = kind === 'time' ? [origin ?? EPOCH_DAYS, YEARS_10] : [origin, undefined]
@@ -84,7 +83,6 @@ export function columnsOf(
         name,
         kind,
         ...(of && { of }),
-        ...(rows !== undefined && { rows }),
         ...(isHashed ? { seed } : isPair ? {} : { feature: feature + first }),
         ...(indicator >= 0 && { indicator: indicator + first }),
         // A missing value is a category of its own.

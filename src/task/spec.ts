@@ -138,7 +138,6 @@ export function specOf(
   const exchange = exchangeOf(options, role, { batch, isAdaptive, isNetwork, hasRoom, rule: stepRule })
   const scaling = options.targetScale === 'none' ? undefined : (options.targetScale ?? scaleOf(label))
   // Without a label and a model, the options describe a stream for a model that exists.
-  if (!isNumber && (label !== undefined || model !== undefined)) refuseLabelLags(columns)
   const hasClasses = !isNumber && (text === undefined || isText)
   if (!hasClasses && given !== undefined) throw new OptionError('class weights are for classes: remove them')
   const numbered = { names: classNames, count: classNames?.length ?? classes ?? 2, counts: facts.classCounts }
@@ -203,16 +202,6 @@ function mostClasses(
     throw new OptionError('classes are added only to the model softmax: give it, or remove classes-max')
   }
   return most
-}
-
-/** @throws OptionError for lags of a label, which has classes */
-function refuseLabelLags(columns: readonly ColumnSchema[] = []): void {
-  const names = new Set(columns.map(({ name }) => name))
-  const lag = columns.find(({ kind, of: [source = ''] = [] }) => kind === 'lag' && !names.has(source))
-  if (lag === undefined) return
-  throw new OptionError(
-    `"${lag.name}": lags are values of numbers, and the label has classes: give lags of other columns`
-  )
 }
 
 function networkOf(

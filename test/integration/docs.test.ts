@@ -77,7 +77,7 @@ describe('the documents', function () {
     assert.match(run(blocks('data balanced', page)[0]), /inputs +4\n/)
     assert.match(run(blocks('data classes', page)[0]), /\nelm 0\.\d+\n$/)
     const [derived] = blocks('data derived', page).map(run)
-    assert.match(derived, /1 number, 1 category, 1 interaction, 2 lags/)
+    assert.match(derived, /1 number, 1 category, 1 interaction/)
     assert.ok(Math.abs(Number(derived.trim().split('\n').at(-1)) - 172.5) < 20, derived)
   })
 

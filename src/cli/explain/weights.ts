@@ -102,9 +102,7 @@ function scaledNumbers({ features: { columns, hashBits, constant } }: LearningSp
   if (columns === undefined) return new Map()
   return new Map(
     new Layout(columns, hashBits).columns.flatMap(({ kind, feature, deviation }) =>
-      (kind === 'number' || kind === 'lag') && deviation !== undefined
-        ? [[feature + Number(constant), deviation] as const]
-        : []
+      kind === 'number' && deviation !== undefined ? [[feature + Number(constant), deviation] as const] : []
     )
   )
 }
@@ -136,7 +134,7 @@ export class FeatureNames {
     for (const { name, kind, feature, indicator } of named) {
       const set = (at: number, text: string) => this.#known.set(at + this.#constant, { column: name, name: text })
       const isProduct = kind === 'interaction' && products.has(feature)
-      if (kind === 'number' || kind === 'lag' || isProduct) set(feature, name)
+      if (kind === 'number' || isProduct) set(feature, name)
       if (kind === 'time') for (const [i, part] of timeFeatureNames.entries()) set(feature + i, `${name}: ${part}`)
       if (indicator >= 0) set(indicator, `${name}: missing`)
     }

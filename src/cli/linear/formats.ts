@@ -2,7 +2,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PredictorId, startingPredictor } from '../../admb/index.js'
-import { LagHistory, RunningMoments, type SavedMoments } from '../../data/index.js'
+import { RunningMoments, type SavedMoments } from '../../data/index.js'
 import { isCustomName, ruleFor } from '../../learning/index.js'
 import { requireFinite } from '../../nn/weights/exchange.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
@@ -301,7 +301,7 @@ export function storedFrom({ spec, weights, moments = [] }: LinearWeights, file:
   }
   const { id, ...content } = startingPredictor([weights], recipe)
   requireFinite(weights, file)
-  const scaling = { moments: RunningMoments.restore(moments), history: new LagHistory(), frozen: true }
+  const scaling = { moments: RunningMoments.restore(moments), frozen: true }
   return { spec, learner, predictor: { ...content, id: { ...id, origin: 'weights' } }, scaling }
 }
 

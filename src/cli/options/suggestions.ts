@@ -34,7 +34,7 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   ],
   [
     ['schema'],
-    'categorical weight id time interactions lag text class-weights target target-scale',
+    'categorical weight id time interactions text class-weights target target-scale',
     '--schema FILE, which admb schema writes with this option'
   ],
   [['shuffle-window'], 'shuffle shuffled shuffle-buffer', '--shuffle-window ROWS'],

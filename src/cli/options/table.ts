@@ -153,7 +153,6 @@ export const rows = [
   value('id', '<column>', text, 'CSV column that identifies inputs', table),
   value('time', '<column>', text, 'CSV column of the times of inputs, not a feature', table),
   value('interactions', '<list>', to.pairs, 'pairs of columns to multiply, A:B,C:D', table),
-  value('lag', '<column:rows>', to.lag, 'values of earlier rows, COLUMN:1,24; repeatable', { ...table, as: 'lags' }),
   value('text', '<how>', to.choice(['words', 'bigrams'] as const), 'features of texts (default: words)', table),
 
   value('dimension', '<n[,constant=no]>', to.dimension, 'number of features (default: inferred)', {

@@ -161,20 +161,6 @@ export function pairs(word: string): readonly (readonly [string, string])[] {
   })
 }
 
-/** `COLUMN:ROWS,…`, how many rows to look back; repeatable. */
-export function lag(
-  word: string,
-  previous: Readonly<Record<string, readonly number[]>> = {}
-): Readonly<Record<string, readonly number[]>> {
-  const at = word.lastIndexOf(':')
-  const rows = list(word.slice(at + 1)).map(Number)
-  if (at < 1 || rows.length === 0 || rows.some(count => !Number.isSafeInteger(count) || count < 1)) {
-    throw new InvalidArgumentError('It must be COLUMN:ROWS,… with whole numbers of rows from 1, such as load:1,24.')
-  }
-  const column = word.slice(0, at)
-  return { ...previous, [column]: [...(previous[column] ?? []), ...rows] }
-}
-
 /** `I/N`, the I-th of N shards, 1-based. */
 export function shard(word: string): { readonly index: number; readonly count: number } {
   const match = /^(\d+)\/(\d+)$/.exec(word)

@@ -1,5 +1,5 @@
 /** The predictor of a command: of a state directory, or the weights of a checkpoint. */
-import { LagHistory, RunningMoments } from '../../data/index.js'
+import { RunningMoments } from '../../data/index.js'
 import { type Blocks, digest, learnerAfter } from '../../learning/index.js'
 import { ownCheckpoint } from '../../task/checkpoint.js'
 import { learningParts } from '../../task/learning-spec.js'
@@ -35,7 +35,7 @@ export async function loadPredictor(flags: Flags<'eval' | 'predict'>, needsLabel
   const content = digest([parameters])
   showCoverage(task.coverage)
   const id = { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: content }
-  const scaling = { moments: new RunningMoments(), history: new LagHistory(), frozen: true }
+  const scaling = { moments: new RunningMoments(), frozen: true }
   return { spec, learner, predictor: { id, parameters, average: parameters, state: [] }, scaling }
 }
 
@@ -53,6 +53,6 @@ async function fromFile(weights: string, flags: Flags<'eval' | 'predict'>): Prom
   const parameters = checkpointBlocks({ ...own.spec.network, weights: weights }, weights) as Blocks
   const id = own.id ?? { updates: 0, origin: 'weights', incarnation: 0, nonce: 0, digest: digest([parameters]) }
   const predictor = { id, parameters, average: parameters, state: [] }
-  const scaling = { moments: RunningMoments.restore(moments), history: new LagHistory(), frozen: true }
+  const scaling = { moments: RunningMoments.restore(moments), frozen: true }
   return { spec, learner: learnerAfter(learner, id.updates), predictor, scaling }
 }

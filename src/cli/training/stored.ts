@@ -5,7 +5,7 @@ import { copyFile, link, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Predictor, PredictorAssembler, replaySteps, shapesOf } from '../../admb/index.js'
-import { LagHistory, RunningMoments, type Scaling } from '../../data/index.js'
+import { RunningMoments, type Scaling } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import { type Blocks, type Learner, learnerAfter } from '../../learning/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
@@ -68,8 +68,6 @@ export async function loadStored(dir: string | undefined, execution: Execution |
     if (execution?.checkpoint !== undefined && spec.network?.tuning === undefined) {
       throw new UsageError(`${dir} holds all weights of its model: give either --dir or --weights`)
     }
-    const { moments = [], history } = progress
-    const state = { moments: RunningMoments.restore(moments), history: LagHistory.restore(history) }
     const { learner, predictor } =
       layers === undefined
         ? await readPredictor(store, dir, spec, checkpoint as Checkpoint, execution)
@@ -78,7 +76,7 @@ export async function loadStored(dir: string | undefined, execution: Execution |
       spec,
       learner: learnerAfter(learner, predictor.id.updates),
       predictor,
-      scaling: { ...state, frozen: true }
+      scaling: { moments: RunningMoments.restore(progress.moments ?? []), frozen: true }
     }
   })
 }

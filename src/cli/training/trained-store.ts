@@ -32,7 +32,7 @@ const OF_PEERS = [
 ] as const satisfies readonly (readonly [keyof LearningSpec, string])[]
 
 /** State of the stream after a run. */
-export type StreamState = Pick<SavedProgress, 'moments' | 'history' | 'unfinished'>
+export type StreamState = Pick<SavedProgress, 'moments' | 'unfinished'>
 
 /** Opens a directory for training. @returns the run that it holds, if any. @throws errors of the store */
 export async function openForTraining(

@@ -94,7 +94,7 @@ export class TrainingRun {
     const [preparation, table] = [this.#preparation, this.#table]
     return learnStream({
       stream: this.#passes(),
-      prepare: preparation && ((rows, from, to) => preparation.next(rows, from, to)),
+      prepare: preparation && ((rows, from, to) => preparation.scaled(rows, undefined, from, to)),
       trainer: {
         learn: part => {
           this.#baseline?.add(part)
@@ -112,7 +112,6 @@ export class TrainingRun {
   async *#passes(): AsyncGenerator<Rows> {
     const { flags, source, stream, scaling, trainer, validation } = this.#setup
     for (let pass = 1; ; pass++) {
-      if (pass > 1) scaling.history.clear()
       const rows = pass === 1 ? stream : await openStream({ ...source, scaling })
       for await (const batch of rows) {
         if (pass > 1 || (batch.pass ?? 0) > 0) this.#firstPass ??= trainer.report()
@@ -194,8 +193,7 @@ export class TrainingRun {
   #stateOf(unfinished: UnfinishedRun | undefined): StreamState {
     const { scaling, spec, validation } = this.#setup
     const moments = spec.features.scale === 'standard' ? (validation?.moments ?? scaling.moments.save()) : undefined
-    const hasLags = spec.features.columns?.some(({ kind }) => kind === 'lag')
-    return { moments, ...(hasLags && { history: scaling.history.save() }), unfinished }
+    return { moments, unfinished }
   }
 
   #specOf(dimension: number): LearningSpec {

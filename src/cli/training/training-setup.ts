@@ -2,7 +2,6 @@
 import { Notices } from '../../base/errors.js'
 import {
   type ExampleStream,
-  LagHistory,
   openInThread,
   type ReaderThread,
   RunningMoments,
@@ -50,7 +49,7 @@ export interface TrainingSetup extends RunningTrainer {
   readonly source: StreamOptions
   /** Its first pass. */
   readonly stream: ExampleStream
-  readonly scaling: Scaling & { readonly history: LagHistory }
+  readonly scaling: Scaling
   readonly skipped: SkippedInputs
   readonly notices: Notices
   /** Whether the same command can continue within the data. */
@@ -80,10 +79,9 @@ export async function setUpTraining(
   if (first === undefined) throw noData()
   const given = earlier === undefined ? first : await sourceOf(earlier.spec, flags)
   const source = learned(given, flags)
-  const { moments, history, unfinished } = earlier?.progress ?? {}
+  const { moments, unfinished } = earlier?.progress ?? {}
   const scaling = {
     moments: RunningMoments.restore(moments ?? starting ?? []),
-    history: LagHistory.restore(history),
     frozen: false
   }
   const skipped = new SkippedInputs(flags.shard)

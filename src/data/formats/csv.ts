@@ -104,7 +104,6 @@ class CsvParser implements RowParser {
   restart(): void {
     this.#headerRead = false
     this.line = 0
-    this.#encoder?.restart()
     this.#locator.restart()
   }
 
@@ -223,9 +222,9 @@ class CsvParser implements RowParser {
       const column = layout.column(name)
       return column?.role ?? (column?.kind === 'ignored' ? 'ignored' : (column ?? 'ignored'))
     })
-    // A row may be read twice, which must have no effect on texts that are counted or named, and on the order of times.
+    // A row may be read twice, which must have no effect on texts that are counted or named.
     const { onLabel, onHashed, decimal = '.' } = this.#options
-    const isCounted = onLabel !== undefined || onHashed !== undefined || layout.derived.lags.length > 0
+    const isCounted = onLabel !== undefined || onHashed !== undefined
     this.#order = orderOf(names, layout)
     const isOrdered = this.#order === undefined
     this.#isPlain = decimal === '.' && !isCounted && isOrdered && !layout.columns.some(({ date }) => date)

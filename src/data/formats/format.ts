@@ -46,7 +46,7 @@ export const TABLE_OPTIONS = [
     'id',
     'time'
   ] as const),
-  ...(['interactions', 'lags', 'na', 'text', 'delimiter', 'decimal', 'header', 'unlabelled'] as const),
+  ...(['interactions', 'na', 'text', 'delimiter', 'decimal', 'header', 'unlabelled'] as const),
   ...(['dimension', 'classes', 'hashBits', 'scale'] as const)
 ]
 

@@ -116,7 +116,6 @@ class JsonlParser implements RowParser {
 
   restart(): void {
     this.line = 0
-    this.#table?.restart()
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {

@@ -45,7 +45,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   const { isSizedByFirstRow, dialect: tableDialect }: TextDefinition = formats[format]
   const isTable = tableDialect !== undefined
   const isOpen = probe.dimension === undefined && isSizedByFirstRow
-  const derives = (options.interactions ?? options.lags) !== undefined
+  const derives = options.interactions !== undefined
   let started: Piece | undefined
   let inferred: Inferred = {}
   let first: Uint8Array | undefined

@@ -62,15 +62,12 @@ export class RowEncoder {
   readonly #crossedTexts: string[] = []
   readonly #needsWeights: boolean
   readonly #keepsIds: boolean
-  /** Whether rows must be in the order of their times. */
-  readonly #isOrdered: boolean
   /** Whether rows may have times. */
   readonly #isDated: boolean
   readonly #category = new CategoryReader()
   readonly #numbers = new NumberReader()
   readonly #times = new Map<string, TimeReader>()
   readonly #parts = new TimeParts()
-  #lastTime = Number.NEGATIVE_INFINITY
   /** The column of the weights. */
   protected readonly weight: Column | undefined
   readonly #timeColumn: Pick<Column, 'name' | 'order'>
@@ -100,7 +97,6 @@ export class RowEncoder {
     this.#mask = layout.hashed - 1
     this.#onHashed = onHashed
     this.#derived = layout.derived
-    this.#isOrdered = layout.derived.lags.length > 0
     this.#needsWeights = !unlabelled
     this.#keepsIds = ids ?? false
     this.#isDated = layout.columns.some(({ role }) => role === 'time')
@@ -120,11 +116,6 @@ export class RowEncoder {
     if (this.weight !== undefined) out.weigh(1)
     if (this.#isDated) out.date(Number.NaN)
     if (this.#keepsIds) out.identify(undefined)
-  }
-
-  /** Expects the first row of a file again. */
-  restart(): void {
-    this.#lastTime = Number.NEGATIVE_INFINITY
   }
 
   isMissing(bytes: Uint8Array, from: number, to: number): boolean {
@@ -175,7 +166,6 @@ export class RowEncoder {
         return true
       case 'ignored':
       case 'interaction':
-      case 'lag':
         return true
       default:
         return column.kind satisfies never
@@ -190,9 +180,8 @@ export class RowEncoder {
     if (role === 'id' && this.#keepsIds) this.#out.identify(textOf(bytes, from, to))
     if (role === 'time') {
       const reader = this.#timeReader(this.#timeColumn)
-      const isTime = reader.read(bytes, from, to)
-      this.#out.date(isTime ? reader.utc : Number.NaN)
-      return !this.#isOrdered || this.#isLater(bytes, from, to, isTime ? reader.utc : undefined)
+      this.#out.date(reader.read(bytes, from, to) ? reader.utc : Number.NaN)
+      return true
     }
     if (role !== 'weight' || this.weight === undefined) return true
     const weight = this.#number(this.weight, bytes, from, to)
@@ -201,21 +190,6 @@ export class RowEncoder {
     if (isValid || !this.#needsWeights) return true
     const text = shortened(textOf(bytes, from, to))
     this.fault = `"${text}" in the column of weights "${this.weight?.name}" is not a number of at least 0`
-    return false
-  }
-
-  #isLater(bytes: Uint8Array, from: number, to: number, moment: number | undefined): boolean {
-    const text = textOf(bytes, from, to)
-    // Numbers need no unit.
-    const time = text !== '' && Number.isFinite(Number(text)) ? Number(text) : moment
-    if (time !== undefined && time >= this.#lastTime) {
-      this.#lastTime = time
-      return true
-    }
-    this.fault =
-      time === undefined
-        ? `"${shortened(text)}" is not a time such as 2024-02-29 18:30 or 1709231400, and lags need the order of rows`
-        : `the time "${shortened(text)}" is before that of an earlier row, and lags need the order of rows: sort the file`
     return false
   }
 

@@ -33,8 +33,7 @@ export function describe(label: LabelSchema | undefined, columns: readonly Infer
       text: 'texts',
       time: 'times',
       ignored: 'ignored',
-      interaction: 'interactions',
-      lag: 'lags'
+      interaction: 'interactions'
     }
     const counts = Object.entries(plural).flatMap(([kind, many]) => {
       const count = features.filter(column => column.kind === kind).length

@@ -14,13 +14,12 @@ import {
   type InferredColumn,
   inferNotation,
   inferTable,
-  originOf,
   plainColumn
 } from './columns.js'
 import { recordsOf, type SniffedDialect, sniffDialect } from './dialect.js'
 import { describe, inferLabel, jsonTable, SAMPLE_ROWS } from './infer.js'
 import { labelNotices, refuseLabels } from './label-checks.js'
-import { type DecimalMark, marksOf, numberOf } from './numbers.js'
+import { type DecimalMark, marksOf } from './numbers.js'
 import { isDerived, withDerived } from './schema.js'
 
 /** Bytes that are enough for a sample, unless they hold no complete row. */
@@ -149,10 +148,9 @@ export function inferFrom(
   const labels = first?.get(label)
   const labelMarks = labels && marksOf(labels)
   const labelDecimal = options.decimal ?? labelMarks?.decide(undefined).decimal
-  const labelOrigin = labels && labelOriginOf(labels, labelDecimal, options)
-  const schema = known && withDerived(known, options, label, source, labelOrigin)
-  if (schema === undefined && format === 'jsonl' && (options.interactions ?? options.lags) !== undefined) {
-    throw new SchemaError(`${source}: interactions and lags of sparse JSON lines need a schema: give one with schema`)
+  const schema = known && withDerived(known, options, source)
+  if (schema === undefined && format === 'jsonl' && options.interactions !== undefined) {
+    throw new SchemaError(`${source}: interactions of sparse JSON lines need a schema: give one with schema`)
   }
   if (json && labels === undefined && infersLabel && !options.unlabelled) {
     throw new HeaderError(
@@ -172,16 +170,6 @@ export function inferFrom(
   if (!infersLabel || options.unlabelled || options.classNames !== undefined) return { ...columns, summary }
   const own = inferredLabel(format, head, { ...options, ...columns }, described, shuffleWindow)
   return { ...columns, ...own, notices: [...columns.notices, ...own.notices] }
-}
-
-/** What is subtracted from labels that have lags. */
-function labelOriginOf(
-  labels: readonly string[],
-  decimal: DecimalMark | undefined,
-  { lags, scale = 'none' }: Pick<ColumnHints, 'scale'> & ParserOptions
-): number | undefined {
-  if (lags === undefined || scale === 'none') return undefined
-  return originOf(labels.map(label => numberOf(label, decimal)).filter(value => value !== undefined))
 }
 
 function nestedNotices(keys: readonly string[] = [], source: string): Notice[] {

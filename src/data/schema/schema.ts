@@ -2,14 +2,14 @@
  * The schema of a table: what each column means, and which features it becomes. Peers that share a schema read their files, in
  * any order of columns, as the same features.
  *
- * Columns that are made from others: interactions of two columns, and lags, the values of earlier rows.
+ * Interactions of two columns are columns that are made from others.
  */
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../formats/hash.js'
 import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '../types.js'
 import type { DateOrder } from './times.js'
 
-const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction', 'lag']
+const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction']
 export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']
 
 /** Whether a column's values become features. */
@@ -29,14 +29,8 @@ export interface Column extends ColumnSchema {
   readonly slot: number
 }
 
-/** The features that are made from those of a row or of earlier rows. */
+/** The features that are made from others of the row. */
 export interface Derived {
-  readonly lags: readonly (Column & {
-    readonly source: string
-    readonly rows: number
-    readonly from: number
-    readonly unit: { readonly mean: number; readonly deviation: number }
-  })[]
   /** Numbers times numbers, by their features. */
   readonly products: readonly { readonly feature: number; readonly a: number; readonly b: number }[]
   /** Categories times categories, by their slots. */
@@ -54,7 +48,7 @@ export interface Derived {
 const TIME_FEATURES = 7
 
 /**
- * The features of a table: numbers and lags in the order of the schema, times, indicators of missing values, products, and the
+ * The features of a table: numbers in the order of the schema, times, indicators of missing values, products, and the
  * hashed range, which all categories, texts and their interactions share.
  */
 export class Layout {
@@ -74,8 +68,8 @@ export class Layout {
       isFeature(column) ? column : { ...column, kind: 'ignored' as const, missing: false }
     )
     let next = 0
-    const numbers = schema.map(({ kind }) => (kind === 'number' || kind === 'lag' ? next++ : 0))
-    this.numbers = schema.filter(({ kind }) => kind === 'number').length
+    const numbers = schema.map(({ kind }) => (kind === 'number' ? next++ : 0))
+    this.numbers = next
     const features = schema.map(({ kind }, index) => {
       if (kind !== 'time') return numbers[index]
       next += TIME_FEATURES
@@ -125,14 +119,6 @@ function isProductOf(schema: readonly ColumnSchema[]): (column: ColumnSchema) =>
 function derivedOf(columns: readonly Column[]): Derived {
   const byName = new Map(columns.map(column => [column.name, column]))
   const isProduct = isProductOf(columns)
-  const lags = columns.flatMap(column => {
-    if (column.kind !== 'lag') return []
-    const { of: [source] = [], rows = 1 } = column
-    const from = byName.get(source)
-    // Unit of values in the history: what was subtracted from numbers, and what they were divided by.
-    const unit = { mean: from?.mean ?? from?.origin ?? 0, deviation: from?.deviation ?? 1 }
-    return [{ ...column, source, rows, from: from?.feature ?? -1, unit }]
-  })
   const pairs = columns
     .filter(({ kind }) => kind === 'interaction')
     .map(column => ({ column, sources: (column.of ?? []).map(name => byName.get(name) as Column) }))
@@ -148,7 +134,7 @@ function derivedOf(columns: readonly Column[]): Derived {
     if (category === undefined || number === undefined) return []
     return [{ column, slot: category.slot, number: number.feature, seed: number.seed }]
   })
-  return { lags, products, crosses, slopes }
+  return { products, crosses, slopes }
 }
 
 function seedOf(name: string): number {
@@ -160,10 +146,10 @@ function seedOf(name: string): number {
 export function schemaText(schema: readonly ColumnSchema[]): string {
   return schema
     .filter(column => isFeature(column) || column.role === 'weight')
-    .map(({ name, kind, role, of, rows = '', missing, bigrams, date, mean, deviation }) => {
+    .map(({ name, kind, role, of, missing, bigrams, date, mean, deviation }) => {
       if (role !== undefined) return `${name}:${role}`
       const scaling = mean === undefined && deviation === undefined ? '' : ` (mean ${mean}, deviation ${deviation})`
-      const made = of === undefined ? '' : `(${of.join('×')}${rows})`
+      const made = of === undefined ? '' : `(${of.join('×')})`
       return `${name}:${kind}${made}${bigrams ? '+bigrams' : ''}${date ? '+date' : ''}${missing ? '?' : ''}${scaling}`
     })
     .join(', ')
@@ -197,7 +183,7 @@ export function checkedSchema(value: unknown, source: string): Schema {
     if (twice && twice.length > 1) fail(`give the role ${role} to one column`)
   }
   const target = label === undefined ? undefined : checkedLabel(label, fail)
-  if (checked !== undefined) checkDerived(checked, target?.name ?? 'label', source)
+  if (checked !== undefined) checkDerived(checked, source)
   return {
     ...(target && { label: target }),
     ...(checked && { columns: checked }),
@@ -206,13 +192,13 @@ export function checkedSchema(value: unknown, source: string): Schema {
 }
 
 const columnKeys = [
-  ...['name', 'kind', 'role', 'of', 'rows', 'missing', 'bigrams', 'date'],
+  ...['name', 'kind', 'role', 'of', 'missing', 'bigrams', 'date'],
   ...['decimal', 'order', 'origin', 'na', 'mean', 'deviation']
 ]
 
 function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
   if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')
-  const { name, kind, role, of, rows, missing, bigrams, date, decimal, order, origin, na, mean, deviation } = value
+  const { name, kind, role, of, missing, bigrams, date, decimal, order, origin, na, mean, deviation } = value
   const unknown = Object.keys(value).find(key => !columnKeys.includes(key))
   if (unknown !== undefined) fail(`column "${name}" has the unknown key "${unknown}"`)
   if (!columnKinds.includes(kind as ColumnKind)) fail(`column "${name}": kind must be one of ${columnKinds.join(', ')}`)
@@ -226,7 +212,7 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
   if ((mean === undefined) !== (deviation === undefined)) fail(`column "${name}": give both mean and deviation`)
   const isScaled = Number.isFinite(mean) && Number.isFinite(deviation) && (deviation as number) > 0
   if (mean !== undefined && !isScaled) fail(`column "${name}": mean must be a number, and deviation above 0`)
-  if (mean !== undefined && kind !== 'number' && kind !== 'lag' && kind !== 'time') {
+  if (mean !== undefined && kind !== 'number' && kind !== 'time') {
     fail(`column "${name}": only a number or a time can be scaled`)
   }
   if (decimal !== undefined && !['.', ',', 'both'].includes(decimal as string)) {
@@ -251,12 +237,11 @@ function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnS
   if (role !== undefined && role !== 'feature') {
     return { name, kind: kind as ColumnKind, role: role as ColumnRole, ...notation }
   }
-  const indicated = missing === true && (kind === 'number' || kind === 'lag' || kind === 'time')
+  const indicated = missing === true && (kind === 'number' || kind === 'time')
   return {
     name,
     kind: kind as ColumnKind,
     ...(sources !== undefined && { of: sources as string[] }),
-    ...(rows !== undefined && { rows: rows as number }),
     ...(indicated && { missing: true }),
     ...(bigrams === true && kind === 'text' && { bigrams }),
     ...(date === true && { date }),
@@ -307,15 +292,10 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Largest number of rows that a lag looks back. */
-const MAX_ROWS = 100_000
-
 /** What to add to the columns of a table. */
 export interface DerivedHints {
   /** Pairs of columns: products of numbers, crosses of categories. @default none */
   readonly interactions?: readonly (readonly [string, string])[]
-  /** By the name of a number, or of a label that is a number: how many rows to look back, each from 1. @default none */
-  readonly lags?: Readonly<Record<string, readonly number[]>>
 }
 
 /** Whether a column is made from others, so that rows do not contain it. */
@@ -325,72 +305,47 @@ export function isDerived({ of }: ColumnSchema): boolean {
 
 /**
  * Adds the columns that the hints describe and the schema lacks, in the order of their names.
- * @param label name of the label's column
- * @param labelOrigin what is subtracted from labels in lags @default 0
  * @throws SchemaError
  */
 export function withDerived<Column extends ColumnSchema>(
   columns: readonly Column[],
-  { interactions = [], lags = {} }: DerivedHints,
-  label: string,
-  source: string,
-  labelOrigin?: number
+  { interactions = [] }: DerivedHints,
+  source: string
 ): readonly (Column | ColumnSchema)[] {
   const known = new Set(columns.map(({ name }) => name))
   const pairs = interactions.map((pair): ColumnSchema => {
     const of = [...pair].sort()
     return { name: of.join(':'), kind: 'interaction', of }
   })
-  const earlier = Object.entries(lags).flatMap(([of, all]) =>
-    all.map(
-      (rows): ColumnSchema => ({
-        ...{ name: `${of} lag ${rows}`, kind: 'lag', of: [of], rows, missing: true },
-        ...(of === label && labelOrigin !== undefined && { origin: labelOrigin })
-      })
-    )
-  )
-  const added = new Map([...pairs, ...earlier].filter(({ name }) => !known.has(name)).map(one => [one.name, one]))
+  const added = new Map(pairs.filter(({ name }) => !known.has(name)).map(one => [one.name, one]))
   if (added.size === 0) return columns
   const all = [...columns, ...[...added.values()].sort((a, b) => (a.name < b.name ? -1 : 1))]
-  checkDerived(all, label, source)
+  checkDerived(all, source)
   return all
 }
 
 /** @throws SchemaError if a column is made from others that do not exist or do not fit */
-function checkDerived(columns: readonly ColumnSchema[], label: string, source: string): void {
+function checkDerived(columns: readonly ColumnSchema[], source: string): void {
   const byName = new Map(columns.map(column => [column.name, column]))
   const fail = (reason: string): never => {
     throw new SchemaError(`${source}: ${reason}`)
   }
-  for (const { name, kind, of = [], rows } of columns) {
-    if (kind !== 'interaction' && kind !== 'lag') {
-      if (of.length > 0 || rows !== undefined) fail(`column "${name}": of and rows are for interactions and lags`)
+  for (const { name, kind, of = [] } of columns) {
+    if (kind !== 'interaction') {
+      if (of.length > 0) fail(`column "${name}": of is for interactions`)
       continue
     }
     const sources = of.map(one => byName.get(one))
-    const unknown = of.find((one, i) => sources[i] === undefined && (kind === 'interaction' || one !== label))
+    const unknown = of.find((_, i) => sources[i] === undefined)
     if (unknown !== undefined)
       fail(`"${name}" needs the column "${unknown}", which the data do not have: check its spelling`)
-    const unfit = sources.find(one => one !== undefined && !fits(one, kind))
+    const unfit = sources.find(one => one?.role !== undefined || (one?.kind !== 'number' && one?.kind !== 'category'))
     if (unfit !== undefined) {
-      const taken = kind === 'lag' ? 'numbers' : 'numbers and categories'
-      fail(`"${name}" is made from ${taken}, and "${unfit.name}" is ${unfit.role ?? unfit.kind}`)
+      fail(`"${name}" is made from numbers and categories, and "${unfit.name}" is ${unfit.role ?? unfit.kind}`)
     }
-    if (kind === 'lag') {
-      if (of.length !== 1) fail(`"${name}": give one column as of`)
-      if (!(Number.isInteger(rows) && (rows as number) >= 1 && (rows as number) <= MAX_ROWS)) {
-        fail(`"${name}": rows must be a whole number from 1 to ${MAX_ROWS}`)
-      }
-    } else {
-      if (of.length !== 2 || rows !== undefined) fail(`"${name}": give two columns as of, and no rows`)
-      if (of[0] === of[1] && sources[0]?.kind === 'category') fail(`"${name}": a category has no square`)
-    }
+    if (of.length !== 2) fail(`"${name}": give two columns as of`)
+    if (of[0] === of[1] && sources[0]?.kind === 'category') fail(`"${name}": a category has no square`)
   }
-}
-
-function fits({ kind, role }: ColumnSchema, made: 'interaction' | 'lag'): boolean {
-  if (role !== undefined) return false
-  return kind === 'number' || (made === 'interaction' && (kind === 'category' || kind === 'lag'))
 }
 
 /** The hash of a pair of hashed values (the finaliser of MurmurHash3 over both). */

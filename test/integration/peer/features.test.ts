@@ -1,13 +1,9 @@
-/** Features of a table that need state or agreement: lags across a restart, weights, identifiers. */
+/** Features of a table that need agreement: weights, identifiers. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
 import { type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
-
-/** A series with period 3, which can be predicted only from its past. */
-const series = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, i) => `${(from + i) % 2},${[1.5, 5, 9][(from + i) % 3]}\n`).join('')
 
 describe('a peer with a table', function () {
   this.timeout(60_000)
@@ -25,14 +21,6 @@ describe('a peer with a table', function () {
     }
     return predictions
   }
-  const near = (found: readonly { readonly label: number | string }[], expected: readonly number[]) => {
-    const labels = found.map(({ label }) => Number(label))
-    assert.ok(
-      labels.length === expected.length && expected.every((value, i) => Math.abs(labels[i] - value) < 0.5),
-      `${labels}, not ${expected}`
-    )
-  }
-
   /** A schema that `admb schema` writes. */
   const schemaFile = async (...args: string[]) => {
     const { stdout, stderr, code } = await admb(['schema', ...args])
@@ -41,51 +29,6 @@ describe('a peer with a table', function () {
     await writeFile(file, stdout)
     return file
   }
-
-  it('continues lags in requests and after a restart', async () => {
-    const dir = await processes.scratch()
-    const data = join(dir, 'series.csv')
-    await writeFile(data, `t,y\n${series(0, 1200)}`)
-    const file = await schemaFile('--data', data, '--label', 'y', '--lag', 'y:3')
-    const options = ['--data', data, '--schema', file, '--batch', '1', '--dir', join(dir, 'state')]
-    const first = await processes.start(...options, '--http', '0').ready()
-    await until('the file has ended', () => first.latest.ended)
-    // The rows of a request follow those that were learned, and each other.
-    const asked = [{ t: 0 }, { t: 1 }, { t: 0 }]
-    near(await ask(first, 'predict', asked), [1.5, 5, 9])
-    near(await ask(first, 'predict', asked), [1.5, 5, 9])
-    near(await ask(first, 'learn', [{ t: 0, y: 1.5 }]), [1.5])
-    near(await ask(first, 'predict', [{ t: 1 }]), [5])
-    assert.equal(await first.stop(), 0, first.stderr)
-
-    const second = await processes.start(...options, '--http', '0').ready()
-    await until('the state is read', () => second.latest.ended && second.latest.inputs === 1201)
-    near(await ask(second, 'predict', [{ t: 1 }]), [5])
-    const schema = (await (await fetch(`${second.latest.http}/schema`)).json()) as { columns: readonly object[] }
-    assert.deepEqual(schema.columns, [
-      { name: 't', kind: 'number', mean: 0.5, deviation: 0.5 },
-      { name: 'y lag 3', kind: 'lag', of: ['y'], rows: 3, missing: true }
-    ])
-  })
-
-  it('continues lags after it was killed', async () => {
-    const dir = await processes.scratch()
-    const data = join(dir, 'series.csv')
-    await writeFile(data, `t,y\n${series(0, 100_000)}`)
-    const file = await schemaFile('--data', data, '--label', 'y', '--lag', 'y:3')
-    const options = ['--data', data, '--schema', file, '--batch', '1', '--dir', join(dir, 'state')]
-    const first = await processes.start(...options, '--rate', '1500').ready()
-    await until('rows are learned', () => first.latest.inputs > 2000)
-    assert.equal(await first.stop(), 0, first.stderr)
-    const second = await processes.start(...options, '--rate', '1500').ready()
-    await until('more rows are learned', () => second.latest.inputs > 4000)
-    second.child.kill('SIGKILL')
-    await second.exit
-    const third = await processes.start(...options, '--http', '0', '--rate', '0.05').ready()
-    await until('the state is read', () => third.latest.inputs > 2000)
-    const { inputs } = third.latest
-    near(await ask(third, 'predict', [{ t: inputs % 2 }]), [[1.5, 5, 9][inputs % 3]])
-  })
 
   it('refuses one with other weights, and returns identifiers', async () => {
     const dir = await processes.scratch()

@@ -1,10 +1,9 @@
-/** Columns that are made from others: lags and interactions. */
+/** Columns that are made from others: interactions. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import {
   type ColumnSchema,
   createParser,
-  LagHistory,
   Layout,
   type ParserOptions,
   Preparation,
@@ -35,8 +34,8 @@ function csvOf(
   return `${names.join(',')}\n${rows.map(row => `${names.map(name => row[name] ?? '').join(',')}\n`).join('')}`
 }
 
-function preparationOf(schema: readonly ColumnSchema[], scale: 'none' | 'standard', history = new LagHistory()) {
-  const scaling = { moments: new RunningMoments(), history, frozen: false }
+function preparationOf(schema: readonly ColumnSchema[], scale: 'none' | 'standard') {
+  const scaling = { moments: new RunningMoments(), frozen: false }
   return Preparation.for({ schema, hashBits: 8, constant: true, scale }, scaling) as Preparation
 }
 
@@ -45,8 +44,7 @@ function featuresOf(
   schema: readonly ColumnSchema[],
   rows: readonly Row[],
   sizes: readonly number[],
-  scale: 'none' | 'standard',
-  restarts = false
+  scale: 'none' | 'standard'
 ): ReadonlyMap<number, number>[] {
   const parser = createParser('csv', {
     schema,
@@ -58,81 +56,21 @@ function featuresOf(
   })
   const parsed = parser.push(Buffer.from(csvOf(rows)))
   const found: ReadonlyMap<number, number>[] = []
-  let history = new LagHistory()
-  let preparation = preparationOf(schema, scale, history)
+  const preparation = preparationOf(schema, scale)
   for (let from = 0, batch = 0; from < rows.length; batch++) {
     const to = Math.min(rows.length, from + (sizes[batch % sizes.length] ?? 1))
-    const prepared = plainRows(preparation.next(parsed, from, to))
+    const prepared = plainRows(preparation.scaled(parsed, false, from, to))
     for (const { features } of prepared) {
       assert.equal(new Set(features.map(([feature]) => feature)).size, features.length, 'each feature once')
       found.push(new Map(features))
     }
     from = to
-    if (!restarts) continue
-    history = LagHistory.restore(JSON.parse(JSON.stringify(history.save())))
-    preparation = preparationOf(schema, scale, history)
   }
   return found
 }
 
 const rowsArbitrary = fc.array(rowArbitrary, { minLength: 1, maxLength: 30 })
 const sizesArbitrary = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 4 })
-
-describe('lags', () => {
-  const lags = (rows: readonly (readonly ['y' | 'a' | 'b', number])[]): readonly ColumnSchema[] => [
-    ...columns,
-    ...rows.map(
-      ([of, back]): ColumnSchema => ({ name: `${of} lag ${back}`, kind: 'lag', of: [of], rows: back, missing: true })
-    )
-  ]
-  const lagsArbitrary = fc.uniqueArray(
-    fc.tuple(fc.constantFrom('y' as const, 'a' as const, 'b' as const), fc.integer({ min: 1, max: 12 })),
-    { minLength: 1, maxLength: 4, selector: ([of, back]) => `${of} ${back}` }
-  )
-
-  it('are the values of earlier rows, in batches of any size and across restarts', () => {
-    fc.assert(
-      fc.property(rowsArbitrary, lagsArbitrary, sizesArbitrary, fc.boolean(), (rows, made, sizes, restarts) => {
-        const schema = lags(made)
-        const layout = new Layout(schema, 8)
-        const found = featuresOf(schema, rows, sizes, 'none', restarts)
-        for (const [number, features] of found.entries()) {
-          for (const { from, rows: back, feature, indicator, source } of layout.derived.lags) {
-            const expected = rows[number - back]?.[source as 'y' | 'a' | 'b']
-            assert.equal(features.get(feature + 1), expected, `${source} ${back} rows before row ${number}`)
-            assert.equal(features.get(indicator + 1), expected === undefined ? 1 : undefined)
-            assert.equal(from >= 0, source !== 'y')
-          }
-          assert.equal(features.get((layout.column('b')?.feature ?? 0) + 1), rows[number].b)
-        }
-      }),
-      { numRuns: 300 }
-    )
-  })
-
-  it('of rows to predict follow the rows that were learned, and change nothing', () => {
-    fc.assert(
-      fc.property(rowsArbitrary, rowsArbitrary, lagsArbitrary, (learned, asked, made) => {
-        const schema = lags(made)
-        const parse = (rows: readonly Row[]) =>
-          createParser('csv', { schema, label: 'y', target: 'number', hashBits: 8, constant: true }).push(
-            Buffer.from(csvOf(rows))
-          )
-        const preparation = preparationOf(schema, 'none')
-        preparation.next(parse(learned), 0, learned.length)
-        const peeked = plainRows(preparation.peek(parse(asked)))
-        assert.deepEqual(peeked, plainRows(preparation.peek(parse(asked))))
-        assert.deepEqual(peeked, plainRows(preparation.next(parse(asked), 0, asked.length)))
-        // Rows whose labels are delayed are then the last rows.
-        const late = preparationOf(schema, 'none')
-        late.next(parse(learned), 0, learned.length)
-        late.late(late.peekLags(parse(asked)))
-        assert.deepEqual(plainRows(late.peek(parse(learned))), plainRows(preparation.peek(parse(learned))))
-      }),
-      { numRuns: 100 }
-    )
-  })
-})
 
 describe('interactions', () => {
   const schema: readonly ColumnSchema[] = [
@@ -190,7 +128,7 @@ describe('interactions', () => {
         const json = rows.map(row => `${JSON.stringify(Object.fromEntries(names.map(name => [name, row[name]])))}\n`)
         const read = (format: 'csv' | 'jsonl', text: string) => {
           const parsed = createParser(format, options).push(Buffer.from(text))
-          return sorted(plainRows(preparationOf(schema, 'none').next(parsed, 0, parsed.size)))
+          return sorted(plainRows(preparationOf(schema, 'none').scaled(parsed)))
         }
         const expected = read('csv', csvOf(rows))
         assert.deepEqual(read('csv', csvOf(rows, names)), expected)

@@ -1,6 +1,5 @@
 /** Numbers that differ little for their size keep their differences, and parts of times carry weight once they have recurred. */
 import assert from 'node:assert/strict'
-import type { ColumnSchema } from '../../../src/data/index.js'
 import { openStream } from '../../../src/data/open.js'
 import { originOf } from '../../../src/data/schema/columns.js'
 import { openThreaded } from '../../../src/data/threads/open-in-thread.js'
@@ -58,7 +57,7 @@ describe('numbers far from 0', () => {
     })
   })
 
-  it('are exact as labels, and as their lags', async () => {
+  it('are exact as labels', async () => {
     await withFiles(async write => {
       const data = await write('a.csv', `x,label\n${numbers.map((number, i) => `${i % 3},${number}\n`).join('')}`)
       for (const open of [openStream, openThreaded]) {
@@ -66,34 +65,14 @@ describe('numbers far from 0', () => {
           data,
           scale: 'auto',
           target: 'number',
-          inferLabel: true,
-          lags: { label: [1], x: [2] }
+          inferLabel: true
         })
         const rows = await plainStream(stream)
         assert.deepEqual(
           rows.map(({ label }) => label),
           numbers
         )
-        const lag = stream.schema?.findIndex(({ name }) => name === 'label lag 1') ?? -1
-        const found = rows.slice(1).map(({ features }) => features.find(([index]) => index === lag)?.[1] ?? Number.NaN)
-        near(found, standardised(numbers.slice(0, -1)))
       }
-    })
-  })
-
-  it('are scaled once by a schema, also as lags', async () => {
-    await withFiles(async write => {
-      const data = await write('a.csv', `x,label\n${[1000, 1010, 1020].map(x => `${x},1\n`).join('')}`)
-      const scaled = { mean: 1000, deviation: 10 }
-      const schema: readonly ColumnSchema[] = [
-        { name: 'x', kind: 'number', ...scaled },
-        { name: 'x lag 1', kind: 'lag', of: ['x'], rows: 1, ...scaled }
-      ]
-      const rows = await plainStream(await openStream({ data, schema, scale: 'auto' }))
-      assert.deepEqual(
-        rows.map(({ features }) => features.map(([, value]) => value)),
-        [[0], [1, 0], [2, 1]]
-      )
     })
   })
 
