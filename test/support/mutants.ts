@@ -15,18 +15,56 @@ export interface CodeChange {
   readonly to: string
 }
 
-export interface Mutant {
+interface Mutant {
   /** What the mutant lacks; completes "finds a violation without …". */
   readonly without: string
   readonly changes: readonly CodeChange[]
   /** Properties, one of which must be violated. */
   readonly breaks: readonly string[]
-  /** Keys of every trial, for what random ones show too rarely. @default none */
-  readonly scenario?: FixedKeys
-  /** Whether it does what the specification (`sim/reference/admb.ts`) does not. @default false */
-  readonly isUnspecified?: boolean
-  /** Where the search starts. A seed that once found the violation soon saves time. @default 1 */
-  readonly seed?: number
+  /** Keys of every trial, for what random ones show too rarely. */
+  readonly scenario: FixedKeys
+  /** Whether it does what the specification (`sim/reference/admb.ts`) does not. */
+  readonly isUnspecified: boolean
+  /** Where the search starts. A seed that once found the violation soon saves time. */
+  readonly seed: number
+}
+
+/**
+ * Reads `test/property/sim/NAME.txt`. A mutant is a line `what it lacks | property / property | key=value …`, where
+ * `adversaries` is one hostile node and `seed` and `unspecified` are of the search; then changes, indented, as
+ * `file: code → code`. Lines that are indented further continue the one before.
+ */
+export function mutantsOf(name: string): Mutant[] {
+  const text = readFileSync(`test/property/sim/${name}.txt`, 'utf8').replaceAll(/\n {4,}/g, ' ')
+  const entries = text.split(/\n(?=\S)/).filter(entry => entry.trim() !== '' && !entry.startsWith('#'))
+  return entries.map(entry => {
+    const [head, ...changes] = entry.trim().split('\n')
+    const [without, breaks, options = ''] = head.split(/ \| /)
+    const { seed = 1, unspecified = false, adversaries, ...keys } = keysOf(options)
+    return {
+      without,
+      breaks: breaks.split(' / '),
+      scenario: { ...keys, ...(adversaries !== undefined && { adversaries: hostile(adversaries as AdversaryName) }) },
+      isUnspecified: unspecified as boolean,
+      seed: seed as number,
+      changes: changes.map(change => {
+        const [, file, from, to] = /^ {2}(\S+): (.+?) →(.*)$/.exec(change) ?? []
+        if (file === undefined) throw new Error(`${name}: malformed change of '${without}': ${change}`)
+        return { file: `${file}.js`, from, to: to.trim() }
+      })
+    }
+  })
+}
+
+/** The values of `key=value` words; a word alone is true. */
+function keysOf(words: string): Record<string, unknown> {
+  const pairs = words.split(' ').filter(word => word !== '')
+  return Object.fromEntries(
+    pairs.map(pair => {
+      const [key, value = 'true'] = pair.split('=')
+      return [key, /^[\d{]|^(true|false)$/.test(value) ? JSON.parse(value) : value]
+    })
+  )
 }
 
 type Simulator = typeof import('../../sim/index.js')
@@ -71,18 +109,18 @@ export async function mutantOf(name: string, changes: readonly CodeChange[]): Pr
   return (await import(pathToFileURL(resolve(createMutant(name, changes), 'sim/index.js')).href)) as Simulator
 }
 
-/** One hostile node with many neighbours, from the start. For `scenario` of a {@link Mutant}. */
-export function hostile(kind: AdversaryName): Scenario['adversaries'] {
+/** One hostile node with many neighbours, from the start. */
+function hostile(kind: AdversaryName): Scenario['adversaries'] {
   return { nodes: 1, kind, place: 'inner', from: 0 }
 }
 
-/** Defines a test for each mutant: the fuzzer finds a violation of one of its properties within {@link MAX_RUNS} runs. */
-export function describeMutants(kind: string, mutants: readonly Mutant[]): void {
+/** Defines a test for each mutant of a file: the fuzzer finds a violation of one of its properties within {@link MAX_RUNS} runs. */
+export function describeMutants(kind: string): void {
   describe(`the fuzzer: ${kind}`, function () {
     this.timeout(300_000)
     after(removeMutants)
 
-    mutants.forEach(({ without, changes, breaks, scenario, seed: first = 1 }, number) => {
+    mutantsOf(kind).forEach(({ without, changes, breaks, scenario, seed: first }, number) => {
       it(`finds a violation without ${without}`, async () => {
         const { fuzz } = await mutantOf(`${kind}-${number}`, changes)
         const found: string[] = []

@@ -8,17 +8,8 @@ import fc from 'fast-check'
 import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } from '../../../sim/index.js'
 import { checkExactly, trials } from '../../../sim/testing/index.js'
 import { AdmbNode } from '../../../src/admb/index.js'
-import { mutantOf, removeMutants } from '../../support/mutants.js'
+import { mutantOf, mutantsOf, removeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
-
-/** Removes the check for own gradients in a neighbour's sum. */
-const NO_ECHO_CHECK = [
-  {
-    file: 'src/admb/core/neighbour-sums.js',
-    from: '!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)',
-    to: 'false'
-  }
-]
 
 const TRIALS = share(500)
 
@@ -31,7 +22,8 @@ describe('fuzzing', function () {
   })
 
   it('shrinks to a short schedule that violates the same property, and replays it up to the violation', async () => {
-    const mutant = await mutantOf('shrink', NO_ECHO_CHECK)
+    const lacking = mutantsOf('repairs').find(({ without }) => without === 'the check for own gradients in a sum')
+    const mutant = await mutantOf('shrink', lacking?.changes ?? [])
     const unshrunk = mutant.fuzz(1000, 1, { shrink: false })
     const shrunk = mutant.fuzz(1000, 1)
     assert.equal(shrunk.runs, unshrunk.runs)

@@ -8,8 +8,7 @@ import { simulate } from '../../../sim/simulate.js'
 import { type FixedKeys, type Trial, trials } from '../../../sim/testing/trials.js'
 import { AdmbNode } from '../../../src/admb/index.js'
 import { advance } from '../../../src/admb/state/advance.js'
-import { extensions } from '../../support/admb-mutants.js'
-import { createMutant, removeMutants } from '../../support/mutants.js'
+import { createMutant, mutantsOf, removeMutants } from '../../support/mutants.js'
 import { refinementOf } from '../../support/refinement.js'
 import { share } from '../../support/runs.js'
 
@@ -45,7 +44,7 @@ describe('the specification of ADMB', () => {
 
   describe('is not what a mutant does', () => {
     after(removeMutants)
-    for (const [number, { without, changes, isUnspecified = false }] of extensions.entries()) {
+    for (const [number, { without, changes, isUnspecified }] of mutantsOf('repairs').entries()) {
       if (!isUnspecified) continue
       it(`without ${without}`, async () => {
         const root = createMutant(`specified-${number}`, changes)
