@@ -262,6 +262,8 @@ def main():
     gpt2(root / "gpt2")
     llama(root / "llama", False)
     llama(root / "llama-tied", True)
+    for path in root.rglob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ interface ToyPathOptions {
   readonly batch: number
   /** @default sums of float32 numbers */
   readonly recipe?: Recipe
+  /** Further options of all nodes. @default none */
+  readonly all?: Partial<AdmbOptions>
   /** Further options of the middle node. @default none */
   readonly middle?: Partial<AdmbOptions>
   /** @default no signatures */
@@ -22,8 +24,15 @@ export class ToyPath {
   /** Those of the middle node. */
   readonly effects: Effect[] = []
 
-  constructor({ inputs, batch, recipe = toy, middle, signerOf }: ToyPathOptions) {
-    const options = { ...recipe, incarnation: 1, layout: toyLayout(inputs), initial: toyStart(inputs, recipe), batch }
+  constructor({ inputs, batch, recipe = toy, all, middle, signerOf }: ToyPathOptions) {
+    const options = {
+      ...recipe,
+      incarnation: 1,
+      layout: toyLayout(inputs),
+      initial: toyStart(inputs, recipe),
+      batch,
+      ...all
+    }
     this.nodes = ['a', 'b', 'c'].map(
       self => new AdmbNode({ ...options, self, signer: signerOf?.(self), ...(self === 'b' && middle) })
     )

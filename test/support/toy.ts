@@ -3,7 +3,6 @@
  * the parameters, so the parameters count how often each input was used on a lineage. Two more blocks contain totals of these
  * counts, which reveals blocks of different sums.
  */
-import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type AdmbNode, type Predictor, type Recipe, startingPredictor } from '../../src/admb/index.js'
 import { latticeRecipe } from '../../src/learning/index.js'
@@ -34,18 +33,6 @@ export function addToyGradient(sum: Blocks, i: number): void {
   sum[0][i] += 1
   sum[1][i % SEVEN] += 1
   sum[2][0] += 1
-}
-
-/** Asserts that the blocks contain the same gradients. */
-export function assertConsistent([uses, sevenths, all]: Blocks): void {
-  const counted = new Float32Array(SEVEN)
-  for (const [i, used] of uses.entries()) counted[i % SEVEN] += used
-  assert.deepEqual(sevenths, counted, 'the second block has other gradients than the first')
-  assert.equal(
-    all[0],
-    counted.reduce((a, b) => a + b),
-    'the third block has other gradients than the first'
-  )
 }
 
 const rule: UpdateRule = {

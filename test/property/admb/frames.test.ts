@@ -15,9 +15,9 @@ import {
 import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { Reader, Writer } from '../../../src/admb/wire/bytes.js'
 import { checksum } from '../../../src/admb/wire/checksum.js'
-import { World } from '../../support/admb-network.js'
 import { share } from '../../support/runs.js'
 import { latticeToy, toy, toyLayout, toyStart } from '../../support/toy.js'
+import { ToyPath } from '../../support/toy-path.js'
 
 const FUZZ = Number(process.env.ADMB_FUZZ ?? share(100_000))
 
@@ -70,13 +70,7 @@ describe('frames', () => {
   })
 
   it('restore a saved predictor with its lineage, and reject damaged bytes', () => {
-    const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
-    world.connect(0, 1)
-    for (let i = 0; i < 30; i++) {
-      world.input(i % 2)
-      if (i % 3 === 0) world.round()
-    }
-    const { node } = world.hosts[0]
+    const node = learned()
     const bytes = node.storage.save()
     const saved = decodeSaved(bytes, node.shapes, undefined, toy.digest)
     assert.deepEqual(saved.predictor, node.predictor)
@@ -90,13 +84,7 @@ describe('frames', () => {
   })
 
   it('restore a predictor from its blocks, and reject damaged, missing and surplus blocks', () => {
-    const world = new World({ origins: ['a', 'b'], batch: 4, carry: 9 })
-    world.connect(0, 1)
-    for (let i = 0; i < 30; i++) {
-      world.input(i % 2)
-      if (i % 3 === 0) world.round()
-    }
-    const { node } = world.hosts[0]
+    const node = learned()
     const { head, blocks } = node.storage.saveBlocks()
     const parts = [...blocks]
     const assembled = (given: readonly Uint8Array[], count = given.length) => {
@@ -138,10 +126,11 @@ describe('frames', () => {
   })
 
   it('restore a predictor from an earlier one and its steps, and reject damaged and foreign steps', () => {
-    const world = new World({ origins: ['a'], batch: 4, carry: 9 })
-    const { node } = world.hosts[0]
+    const path = new ToyPath({ inputs: 64, batch: 4 })
+    const [node] = path.nodes
+    let inputs = 0
     const learn = () => {
-      for (let i = 0; i < 9; i++) world.input(0)
+      for (let i = 0; i < 9; i++) path.learn(0, inputs++)
     }
     learn()
     const before = decodeSaved(node.storage.save(), node.shapes)
@@ -172,19 +161,16 @@ describe('frames', () => {
   ] as const)
     it(`change nothing and throw nothing in ${FUZZ} mutations, ${form}`, function () {
       this.timeout(240_000)
-      const options = { batch: 40, carry: 9, inputs: 64, fragmentBytes, isLattice, isOrdered: isLattice }
-      const world = new World({ origins: ['a', 'b', 'c'], ...options })
-      const links = [world.connect(0, 1), world.connect(1, 2)]
+      const all = { carry: 9, fragmentBytes, isOrdered: isLattice }
+      const path = new ToyPath({ inputs: 64, batch: 40, recipe: isLattice ? latticeToy : toy, all })
+      const victim = path.nodes[1]
       const frames: Uint8Array[] = []
-      for (let r = 0; r < 20; r++) {
-        for (let h = 0; h < 3; h++) world.input(h)
-        for (let h = 0; h < 3; h++) world.tick(h)
-        for (const side of [0, 1] as const) {
-          while (world.send(links[0], side)) frames.push(links[0].inFlight[1 - side].at(-1) as Uint8Array)
-        }
-        world.flush()
+      const receive = victim.receive.bind(victim)
+      victim.receive = (edge, frame) => {
+        if (edge === 1) frames.push(frame)
+        receive(edge, frame)
       }
-      const victim = world.hosts[1].node
+      for (let input = 0; input < 60; input++) path.learn(input % 3, input)
       const state = () => [
         formatId(victim.predictor.id),
         victim.gradients,
@@ -216,6 +202,13 @@ describe('frames', () => {
 })
 
 const layout = toyLayout(64)
+
+/** A node with updates of its own and of others. */
+function learned(): AdmbNode {
+  const path = new ToyPath({ inputs: 64, batch: 4 })
+  for (let input = 0; input < 30; input++) path.learn(input % 2, input)
+  return path.nodes[0]
+}
 
 /** A node for frames that may happen to be valid. */
 function fresh(isLattice: boolean): AdmbNode {
