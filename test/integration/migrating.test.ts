@@ -47,7 +47,7 @@ describe('coming from another system', function () {
     place.run(block('vw-model'))
     await haveLearned(await startPair('vw-peers'), 2)
     await place.interrupt()
-    assert.match(place.run(block('vw-export')), /"feature":"a\^x","index":\d+,"weight":[1-9]\.\d+/)
+    assert.match(place.run(block('vw-export')), /"feature":"a\^x","index":\d+,"weight":\d\.\d+/)
   })
 
   it('Flower: two programs teach two peers', async function () {

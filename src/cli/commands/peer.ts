@@ -108,7 +108,7 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
 async function refuseLinear({ weights }: Flags<'peer'>): Promise<void> {
   if (weights === undefined) return
   const { linearFrom } = await import('../linear/formats.js')
-  if ((await linearFrom(weights, {})) === undefined) return
+  if (linearFrom(weights, {}) === undefined) return
   throw new UsageError(
     `${weights} is a linear model: run admb train --weights ${weights} --batch B --dir DIR first, then admb peer --batch B --dir DIR`
   )

@@ -1,4 +1,4 @@
-/** Files of linear models: JSON, and what else `--weights` reads. */
+/** Files of linear models: JSON and safetensors. */
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PredictorId, startingPredictor } from '../../admb/index.js'
@@ -16,9 +16,7 @@ import {
 } from '../../task/learning-spec.js'
 import { batchRange } from '../../task/option-values.js'
 import type { TaskOptions } from '../../task/options.js'
-import { closed, createTask } from '../../task/task.js'
 import { UsageError } from '../errors.js'
-import { warn } from '../output/output.js'
 import type { Stored } from '../training/stored.js'
 
 /** Options that apply to weights from a file. */
@@ -29,34 +27,25 @@ export type LinearOptions = Pick<TaskOptions, 'model' | 'rule' | 'averaging' | '
  * @returns undefined if the path is that of a network
  * @throws UsageError
  */
-export async function linearFrom(path: string, options: LinearOptions): Promise<Stored | undefined> {
+export function linearFrom(path: string, options: LinearOptions): Stored | undefined {
   const file = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'model.safetensors') : path
-  const weights = await weightsIn(file, options)
+  const weights = weightsIn(file, options)
   return weights && storedFrom(weights, file)
 }
 
-async function weightsIn(file: string, options: LinearOptions): Promise<LinearWeights | undefined> {
-  switch (startOf(file)) {
-    case '{':
-      return known(readJson(readFileSync(file, 'utf8'), file), options, file)
-    case 'V': {
-      const given = typeof options.model === 'string' ? options.model : undefined
-      return readVwText(readFileSync(file, 'utf8'), file, specFor(options), given, warn)
-    }
-    default:
-      return linearTensors(file, options)
-  }
+function weightsIn(file: string, options: LinearOptions): LinearWeights | undefined {
+  if (startsAsJson(file)) return known(readJson(readFileSync(file, 'utf8'), file), options, file)
+  return linearTensors(file, options)
 }
 
-/** The character by which formats differ; undefined for safetensors, and what is not a file. */
-function startOf(file: string): string | undefined {
-  if (!existsSync(file)) return undefined
+/** Whether the file is JSON: the other files are safetensors and folders. */
+function startsAsJson(file: string): boolean {
+  if (!existsSync(file)) return false
   const descriptor = openSync(file, 'r')
   try {
-    const start = Buffer.alloc(8)
+    const start = Buffer.alloc(2)
     readSync(descriptor, start)
-    const text = start.toString('latin1')
-    return /^\{[\s"]|^Version /.test(text) ? text[0] : undefined
+    return /^\{[\s"]/.test(start.toString('latin1'))
   } finally {
     closeSync(descriptor)
   }
@@ -87,14 +76,6 @@ function known(
     ...(l2 !== undefined && { l2 })
   }
   return { ...found, spec: { ...spec, ...given } }
-}
-
-function specFor({ rule, averaging, batch, l2 }: LinearOptions) {
-  return async (model: 'logistic' | 'hinge' | 'linear', hashBits: number, constant: boolean) => {
-    const classNames = model === 'linear' ? undefined : ['-1', '1']
-    const options = { model, rule, averaging, batch, l2, hashBits, constant, classNames, scale: 'none' as const }
-    return closed((await createTask(options, 'serial')).specFor({})) as LinearModelSpec
-  }
 }
 
 const FORMAT = 'admb-linear'
@@ -156,83 +137,6 @@ function parse(text: string, file: string): File {
   }
   if (parsed?.format === FORMAT && parsed.spec && Array.isArray(parsed.weights)) return parsed as File
   throw new UsageError(`${file} holds no weights of a linear model: admb export --format json writes them`)
-}
-
-const CONSTANT = 11_650_396
-const MOST_BITS = 30
-
-/** The loss of a model, as VW's option; VW has no smooth hinge loss. */
-const LOSSES: Readonly<Record<string, string>> = { logistic: 'logistic', hinge: 'hinge', linear: 'squared' }
-
-/** Options of VW by which a row has other features or a model has other weights than here. */
-const FOREIGN =
-  /--(quadratic|cubic|interactions|oaa|csoaa|ect|wap|lda|nn|lrq|bfgs|ngram|skips|boosting|hash all|cb\w*)\b/
-
-/** A spec for the weights of a file. */
-export type SpecFor = (
-  model: 'logistic' | 'hinge' | 'linear',
-  bits: number,
-  hasConstant: boolean
-) => Promise<LinearModelSpec>
-
-/**
- * @param given the model, if the file does not say its loss
- * @param notice receives what was assumed
- * @throws UsageError
- */
-export async function readVwText(
-  text: string,
-  file: string,
-  specFor: SpecFor,
-  given: string | undefined,
-  notice: (line: string) => void
-): Promise<LinearWeights> {
-  const lines = text.split(/\r?\n/)
-  const start = lines.findIndex(line => /^:\d+$/.test(line.trim()))
-  const head = lines.slice(0, Math.max(start, 0)).join('\n')
-  const bits = Number(/^bits:(\d+)$/m.exec(head)?.[1])
-  if (start < 0 || !(bits >= 1 && bits <= MOST_BITS)) {
-    throw new UsageError(
-      `${file} is not the text of a VW model: vw --readable_model FILE or --invert_hash FILE writes it`
-    )
-  }
-  const options = /^options:(.*)$/m.exec(head)?.[1] ?? ''
-  const foreign = FOREIGN.exec(options)
-  if (foreign !== null) throw new UsageError(`${file}: VW's ${foreign[0]} is not supported: train without it`)
-  const hasConstant = !options.includes('--noconstant')
-  const spec = await specFor(modelOf(head, options, file, given, notice), bits, hasConstant)
-  const weights = new Float32Array(spec.dimension)
-  const first = Number(hasConstant)
-  for (const [i, line] of lines.slice(start + 1).entries()) {
-    if (line.trim() === '') continue
-    // After the weight, --save_resume adds the state of VW's rule.
-    const [, index, weight] = /(?:^|:)(\d+):([-+\d.eE]+)(?: .*)?$/.exec(line.trim()) ?? []
-    const isValid = Number(index) < 2 ** bits && weight !== '' && Number.isFinite(Number(weight))
-    if (!isValid) throw new UsageError(`${file}: line ${start + i + 2} is not INDEX:WEIGHT or NAME:INDEX:WEIGHT`)
-    weights[Number(index) + first] = Number(weight)
-  }
-  if (hasConstant) weights[0] = weights[(CONSTANT & (2 ** bits - 1)) + 1]
-  return { spec, weights }
-}
-
-function modelOf(
-  head: string,
-  options: string,
-  file: string,
-  given: string | undefined,
-  notice: (line: string) => void
-): 'logistic' | 'hinge' | 'linear' {
-  const named = /--loss_function (\w+)/.exec(options)?.[1]
-  for (const model of ['logistic', 'hinge', 'linear'] as const) {
-    if (given === model || (given === undefined && named === LOSSES[model])) return model
-  }
-  if ((given ?? named) !== undefined) {
-    throw new UsageError(`${file}: the loss ${given ?? named} is not supported: logistic, hinge and squared are`)
-  }
-  const label = (name: string) => Number(new RegExp(`^${name} label:(.*)$`, 'm').exec(head)?.[1])
-  const model = label('Min') === -1 && label('Max') === 1 ? 'logistic' : 'linear'
-  notice(`${file} does not say its loss: its labels are those of the model ${model}`)
-  return model
 }
 
 /** Spec of a linear model. */

@@ -41,7 +41,7 @@ export async function loadPredictor(flags: Flags<'eval' | 'predict'>, needsLabel
 
 /** The predictor of a file that names its inputs: of a linear model, or of a network that was not given another text. */
 async function fromFile(weights: string, flags: Flags<'eval' | 'predict'>): Promise<Stored | undefined> {
-  const linear = await linearFrom(weights, taskOptions(flags))
+  const linear = linearFrom(weights, taskOptions(flags))
   if (linear || flags.length !== undefined || flags.tokenizer !== undefined) return linear
   const { openCheckpoint } = await import('../../nn/weights/checkpoint.js')
   const own = ownCheckpoint(openCheckpoint(weights))

@@ -38,7 +38,7 @@ export function continued(flags: TrainFlags, earlier: EarlierRun | undefined): T
 export async function linearStart(flags: TrainFlags, stored: EarlierRun | undefined): Promise<EarlierRun | undefined> {
   if (flags.weights === undefined) return undefined
   const { linearFrom } = await import('../linear/formats.js')
-  const found = await linearFrom(flags.weights, taskOptions(flags))
+  const found = linearFrom(flags.weights, taskOptions(flags))
   if (found === undefined) return undefined
   if (stored !== undefined) throw new UsageError(`${flags.dir} holds a predictor already: remove --weights`)
   if (flags.classWeights !== undefined) {

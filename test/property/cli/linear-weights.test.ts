@@ -6,16 +6,15 @@ import {
   type LinearModel,
   type LinearModelSpec,
   readJson,
-  readVwText,
   writeJson
 } from '../../../src/cli/linear/formats.js'
 
 const float = fc.float({ noNaN: true, noDefaultInfinity: true })
 
-function specOf(model: 'logistic' | 'softmax', features: number, hashBits?: number): LinearModelSpec {
+function specOf(model: 'logistic' | 'softmax', features: number): LinearModelSpec {
   const classes = model === 'softmax' ? { classes: 3 } : {}
   const rest = { rule: { name: 'adagrad' }, averaging: { name: 'tail' }, batch: 1 } as const
-  return { model, dimension: 1 + features, ...classes, ...rest, features: { constant: true, hashBits, scale: 'none' } }
+  return { model, dimension: 1 + features, ...classes, ...rest, features: { constant: true, scale: 'none' } }
 }
 
 function modelOf(
@@ -48,24 +47,6 @@ describe('weights of linear models', () => {
         const read = readJson(writeJson(modelOf(spec, weights, () => name)), 'file')
         assert.deepEqual(read.weights, weights)
         assert.deepEqual(read.spec, JSON.parse(JSON.stringify(spec)))
-      })
-    )
-  })
-
-  it('are those of the text of VW, whatever the names', async () => {
-    const bits = 5
-    const constantIndex = 11_650_396 & (2 ** bits - 1)
-    const name = fc.option(fc.stringMatching(/^[^\s:|]*$/))
-    const lines = fc.array(fc.tuple(name, float), { minLength: 2 ** bits, maxLength: 2 ** bits })
-    await fc.assert(
-      fc.asyncProperty(lines, async lines => {
-        const written = lines.map(([name, weight], i) => `${name === null ? '' : `${name}:`}${i}:${decimal(weight)}\n`)
-        const text = `Version 8.11.0\nbits:${bits}\noptions: --loss_function logistic\n:0\n${written.join('')}`
-        const spec = specOf('logistic', 2 ** bits, bits)
-        const read = await readVwText(text, 'file', async () => spec, undefined, assert.fail)
-        const weights = lines.map(([, weight]) => weight + 0)
-        // The constant feature is the first one, and the feature with its hash shares its weight.
-        assert.deepEqual(read.weights, Float32Array.from([weights[constantIndex], ...weights]))
       })
     )
   })
