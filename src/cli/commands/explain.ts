@@ -2,24 +2,19 @@
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
 import { openStream, RowBuffer } from '../../data/index.js'
-import { type Examples, rowsOf } from '../../learning/index.js'
-import { readsText } from '../../nn/spec/presets.js'
 import { readableSpec } from '../../task/learning-spec.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
-import { type Importance, importanceOf, lossOf, rowsWithin } from '../explain/importance.js'
 import { deviationsOf, FeatureNames, namedWeights, type Weights } from '../explain/weights.js'
 import { add } from '../options/command.js'
-import { executionOf, readOptions } from '../options/settings.js'
+import { readOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { formatNumber, ProgressLine, print, printJson, timeLeft, warn } from '../output/output.js'
+import { formatNumber, print, printJson, warn } from '../output/output.js'
 import { loadStored, type Stored } from '../training/stored.js'
 
-/** Rows of the data that are read at most without `--limit`, of a linear model and of a network. */
-const LINEAR_ROWS = 10_000
-const NETWORK_ROWS = 1000
-const REPEATS = 5
+/** Rows of the data that are read at most without `--limit`. */
+const MAX_ROWS = 10_000
 const TOP = 20
 
 export function explainCommand(program: Command): Command {
@@ -27,9 +22,8 @@ export function explainCommand(program: Command): Command {
     program,
     'explain',
     {
-      help: `Prints the weights of a linear model by name. With --data also the importance
-of each column: the increase of the loss when its values are permuted among the
-rows, for any model. The rows also name the hashed features.
+      help: `Prints the weights of a linear model by name. The rows of --data name the
+hashed features, and say how much each feature varies.
 
 Examples:
   admb explain --dir model
@@ -39,35 +33,18 @@ Examples:
   )
 }
 
-interface Explained extends Partial<Weights> {
-  /** Inputs whose columns were permuted. */
-  readonly inputs?: number
-  /** Inputs that were read. */
-  readonly rows?: number
-  readonly loss?: number
-  readonly importance?: readonly Importance[]
-}
-
 async function explain(flags: Flags<'explain'>): Promise<void> {
-  const loaded = await loadStored(flags.dir, executionOf(flags))
+  const loaded = await loadStored(flags.dir, undefined)
   const { predictor } = loaded
   const spec = readableSpec(loaded.spec, predictor.parameters)
   const stored = { ...loaded, spec }
-  const isLinear = spec.network === undefined
-  if (!isLinear && flags.data === undefined) {
-    throw new UsageError(
-      'the weights of a network explain nothing by themselves: give --data FILE for the importance of columns'
-    )
-  }
-  if (spec.network && readsText(spec.network.layers)) {
-    throw new UsageError('a model that reads text has no columns to explain: give --dir of a model of a table')
+  if (spec.network !== undefined) {
+    throw new UsageError('the weights of a network explain nothing by themselves: give --dir of a linear model')
   }
   const names = new FeatureNames(spec.features)
   const { rows, check } = flags.data === undefined ? {} : await readRows(flags, stored, names)
   const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
-  const weights = isLinear ? namedWeights(stored, parameters[0], names, rows && deviationsOf(rows)) : undefined
-  const data = rows && measured(flags, stored, names, rows)
-  show(flags, stored, { ...weights, ...data })
+  show(flags, stored, namedWeights(stored, parameters[0], names, rows && deviationsOf(rows)))
   check?.()
 }
 
@@ -76,7 +53,7 @@ async function readRows(flags: Flags<'explain'>, { spec, scaling }: Stored, name
   const options = streamFor(spec, readOptions(flags))
   const skipped = new SkippedInputs(flags.shard)
   const notices = new Notices(warn)
-  const maxRows = flags.limit ?? (spec.network ? NETWORK_ROWS : LINEAR_ROWS)
+  const maxRows = flags.limit ?? MAX_ROWS
   const onHashed = spec.features.columns && names.note
   const stream = await openStream({
     ...options,
@@ -101,71 +78,25 @@ async function readRows(flags: Flags<'explain'>, { spec, scaling }: Stored, name
   return { rows: kept.view(), check }
 }
 
-function measured(flags: Flags<'explain'>, { spec, learner, predictor }: Stored, names: FeatureNames, all: Examples) {
-  const weights = learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
-  const size = flags.limit === undefined ? rowsWithin(all, spec.network && weights) : all.size
-  const rows = rowsOf(all, 0, size)
-  const parameters = flags.predictWith === 'current' ? predictor.parameters : predictor.average
-  const progress = new ProgressLine()
-  const start = performance.now()
-  const importance = importanceOf({
-    learner,
-    parameters,
-    rows,
-    columnOf: feature => (names.isConstant(feature) ? undefined : names.columnOf(feature)),
-    repeats: flags.repeats ?? REPEATS,
-    seed: flags.seed ?? 0,
-    onProgress: share => progress.show(() => `permuting columns${timeLeft(share, (performance.now() - start) / 1000)}`)
-  })
-  progress.clear()
-  return { inputs: size, rows: all.size, loss: lossOf({ learner, parameters }, rows), importance }
-}
-
-function show(
-  flags: Flags<'explain'>,
-  { spec, predictor }: Stored,
-  { weights, constant, inputs = 0, rows: read = 0, loss, importance }: Explained
-): void {
-  const count = flags.top ?? TOP
-  const top = { weights: weights?.slice(0, count), importance: importance?.slice(0, count) }
+function show(flags: Flags<'explain'>, { spec, predictor }: Stored, { weights, constant }: Weights): void {
+  const shown = weights.slice(0, flags.top ?? TOP)
   if (flags.json) {
-    printJson({
-      command: 'explain',
-      model: spec.model,
-      inputs: importance && inputs,
-      loss,
-      constant,
-      ...top,
-      predictor: predictor.id
-    })
+    printJson({ command: 'explain', model: spec.model, constant, weights: shown, predictor: predictor.id })
     return
   }
   if (constant !== undefined) print(`constant  ${constant.map(format).join(' ')}`)
-  if (top.weights !== undefined) {
-    const isClassified = top.weights.some(weight => weight.class !== undefined)
-    table(
-      ['feature', ...(isClassified ? ['class'] : []), 'weight', 'per unit', 'effect'],
-      top.weights.map(weight => [
-        weight.feature,
-        ...(isClassified ? [weight.class ?? ''] : []),
-        ...[weight.weight, weight.perUnit, weight.effect].map(format)
-      ]),
-      isClassified ? 2 : 1
-    )
-    more(weights, count, 'weights')
-  }
-  if (top.importance === undefined) return
-  if (top.weights !== undefined) print('')
-  const part = inputs < read ? `the first ${formatNumber(inputs)} of ${formatNumber(read)}` : formatNumber(inputs)
-  print(`loss ${format(loss)} on ${part} inputs${inputs < read ? ': more take long (--limit N)' : ''}`)
-  const rows = top.importance.map(({ column, increase, deviation }) => [column, format(increase), format(deviation)])
-  table(['column permuted', 'increase', '±'], rows, 1)
-  more(importance, count, 'columns')
-}
-
-function more(all: readonly unknown[] | undefined, shown: number, what: string): void {
-  const left = (all?.length ?? 0) - shown
-  if (left > 0) print(`and ${formatNumber(left)} more ${what}: --top ${all?.length}`)
+  const isClassified = shown.some(weight => weight.class !== undefined)
+  table(
+    ['feature', ...(isClassified ? ['class'] : []), 'weight', 'per unit', 'effect'],
+    shown.map(weight => [
+      weight.feature,
+      ...(isClassified ? [weight.class ?? ''] : []),
+      ...[weight.weight, weight.perUnit, weight.effect].map(format)
+    ]),
+    isClassified ? 2 : 1
+  )
+  const left = weights.length - shown.length
+  if (left > 0) print(`and ${formatNumber(left)} more weights: --top ${weights.length}`)
 }
 
 function format(value: number | undefined): string {

@@ -77,7 +77,7 @@ export const commands = {
   },
   explain: {
     group: 'Use',
-    summary: 'print the weights and the important columns of a stored predictor',
+    summary: 'print the weights of a stored linear model',
     load: async () => (await import('./explain.js')).explainCommand
   },
   schema: {

@@ -107,19 +107,14 @@ function scaledNumbers({ features: { columns, hashBits, constant } }: LearningSp
   )
 }
 
-interface Named {
-  /** Name of the column. */
-  readonly column: string
+interface HashedValue {
   readonly name: string
-}
-
-interface HashedValue extends Named {
   count: number
 }
 
 export class FeatureNames {
   /** Features of numbers, times and missing values. */
-  readonly #known = new Map<number, Named>()
+  readonly #known = new Map<number, string>()
   /** Values of each hashed feature, which may share it. */
   readonly #hashed = new Map<number, HashedValue[]>()
   readonly #constant: number
@@ -132,7 +127,7 @@ export class FeatureNames {
     const { columns: named, derived } = new Layout(columns, hashBits)
     const products = new Set(derived.products.map(one => one.feature))
     for (const { name, kind, feature, indicator } of named) {
-      const set = (at: number, text: string) => this.#known.set(at + this.#constant, { column: name, name: text })
+      const set = (at: number, text: string) => this.#known.set(at + this.#constant, text)
       const isProduct = kind === 'interaction' && products.has(feature)
       if (kind === 'number' || isProduct) set(feature, name)
       if (kind === 'time') for (const [i, part] of timeFeatureNames.entries()) set(feature + i, `${name}: ${part}`)
@@ -145,7 +140,7 @@ export class FeatureNames {
     const name = value === undefined ? `${column}: missing` : `${column}${separatorOf(kind, column)}${value}`
     const values = this.#hashed.get(feature) ?? []
     const known = values.find(one => one.name === name)
-    if (known === undefined) values.push({ column, name, count: 1 })
+    if (known === undefined) values.push({ name, count: 1 })
     else known.count++
     this.#hashed.set(feature, values)
   }
@@ -157,20 +152,11 @@ export class FeatureNames {
   /** The name of a feature. If several values share it, that of the most frequent one, with the number of the others. */
   nameOf(feature: number): string {
     const known = this.#known.get(feature)
-    if (known !== undefined) return known.name
-    const [first, ...others] = this.#valuesOf(feature)
+    if (known !== undefined) return known
+    const [first, ...others] = [...(this.#hashed.get(feature) ?? [])].sort((a, b) => b.count - a.count)
     // Features are numbered from 1, as in LIBSVM.
     if (first === undefined) return `${this.#isTable ? 'value with hash' : 'feature'} ${feature - this.#constant + 1}`
     return others.length === 0 ? first.name : `${first.name} (and ${others.length} more)`
-  }
-
-  /** The column of a feature; that of the most frequent value if several columns share it. Without columns, its own name. */
-  columnOf(feature: number): string {
-    return this.#known.get(feature)?.column ?? this.#valuesOf(feature)[0]?.column ?? this.nameOf(feature)
-  }
-
-  #valuesOf(feature: number): readonly HashedValue[] {
-    return [...(this.#hashed.get(feature) ?? [])].sort((a, b) => b.count - a.count)
   }
 }
 

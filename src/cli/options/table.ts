@@ -28,8 +28,8 @@ const READING = [...PEERS, ...ALONE] as const
 const FEATURES = [...PEERS, ...FITTING] as const
 const SERIAL = ['train', 'tune', 'regret'] as const
 const LEARNING = [...PEERS, ...SERIAL] as const
-const EXECUTING = [...PEERS, 'train', 'plan', 'eval', 'predict', 'explain'] as const
-const EXECUTING_ALONE = ['train', 'plan', 'eval', 'predict', 'explain'] as const
+const EXECUTING = [...PEERS, 'train', 'plan', 'eval', 'predict'] as const
+const EXECUTING_ALONE = ['train', 'plan', 'eval', 'predict'] as const
 const TEXTS = [...PEERS, 'train', 'plan', 'eval', 'predict'] as const
 const TUNING = ['peer', 'train', 'plan'] as const
 const STORED = ['eval', 'predict', 'generate', 'export', 'explain'] as const
@@ -61,7 +61,6 @@ const texts = { group: 'Networks', in: 'task', for: TEXTS, rare: true } as const
 const execution = { group: 'Execution', in: 'execution', for: EXECUTING } as const
 const executionAlone = { ...execution, for: EXECUTING_ALONE, rare: true } as const
 const tune = { group: 'Search', for: ['tune'] } as const
-const explain = { group: 'Search', for: ['explain'] } as const
 const generate = { group: 'Text', for: ['generate'] } as const
 const tokenizer = { group: 'Text', for: ['tokenizer train'] } as const
 const exchange = { group: 'Exchange', in: 'peer', for: ['peer'] } as const
@@ -267,8 +266,7 @@ export const rows = [
   }),
   value('top', '<n>', to.whole(1), 'number of candidates to print (default: 10)', tune),
   value('out', '<file>', text, 'write the best options as a file for --config', tune),
-  value('repeats', '<n>', to.whole(1), 'permutations of each column (default: 5)', explain),
-  value('top', '<n>', to.whole(1), 'number of weights and columns to print (default: 20)', explain),
+  value('top', '<n>', to.whole(1), 'number of weights to print (default: 20)', { group: 'Search', for: ['explain'] }),
   value('max-passes', '<n>', to.whole(1), 'maximum passes over the data to find it (default: 5000)', {
     group: 'Search',
     for: ['regret']

@@ -1,4 +1,4 @@
-/** `admb explain`: weights by the names of columns and values, and the importance of columns. */
+/** `admb explain`: weights by the names of columns and values. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -77,19 +77,6 @@ describe('admb explain', function () {
     assert.ok(Math.abs((oslo.effect as number) / oslo.weight - Math.sqrt(3) / 4) < 1e-3)
   })
 
-  it('ranks columns by the increase of the loss, the same for the same seed', async () => {
-    const words = ['explain', '--dir', path('price'), '--data', data, '--limit', '1000']
-    const found = await json(...words)
-    assert.equal(found.inputs, 1000)
-    const order = found.importance.map(({ column }: { column: string }) => column)
-    assert.deepEqual(order.slice(0, 2), ['size', 'city'])
-    assert.deepEqual(order.toSorted(), ['city', 'noise', 'size', 'text', 'time'])
-    assert.deepEqual((await json(...words)).importance, found.importance)
-    assert.notDeepEqual((await json(...words, '--seed', '1')).importance, found.importance)
-    const { loss } = await json('eval', '--dir', path('price'), '--data', data, '--limit', '1000')
-    assert.ok(Math.abs(found.loss / loss - 1) < 1e-9)
-  })
-
   it('says for which class a weight speaks', async () => {
     const flags = ['--label', 'class', '--ignore', 'price,text', '--data', data]
     await json('train', ...flags, '--dir', path('two'))
@@ -109,37 +96,14 @@ describe('admb explain', function () {
     assert.match(stdout, /^constant +-?\d/m)
     assert.match(stdout, /^feature +class +weight +per unit +effect$/m)
     assert.match(stdout, /^size +dear +\d[.\d]* +\d[.\d]* +\d[.\d]*$/m)
-    assert.match(stdout, /^size +\d[.\d]* +\d[.\d]*$/m)
     assert.match(stdout, /^and \d+ more weights: --top \d+$/m)
   })
 
-  it('permutes fewer rows of many columns unless --limit says how many, and prints the number', async () => {
-    const wide = path('wide.csv')
-    const head = Array.from({ length: 600 }, (_, column) => `c${column}`).join(',')
-    const lines = Array.from({ length: 290 }, (_, row) => {
-      const values = Array.from({ length: 600 }, (_, column) => 1 + ((row * 31 + column * 17) % 13))
-      return `${values.join(',')},${values[0]}`
-    })
-    writeFileSync(wide, `${head},label\n${lines.join('\n')}\n`)
-    await json('train', '--data', wide, '--model', 'linear', '--dir', path('wide'))
-    const words = ['explain', '--dir', path('wide'), '--data', wide, '--repeats', '1', '--top', '1']
-    // 600 values and the constant feature: 276 rows of 601² take 1e8.
-    const { stdout } = await admb(words)
-    assert.match(stdout, /^loss \S+ on the first 276 of 290 inputs: more take long \(--limit N\)$/m)
-    assert.equal((await json(...words, '--limit', '290')).inputs, 290)
-  })
-
-  it('gives the importance of columns for a network, which needs data', async () => {
-    const flags = ['--label', 'class', '--ignore', 'price,text,city,time', '--data', data]
-    await json('train', ...flags, '--model', 'mlp', '--dir', path('mlp'), '--passes', '3')
-    const { weights, importance } = await json('explain', '--dir', path('mlp'), '--data', data)
-    assert.equal(weights, undefined)
-    assert.deepEqual(
-      importance.map(({ column }: { column: string }) => column),
-      ['size', 'noise']
-    )
+  it('refuses networks', async () => {
+    const flags = ['--label', 'class', '--ignore', 'price,text,city,time', '--data', data, '--limit', '100']
+    await json('train', ...flags, '--model', 'mlp', '--dir', path('mlp'))
     const { code, stderr } = await admb(['explain', '--dir', path('mlp')])
     assert.equal(code, 2)
-    assert.match(stderr, /give --data FILE/)
+    assert.match(stderr, /give --dir of a linear model/)
   })
 })
