@@ -51,7 +51,6 @@ export {
   type BlockLayout,
   type Blocks,
   type BoundedTrust,
-  type Clock,
   type CustomEngine,
   type CustomLoss,
   type CustomName,

@@ -60,8 +60,6 @@ export interface ParserOptions extends ReporterOptions, DerivedHints {
   readonly weight?: string
   /** CSV without a schema: the column that identifies rows. @default none */
   readonly id?: string
-  /** CSV without a schema: the column of the rows' times, which is not a feature. @default none */
-  readonly time?: string
   /** Texts of missing values of a table, besides the empty one. @default the usual marks in any case: NA, n/a, NaN, null, None, -, ?, … */
   readonly na?: readonly string[]
   /** CSV without a schema: what texts become, words or also pairs of neighbouring words. @default 'words' */

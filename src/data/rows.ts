@@ -36,8 +36,6 @@ export class RowBuffer {
   values = new Float32Array(0)
   /** Defined once a row has a weight other than 1. */
   weights: Float32Array | undefined
-  /** Defined once a row has a time, and then kept: each further row must be given its own. */
-  times: Float64Array | undefined
   newClasses: readonly string[] | undefined
   /** Defined once a row has one. */
   ids: (string | undefined)[] | undefined
@@ -59,7 +57,6 @@ export class RowBuffer {
       this.numeric = grown(this.numeric, new Int32Array(capacity))
       this.offsets = grown(this.offsets, new Int32Array(capacity + 1))
       if (this.weights !== undefined) this.weights = grown(this.weights, new Float32Array(capacity).fill(1))
-      if (this.times !== undefined) this.times = grown(this.times, new Float64Array(capacity).fill(Number.NaN))
     }
     const length = this.entries + entries
     if (length > this.indices.length) {
@@ -74,13 +71,6 @@ export class RowBuffer {
     if (weight === 1 && this.weights === undefined) return
     this.weights ??= new Float32Array(this.labels.length).fill(1)
     this.weights[this.size] = weight
-  }
-
-  /** Sets the time of the row that is written next, for which there must be space. @param time NaN if it is unknown */
-  date(time: number): void {
-    if (Number.isNaN(time) && this.times === undefined) return
-    this.times ??= new Float64Array(this.labels.length).fill(Number.NaN)
-    this.times[this.size] = time
   }
 
   /** Sets the identifier of the row that is written next. */
@@ -107,7 +97,6 @@ export class RowBuffer {
     this.labels[this.size] = from.labels[row]
     this.numeric[this.size] = numeric
     if (from.weights !== undefined || this.weights !== undefined) this.weigh(from.weights?.[row] ?? 1)
-    if (from.times !== undefined || this.times !== undefined) this.date(from.times?.[row] ?? Number.NaN)
     if (from.ids !== undefined) this.identify(from.ids[row])
     if (from.newClasses !== undefined) this.newClasses = from.newClasses
     this.entries = end
@@ -116,7 +105,7 @@ export class RowBuffer {
 
   /** The rows so far, in this buffer's arrays: valid until the next write to the buffer. */
   view(): Rows {
-    const { size, labels, numeric, offsets, indices, values, weights, times, ids, newClasses } = this
+    const { size, labels, numeric, offsets, indices, values, weights, ids, newClasses } = this
     return {
       size,
       labels,
@@ -125,7 +114,6 @@ export class RowBuffer {
       indices,
       values,
       ...(weights && { weights }),
-      ...(times && { times }),
       ...(ids && { ids }),
       ...(newClasses && { newClasses })
     }

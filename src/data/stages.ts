@@ -144,7 +144,6 @@ function withoutFirst(rows: Rows, count: number): Rows {
     indices: rows.indices,
     values: rows.values,
     ...(rows.weights && { weights: rows.weights.subarray(count) }),
-    ...(rows.times && { times: rows.times.subarray(count) }),
     ...(rows.newClasses && { newClasses: rows.newClasses }),
     ...(rows.ids && { ids: rows.ids.slice(count) }),
     positionAfter: positionAfter && (more => positionAfter(count + more))

@@ -60,9 +60,9 @@ export type ColumnKind = 'number' | 'category' | 'text' | 'time' | 'ignored' | '
 
 /**
  * The purpose of a column that is not a feature. `weight`: the importance of the row, a number of at least 0. `id`: an identifier,
- * which is returned with the prediction. `time`: the time of the row.
+ * which is returned with the prediction.
  */
-export type ColumnRole = 'weight' | 'id' | 'time'
+export type ColumnRole = 'weight' | 'id'
 
 /** A column of a table: its kind, and how its values become features. */
 export interface ColumnSchema {

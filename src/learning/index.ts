@@ -40,8 +40,6 @@ export {
   type Baseline,
   type BaselineFigures,
   baselineFor,
-  type Clock,
-  checkWindows,
   commitRows,
   commitSums,
   Evaluation,

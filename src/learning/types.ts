@@ -45,22 +45,19 @@ export interface Examples {
   readonly values: Float32Array
   /** Importance of each row, finite and ≥ 0: its gradient and its loss count that many times. @default 1 for all rows */
   readonly weights?: Float32Array
-  /** Time of each row, in milliseconds since 1970 (UTC); NaN if it is unknown. Only figures depend on it. @default unknown */
-  readonly times?: Float64Array
 }
 
 /** Rows [from, to), in the same arrays. */
 export function rowsOf(examples: Examples, from: number, to: number): Examples {
   if (from === 0 && to === examples.size) return examples
-  const { labels, offsets, indices, values, weights, times } = examples
+  const { labels, offsets, indices, values, weights } = examples
   return {
     size: to - from,
     labels: labels.subarray(from),
     offsets: offsets.subarray(from),
     indices,
     values,
-    ...(weights && { weights: weights.subarray(from) }),
-    ...(times && { times: times.subarray(from) })
+    ...(weights && { weights: weights.subarray(from) })
   }
 }
 

@@ -35,11 +35,6 @@ export interface TrainOptions extends TaskOptions {
   readonly weights?: readonly number[]
   /** The parameters that score inputs before they are learned, and that predict afterwards. @default 'average' */
   readonly predictWith?: PredictWith
-  /**
-   * Lengths in seconds of the windows, at most four, over which `report.metrics.byTime` is measured. Requires data with a column of the
-   * role `time`. @default [3600, 86400] for such data
-   */
-  readonly windows?: readonly number[]
   /** How a network is executed. @default one minibatch at a time on the first device that works */
   readonly execution?: Execution
 }
@@ -50,7 +45,6 @@ const trainType = types.options<TrainOptions>({
   labels: types.list,
   weights: types.numbers,
   predictWith: types.text,
-  windows: types.numbers,
   execution: executionType
 })
 
@@ -81,7 +75,7 @@ export interface TrainReport extends SerialReport {
  */
 export async function train(options: TrainOptions): Promise<TrainedModel> {
   checkOptions('the options of train', trainType, options)
-  const { inputs, labels, weights, checkpoint, predictWith = 'average', windows } = options
+  const { inputs, labels, weights, checkpoint, predictWith = 'average' } = options
   const execution = { ...options.execution, checkpoint }
   if ((inputs === undefined) === (options.data === undefined)) {
     throw new OptionError('give either data, or inputs with their labels')
@@ -92,9 +86,6 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const spec = specFor(inputs === undefined ? await factsOf(stream, notices.add) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), frozen: false }
   const { trainer, layers } = await trainerFor(spec, execution, predictWith)
-  if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
-  else if (windows !== undefined)
-    throw new OptionError('windows need the times of inputs: give a schema with a column of the role time')
   const opened = stream && (await openStream({ ...stream, scaling, onNotice: notices.add }))
   const baseline = baselineFor(spec, trainer.classifies)
   const end = async (rest: Rest) => {

@@ -27,7 +27,6 @@ export const peerTypes: OptionTypes<PeerOptions> = {
   carry: number,
   predictWith: text,
   drift: choice('adwin', 'off'),
-  windows: types.numbers,
   dp: object('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
   dir: text,
   keepJournal: flag,

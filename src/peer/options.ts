@@ -39,11 +39,6 @@ export interface PeerOptions {
   /** How rises of the loss are detected. Each is logged, and published to all peers. @default 'adwin' */
   readonly drift?: DriftTest | 'off'
   /**
-   * Lengths in seconds of the windows by time over which progressive figures are measured, at most four. Times are those of the column
-   * with the role `time`, or else those of arrival. @default [3600, 86400] for a column, [60, 3600] otherwise
-   */
-  readonly windows?: readonly number[]
-  /**
    * Differential privacy of the inputs that this peer learns, against all who see what it sends (docs/privacy.md). Requires `dir`, which
    * holds the budget. Linear models only. @default none
    */

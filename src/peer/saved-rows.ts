@@ -6,7 +6,7 @@ export type SavedRows = {
   readonly [name: string]: { readonly type: 'float' | 'int'; readonly values: readonly number[] }
 }
 
-/** Saves the first `size` rows, without times and identifiers. */
+/** Saves the first `size` rows, without identifiers. */
 export function savedRows(rows: Rows): SavedRows {
   const { size } = rows
   const entries = rows.offsets[size]

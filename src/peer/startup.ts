@@ -1,7 +1,6 @@
 /** The start of a peer: its identity, its network, and the initial state of its learner. */
 import { FrameError, maximumFrameBytes, type SavedSteps, shapesOf } from '../admb/index.js'
 import type { CodedError } from '../base/errors.js'
-import { checkWindows } from '../learning/index.js'
 import {
   createNetwork,
   decodeIdentityKey,
@@ -81,10 +80,8 @@ export async function learnerInit(
     rate,
     period = DEFAULT_PERIOD_MS,
     predictWith = 'average',
-    drift = 'adwin',
-    windows
+    drift = 'adwin'
   } = options
-  if (windows !== undefined) checkWindows(windows)
   const { blocks } = (await learningParts(spec)).learner.layout
   const parameters = blocks.reduce((sum, block) => sum + block.length, 0)
   return {
@@ -104,7 +101,6 @@ export async function learnerInit(
     labelDelay: options.labelDelay,
     rate,
     drift: drift === 'off' ? undefined : drift,
-    windows,
     saved: store && run?.checkpoint && (await storedHead(store, run.checkpoint)),
     progress: progressOf(run),
     joins: joins(options),

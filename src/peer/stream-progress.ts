@@ -4,7 +4,6 @@ import { Preparation, type Rows, RunningMoments, type StreamOptions, type Stream
 import {
   type Baseline,
   baselineFor,
-  type Clock,
   type Drift,
   type Examples,
   hasPlainLoss,
@@ -40,7 +39,6 @@ export class StreamProgress {
   readonly #metrics: ProgressiveMetrics | undefined
   readonly #now: () => number
   readonly #windows: TimeWindows | undefined
-  readonly #clock: Clock
   /** Summed loss of earlier runs, whose outcomes are not stored. */
   readonly #earlierLoss: number
   readonly #baseline: Baseline | undefined
@@ -51,15 +49,14 @@ export class StreamProgress {
 
   /** @param now a monotonic clock in milliseconds */
   constructor(init: LearnerInit, { classifies, outcomeKind }: Learner, now: () => number) {
-    const { progress, stream, spec, drift, windows } = init
+    const { progress, stream, spec, drift } = init
     this.#now = now
     this.#baseline = baselineFor(spec, classifies)
     this.#hasPlainLoss = hasPlainLoss(spec)
     this.inputs = progress?.inputs ?? 0
     this.#metrics = outcomeKind && new ProgressiveMetrics(outcomeKind)
     if (drift !== undefined) this.#metrics?.watchDrift()
-    this.#clock = spec.features.columns?.some(({ role }) => role === 'time') ? 'rows' : 'arrival'
-    this.#windows = this.#metrics?.watchTime(this.#clock, windows)
+    this.#windows = this.#metrics?.watchTime()
     this.#earlierLoss = progress?.loss ?? 0
     const { hits = 0, surplus = 0 } = progress ?? {}
     this.score = { loss: this.#earlierLoss, hits, surplus, outcomes: this.#metrics }
@@ -75,7 +72,7 @@ export class StreamProgress {
 
   /** Figures of this run. */
   get metrics(): PeerMetrics | undefined {
-    if (this.#clock === 'arrival') this.#windows?.arrive(this.#now())
+    this.#windows?.arrive(this.#now())
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
     const baseline = this.#baseline?.figures
     return metrics && { ...metrics, ...(baseline && { baseline }) }
@@ -90,8 +87,7 @@ export class StreamProgress {
   /** Rows [from, to) are scored next. */
   begins(rows: Examples, from: number, to: number): void {
     this.#baseline?.add(rows, from, to)
-    if (this.#clock === 'rows') this.#metrics?.date(rows, from)
-    else this.#windows?.arrive(this.#now())
+    this.#windows?.arrive(this.#now())
   }
 
   /** Drift detected in this run; undefined if it is not looked for. */

@@ -125,8 +125,6 @@ export interface LearnerInit {
   readonly rate: number | undefined
   /** How rises of the loss are detected; undefined if they are not. */
   readonly drift?: DriftTest
-  /** Lengths of the windows by time in seconds. @default `TIME_WINDOWS` */
-  readonly windows?: readonly number[]
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined

@@ -197,7 +197,6 @@ export const streamType = options<StreamOptions>(
     categorical: texts,
     weight: text,
     id: text,
-    time: text,
     na: texts,
     text: choice('words', 'bigrams'),
     delimiter: text,

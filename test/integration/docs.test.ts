@@ -70,10 +70,6 @@ describe('the documents', function () {
     assert.match(tokenized, /wrote tokenizer\.json: \d+ tokens from 300 texts, 0\.\d+ per character/)
     assert.match(tokenized, /accuracy/)
     assert.match(run(blocks('data weight', page)[0]), /weight +8\n(.*\n)*A1 \w+ 0\.\d+\nA2 /)
-    assert.match(
-      run(blocks('data windows', page)[0]),
-      /\nlast 1h +loss .* \(2 inputs\)\nlast 12h +loss .* \(24 inputs\)\n/
-    )
     assert.match(run(blocks('data balanced', page)[0]), /inputs +4\n/)
     assert.match(run(blocks('data classes', page)[0]), /\nelm 0\.\d+\n$/)
     const [derived] = blocks('data derived', page).map(run)

@@ -34,7 +34,7 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   ],
   [
     ['schema'],
-    'categorical weight id time interactions text class-weights target target-scale',
+    'categorical weight id interactions text class-weights target target-scale',
     '--schema FILE, which admb schema writes with this option'
   ],
   [['shuffle-window'], 'shuffle shuffled shuffle-buffer', '--shuffle-window ROWS'],
@@ -61,7 +61,6 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['scale'], 'normalize normalise standardize standardise scaler normalized normalization'],
   [['hash-bits'], 'bits bit-precision hash hashing hash-size'],
   [['na'], 'missing na-values null nulls missing-values'],
-  [['time'], 'timestamp date date-column time-column'],
   [['weight'], 'weights-column sample-weight sample-weights importance'],
   [['backend'], 'gpu cuda device use-gpu'],
   [['workers', 'threads'], 'jobs n-jobs threads cores processes'],
@@ -78,7 +77,6 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
 /** Options of `admb train` that peers do without. */
 const PEERS_LACK: Readonly<Record<string, string>> = {
   drift: 'a peer always looks for drift',
-  windows: 'a peer measures the last minute and hour, or hour and day',
   strict: 'a peer counts malformed inputs and skips them',
   'skip-limit': 'a peer counts malformed inputs and skips them',
   seed: 'a peer shuffles in a fixed order',

@@ -150,7 +150,6 @@ export const rows = [
   }),
   value('weight', '<column>', text, 'CSV column of the weights of inputs', table),
   value('id', '<column>', text, 'CSV column that identifies inputs', table),
-  value('time', '<column>', text, 'CSV column of the times of inputs, not a feature', table),
   value('interactions', '<list>', to.pairs, 'pairs of columns to multiply, A:B,C:D', table),
   value('text', '<how>', to.choice(['words', 'bigrams'] as const), 'features of texts (default: words)', table),
 
@@ -201,10 +200,6 @@ export const rows = [
     rare: true
   }),
   value('drift', '<test>', to.choice([...driftTests, 'off'] as const), 'detect rises of the loss (default: off)', {
-    ...train,
-    rare: true
-  }),
-  value('windows', '<times>', to.windows, 'figures over these times of inputs (default: 1h,1d with --time)', {
     ...train,
     rare: true
   }),

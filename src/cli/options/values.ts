@@ -4,7 +4,6 @@ import { type Delimiter, delimiters, type Format, type From, formatNames } from 
 import { PRECISIONS, SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import {
-  checkWindows,
   modelNames,
   OptionError,
   Privacy,
@@ -71,17 +70,6 @@ export function duration(word: string): number {
   const seconds = Number(match?.[1]) * ({ s: 1, m: 60, h: 3600, d: 86_400 }[match?.[2] || 's'] ?? 1)
   if (match && seconds > 0) return 1000 * seconds
   throw new InvalidArgumentError('It must be a time above 0, such as 90s, 15m, 2h or 1d.')
-}
-
-/** Times of windows, `1m,1h`. @returns seconds */
-export function windows(word: string): number[] {
-  const seconds = list(word).map(text => duration(text) / 1000)
-  try {
-    checkWindows(seconds)
-  } catch {
-    throw new InvalidArgumentError('It must be 1 to 4 times of at least a second, such as 1m,1h.')
-  }
-  return seconds
 }
 
 /** Where a stream begins. */

@@ -13,7 +13,6 @@ import type { OpenLearningSpec } from '../../task/spec.js'
 import { checkFits, noData } from '../../task/stream.js'
 import { closed, createTask } from '../../task/task.js'
 import { type RunningTrainer, trainerFor } from '../../task/trainer.js'
-import { UsageError } from '../errors.js'
 import { taskOptions } from '../options/settings.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, showCoverage, warn } from '../output/output.js'
@@ -108,7 +107,7 @@ export async function setUpTraining(
   const running = await trainerFor(spec, execution, flags.predictWith, earlier !== undefined, place)
   if (earlier === undefined) showCoverage(coverage)
   else running.trainer.resume(earlier.trained)
-  watch(flags, running, spec)
+  if (flags.drift !== undefined && flags.drift !== 'off') running.trainer.watchDrift()
   const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
   return {
     flags,
@@ -124,14 +123,5 @@ export async function setUpTraining(
     spec,
     validation,
     ...running
-  }
-}
-
-/** Starts the detection of drift, and the figures over times of inputs. @throws UsageError */
-function watch({ drift, windows }: TrainFlags, { trainer }: RunningTrainer, spec: OpenLearningSpec): void {
-  if (drift !== undefined && drift !== 'off') trainer.watchDrift()
-  if (spec.features.columns?.some(({ role }) => role === 'time')) trainer.watchTime(windows)
-  else if (windows !== undefined) {
-    throw new UsageError('--windows needs the times of inputs: name their column by --time')
   }
 }

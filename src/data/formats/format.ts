@@ -34,18 +34,7 @@ export interface InputOptions extends ParserOptions, SourceOptions {
 
 /** Options that tables take. */
 export const TABLE_OPTIONS = [
-  ...([
-    'label',
-    'ignore',
-    'categorical',
-    'classNames',
-    'columns',
-    'schema',
-    'lacksColumns',
-    'weight',
-    'id',
-    'time'
-  ] as const),
+  ...(['label', 'ignore', 'categorical', 'classNames', 'columns', 'schema', 'lacksColumns', 'weight', 'id'] as const),
   ...(['interactions', 'na', 'text', 'delimiter', 'decimal', 'header', 'unlabelled'] as const),
   ...(['dimension', 'classes', 'hashBits', 'scale'] as const)
 ]

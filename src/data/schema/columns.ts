@@ -130,7 +130,7 @@ export function inferNotation(
   const missing = missingMarks(na)
   const isWritten = ({ kind, date }: ColumnSchema) => (kind === 'number' && !date) || kind === 'time' || date
   const profiles = columns.map(column => {
-    const own = isWritten(column) || column.role === 'time' ? rows.get(column.name) : undefined
+    const own = isWritten(column) ? rows.get(column.name) : undefined
     return own && new ColumnProfile(column.name, own, missing)
   })
   const usual = usualMark(profiles.filter(profile => profile !== undefined))
@@ -138,7 +138,7 @@ export function inferNotation(
     const { decimal: known, order: knownOrder, ...rest } = column
     const profile = profiles[index]
     if (profile === undefined) return { ...column, missingShare: 0 }
-    if (column.kind === 'time' || column.date || column.role === 'time') {
+    if (column.kind === 'time' || column.date) {
       const times = profile.times(knownOrder)
       const order = times?.order ?? knownOrder
       return {
@@ -184,7 +184,7 @@ function inferredColumn(
   const mark = profile.marks.decide(usual)
   const notation = {
     ...(kind === 'number' && markOf(hints.decimal ?? mark.decimal)),
-    ...(times?.order && (kind === 'time' || role === 'time') && { order: times.order })
+    ...(times?.order && kind === 'time' && { order: times.order })
   }
   if (role !== undefined) return { name, kind, role, ...notation, missingShare: 0 }
   const isNamed = hints.categorical?.includes(name) || hints.columns?.includes(name)

@@ -62,15 +62,12 @@ export class RowEncoder {
   readonly #crossedTexts: string[] = []
   readonly #needsWeights: boolean
   readonly #keepsIds: boolean
-  /** Whether rows may have times. */
-  readonly #isDated: boolean
   readonly #category = new CategoryReader()
   readonly #numbers = new NumberReader()
   readonly #times = new Map<string, TimeReader>()
   readonly #parts = new TimeParts()
   /** The column of the weights. */
   protected readonly weight: Column | undefined
-  readonly #timeColumn: Pick<Column, 'name' | 'order'>
   readonly #scanner = new DecimalScanner()
   #out = new RowBuffer()
   /** End of the current row's numbers, which come first because the scaling applies to them. */
@@ -99,14 +96,12 @@ export class RowEncoder {
     this.#derived = layout.derived
     this.#needsWeights = !unlabelled
     this.#keepsIds = ids ?? false
-    this.#isDated = layout.columns.some(({ role }) => role === 'time')
     this.weight = layout.columns.find(({ role }) => role === 'weight')
-    this.#timeColumn = layout.columns.find(({ role }) => role === 'time') ?? { name: '' }
   }
 
   /**
    * Starts a row at the end of `out`, which has space for it.
-   * @param keepsRoles starts its features again, but keeps weight, identifier and time @default false
+   * @param keepsRoles starts its features again, but keeps weight and identifier @default false
    */
   begin(out: RowBuffer, keepsRoles = false): void {
     this.#out = out
@@ -114,7 +109,6 @@ export class RowEncoder {
     this.#others = 0
     if (keepsRoles) return
     if (this.weight !== undefined) out.weigh(1)
-    if (this.#isDated) out.date(Number.NaN)
     if (this.#keepsIds) out.identify(undefined)
   }
 
@@ -173,16 +167,11 @@ export class RowEncoder {
   }
 
   /**
-   * Sets the weight, identifier or time of the row from the column with that role.
+   * Sets the weight or the identifier of the row from the column with that role.
    * @returns false if the value is invalid, with `fault` set
    */
   setRole(role: ColumnRole, bytes: Uint8Array, from: number, to: number): boolean {
     if (role === 'id' && this.#keepsIds) this.#out.identify(textOf(bytes, from, to))
-    if (role === 'time') {
-      const reader = this.#timeReader(this.#timeColumn)
-      this.#out.date(reader.read(bytes, from, to) ? reader.utc : Number.NaN)
-      return true
-    }
     if (role !== 'weight' || this.weight === undefined) return true
     const weight = this.#number(this.weight, bytes, from, to)
     const isValid = weight >= 0 && isFiniteFloat32(weight)

@@ -10,7 +10,7 @@ import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '
 import type { DateOrder } from './times.js'
 
 const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction']
-export const columnRoles: readonly ColumnRole[] = ['weight', 'id', 'time']
+export const columnRoles: readonly ColumnRole[] = ['weight', 'id']
 
 /** Whether a column's values become features. */
 export function isFeature({ kind, role }: ColumnSchema): boolean {

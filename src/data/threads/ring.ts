@@ -27,15 +27,15 @@ export interface BlockInfo {
 
 interface RingMemory {
   readonly control: Int32Array
-  /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, 1 if they have times, pass. */
+  /** For each slot: rows (−1 at the end of the stream), skipped, share, 1 if the rows have weights, pass. */
   readonly headers: Float64Array
 }
 
 /** The parts of a block that a slot contains. Identifiers of rows are not sent. */
-type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights' | 'times'>>
+type Block = Omit<Rows, 'size' | 'ids'> & Required<Pick<Rows, 'weights'>>
 
 /** Numbers of a slot's header. */
-const HEADER = 6
+const HEADER = 5
 
 /** The memory of a slot. The writer replaces it when a block does not fit. */
 interface SlotMemory {
@@ -53,15 +53,13 @@ export function createRing(): RingMemory {
 }
 
 function viewOf({ buffer, rows, entries }: SlotMemory): Block {
-  const times = new Float64Array(buffer, 0, rows)
-  const labels = new Float64Array(buffer, times.byteLength, rows)
-  let from = times.byteLength + labels.byteLength
+  const labels = new Float64Array(buffer, 0, rows)
+  let from = labels.byteLength
   const next = (length: number) => {
     from += 4 * length
     return from - 4 * length
   }
   return {
-    times,
     labels,
     numeric: new Int32Array(buffer, next(rows), rows),
     weights: new Float32Array(buffer, next(rows), rows),
@@ -89,11 +87,10 @@ export class RingWriter {
     const { size, offsets } = block
     const start = offsets[0]
     const end = offsets[size]
-    const { labels, numeric, weights, times, offsets: to, indices, values } = this.#reserve(size, end - start)
+    const { labels, numeric, weights, offsets: to, indices, values } = this.#reserve(size, end - start)
     labels.set(block.labels.subarray(0, size))
     numeric.set(block.numeric.subarray(0, size))
     if (block.weights !== undefined) weights.set(block.weights.subarray(0, size))
-    if (block.times !== undefined) times.set(block.times.subarray(0, size))
     to.set(offsets.subarray(0, size + 1))
     if (start > 0) for (let row = 0; row <= size; row++) to[row] -= start
     indices.set(block.indices.subarray(start, end))
@@ -127,23 +124,16 @@ export class RingWriter {
     if (view !== undefined && view.labels.length >= rows && view.indices.length >= entries) return view
     // Twice the size, because the first blocks of a stream are smaller than the others.
     const capacity = { rows: 2 * rows, entries: 2 * entries }
-    const buffer = new SharedArrayBuffer(4 * (7 * capacity.rows + 1 + 2 * capacity.entries))
+    const buffer = new SharedArrayBuffer(4 * (5 * capacity.rows + 1 + 2 * capacity.entries))
     const memory = { slot, buffer, ...capacity }
     this.#grow(memory)
     this.#slots[slot] = { view: viewOf(memory) }
     return this.#slots[slot].view
   }
 
-  #publish(size: number, { skipped, share }: BlockInfo, { weights, times, pass = 0 }: Partial<Rows> = {}): void {
+  #publish(size: number, { skipped, share }: BlockInfo, { weights, pass = 0 }: Partial<Rows> = {}): void {
     const { control, headers } = this.#memory
-    const header = [
-      size,
-      skipped,
-      share ?? Number.NaN,
-      Number(weights !== undefined),
-      Number(times !== undefined),
-      pass
-    ]
+    const header = [size, skipped, share ?? Number.NaN, Number(weights !== undefined), pass]
     headers.set(header, HEADER * (this.#written % SLOTS))
     this.#written++
     Atomics.store(control, WRITTEN, this.#written | 0)
@@ -183,9 +173,9 @@ export class RingReader {
   take(): { readonly size: number; readonly info: BlockInfo; readonly view: Omit<Rows, 'size'> } {
     const slot = this.#read % SLOTS
     const from = HEADER * slot
-    const [size, skipped, share, isWeighted, isDated, pass] = this.#memory.headers.subarray(from, from + HEADER)
-    const { weights, times, ...plain } = this.#views[slot] ?? {}
-    const view = { ...plain, ...(isWeighted === 1 && { weights }), ...(isDated === 1 && { times }), pass }
+    const [size, skipped, share, isWeighted, pass] = this.#memory.headers.subarray(from, from + HEADER)
+    const { weights, ...plain } = this.#views[slot] ?? {}
+    const view = { ...plain, ...(isWeighted === 1 && { weights }), pass }
     return { size, info: { skipped, share: Number.isNaN(share) ? undefined : share }, view: view as Omit<Rows, 'size'> }
   }
 

@@ -82,8 +82,6 @@ export class L2LEngine implements Engine {
   readonly #executor: Executor
   readonly #server: ParamServer
   readonly #rows: DenseRows
-  /** Times of the rows of the incomplete batch. */
-  #times: number[] = []
   #pool: DevicePool | undefined
   #workerCount = 1
   #lostSteps = 0
@@ -131,7 +129,6 @@ export class L2LEngine implements Engine {
         continue
       }
       this.#rows.append(examples, row)
-      this.#times.push(examples.times?.[row] ?? Number.NaN)
       if (this.#rows.size === this.#options.batch) this.#step()
     }
   }
@@ -230,13 +227,11 @@ export class L2LEngine implements Engine {
       const { rowWeights, surplus, size } = rows
       this.progress.surplus += surplus
       const { outcomes } = this.progress
-      outcomes?.date({ times: this.#times })
       if (outcomes && score.rows) commitRows(outcomes, score.rows, this.#outcomeKind, rowWeights)
       else if (outcomes) commitSums(outcomes, size, score.loss, score.hits, size + surplus)
     }
     this.updates++
     rows.clear()
-    this.#times = []
   }
 
   /** @returns undefined if a worker failed; upper layers may have been updated then */

@@ -137,7 +137,6 @@ export class BatchEngine implements Engine {
       const { parameters, average } = this.#content
       const served = this.#options.predictWith === 'average' ? average : parameters
       const learner = learnerAfter(this.#learner, this.updates)
-      this.progress.outcomes?.date(examples, from)
       learner.score(served, examples, from, to, this.progress)
       learner.addGradient(parameters, examples, from, to, this.#sum)
       this.progress.inputs += to - from

@@ -153,15 +153,6 @@ export class SerialTrainer {
     this.#engine.progress.outcomes?.watchDrift()
   }
 
-  /**
-   * Measures further inputs over windows by the times of their rows as well, `metrics().byTime`.
-   * @param seconds lengths of the windows @default an hour and a day
-   * @throws OptionError for lengths that cannot be used
-   */
-  watchTime(seconds?: readonly number[]): void {
-    this.#engine.progress.outcomes?.watchTime('rows', seconds)
-  }
-
   /** The drift that was detected; undefined if it is not looked for. */
   get drift(): Drift | undefined {
     return this.#engine.progress.outcomes?.drift

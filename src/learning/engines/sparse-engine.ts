@@ -101,7 +101,6 @@ export abstract class SparseEngine implements Engine {
   }
 
   learn(examples: Examples): void {
-    this.progress.outcomes?.date(examples)
     this.learnRows(examples)
     checkProgress(this.progress)
   }

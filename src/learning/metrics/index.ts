@@ -16,8 +16,6 @@ export {
 export { Evaluation, type EvaluationFigures } from './evaluation.js'
 export { type Metrics, ProgressiveMetrics, type WindowFigures } from './progressive.js'
 export {
-  type Clock,
-  checkWindows,
   type TimeFigures,
   type TimeWindowFigures,
   TimeWindows

@@ -5,7 +5,7 @@
 import { type Drift, DriftDetector } from '../drift.js'
 import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './confusion.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
-import { type Clock, type TimeFigures, TimeWindows } from './time-windows.js'
+import { type TimeFigures, TimeWindows } from './time-windows.js'
 
 /** Sizes of the reported windows, in inputs. */
 const WINDOWS = [1000, 10_000] as const
@@ -21,7 +21,7 @@ export interface WindowFigures extends Figures {
 export interface Metrics {
   readonly total: Figures
   readonly recent: readonly WindowFigures[]
-  /** Over windows by time; absent if inputs have none. */
+  /** Over windows by the time of arrival, in a peer. */
   readonly byTime?: TimeFigures
 }
 
@@ -61,19 +61,10 @@ export class ProgressiveMetrics implements Outcomes {
     this.#drift = new DriftDetector(hasUnit)
   }
 
-  /**
-   * Measures further outcomes over windows by time as well.
-   * @param seconds lengths of the windows @default `TIME_WINDOWS`
-   * @throws OptionError for lengths that cannot be used
-   */
-  watchTime(clock: Clock, seconds?: readonly number[]): TimeWindows {
-    this.#timed = new TimeWindows(this.#kind, clock, seconds)
+  /** Measures further outcomes over windows by the time of their arrival as well. */
+  watchTime(): TimeWindows {
+    this.#timed = new TimeWindows(this.#kind)
     return this.#timed
-  }
-
-  /** Further outcomes are those of these rows, from row `from` on. Rows without a label have none. */
-  date({ times, labels }: { readonly times?: ArrayLike<number>; readonly labels?: ArrayLike<number> }, from = 0): void {
-    this.#timed?.date(times, from, labels)
   }
 
   /** The drift that was detected; undefined if it is not looked for. */

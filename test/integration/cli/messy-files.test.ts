@@ -49,7 +49,7 @@ describe('messy files', () => {
 
   it('misspelt names of columns are refused', async () => {
     const data = await write('spelt.csv', `age,y\n${'1,a\n2,b\n'.repeat(20)}`)
-    for (const flag of ['--ignore', '--columns', '--id', '--categorical', '--weight', '--time']) {
+    for (const flag of ['--ignore', '--columns', '--id', '--categorical', '--weight']) {
       const { code, stderr } = await admb(['train', '--data', data, '--label', 'y', flag, 'agge'])
       assert.equal(code, 1, flag)
       assert.match(stderr, /the columns are age, y, without "agge": did you mean "age"\?/)

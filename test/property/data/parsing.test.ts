@@ -112,7 +112,7 @@ describe('parsing', () => {
       { name: 'n', kind: 'number', missing: true },
       { name: 'c', kind: 'category' },
       { name: 'w', kind: 'number', role: 'weight' },
-      { name: 'at', kind: 'time', role: 'time' },
+      { name: 'at', kind: 'ignored' },
       { name: 'id', kind: 'category', role: 'id' },
       { name: 't', kind: 'text' },
       { name: 'd', kind: 'time', missing: true },
@@ -170,11 +170,10 @@ describe('parsing', () => {
             // Two files, each with its header.
             const read = [1, 2].map(() => {
               const found = parser.push(Buffer.from(text))
-              const { weights, times, ids } = found
+              const { weights, ids } = found
               const rows = plainRows(found).map((row, i) => ({
                 ...row,
                 weight: weights?.[i] ?? 1,
-                time: times?.[i] ?? Number.NaN,
                 id: ids?.[i]
               }))
               parser.restart()

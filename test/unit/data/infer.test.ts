@@ -163,7 +163,7 @@ describe('a schema from a file', () => {
         { name: 'a', kind: 'time', missing: true, order: 'dmy', origin: 19_000, na: ['never'] },
         { name: 'b', kind: 'number', decimal: ',', origin: 5 },
         { name: 'c', kind: 'time', mean: 19_000, deviation: 3 },
-        { name: 'd', kind: 'time', role: 'time', order: 'mdy' }
+        { name: 'd', kind: 'number', role: 'weight', decimal: ',' }
       ]
     }
     assert.deepEqual(checkedSchema(schema, 's.yaml'), schema)

@@ -1,4 +1,4 @@
-/** Columns that are not features: weights, identifiers and times. Importance and tags of VW. */
+/** Columns that are not features: weights and identifiers. Importance and tags of VW. */
 import assert from 'node:assert/strict'
 import {
   type ColumnSchema,
@@ -17,7 +17,7 @@ const schema: readonly ColumnSchema[] = [
   { name: 'age', kind: 'number' },
   { name: 'importance', kind: 'number', role: 'weight' },
   { name: 'order', kind: 'category', role: 'id' },
-  { name: 'when', kind: 'time', role: 'time' }
+  { name: 'when', kind: 'ignored' }
 ]
 
 function parse(format: 'csv' | 'jsonl' | 'vw', text: string, options: ParserOptions = {}) {
@@ -92,15 +92,15 @@ describe('columns with a role', () => {
   it('are inferred by their names', async () => {
     await withFiles(async write => {
       const data = await write('a.csv', `w,n,day,y\n${'2,1,2024-01-01,a\n1,2,2024-01-02,b\n'.repeat(30)}`)
-      const options = { data, label: 'y', weight: 'w', time: 'day', inferLabel: true } as const
+      const options = { data, label: 'y', weight: 'w', ignore: ['day'], inferLabel: true } as const
       const stream = await openStream(options)
-      assert.equal(stream.summary, 'label "y": classes a, b; time "day"; weight "w"; 1 number')
+      assert.equal(stream.summary, 'label "y": classes a, b; weight "w"; 1 number, 1 ignored')
       assert.equal(stream.dimension, 1)
       await assert.rejects(openStream({ ...options, weight: 'u' }), /without "u": did you mean "w"/)
     })
   })
 
-  it('keep weights, identifiers and times through shards, shuffles, skips and threads', async () => {
+  it('keep weights and identifiers through shards, shuffles, skips and threads', async () => {
     await withFiles(async write => {
       const day = (row: number) => `2024-0${1 + (row % 9)}-1${row % 10}`
       const lines = Array.from({ length: 500 }, (_, row) => `${row % 7},${row % 5},r${row},${day(row)},1\n`)
@@ -112,25 +112,18 @@ describe('columns with a role', () => {
           const number = Number(rows.ids?.[row]?.slice(1))
           assert.equal(number % 3, 1)
           assert.equal(rows.weights?.[row], number % 5)
-          assert.equal(rows.times?.[row], Date.parse(day(number)))
           assert.equal(rows.values[rows.offsets[row]], number % 7)
           seen++
         }
       }
       assert.equal(seen, 167 - 5)
       const weights: number[] = []
-      const times: number[] = []
       for await (const rows of await openThreaded({ data, label: 'y', schema })) {
         weights.push(...(rows.weights as Float32Array).subarray(0, rows.size))
-        times.push(...(rows.times as Float64Array).subarray(0, rows.size))
       }
       assert.deepEqual(
         weights,
         lines.map((_, row) => row % 5)
-      )
-      assert.deepEqual(
-        times,
-        lines.map((_, row) => Date.parse(day(row)))
       )
     })
   })
@@ -160,7 +153,7 @@ describe('columns with a role', () => {
   it('are checked in a schema', () => {
     const wrong = (columns: unknown, reason: RegExp) =>
       assert.throws(() => checkedSchema({ columns }, 'a.yaml'), reason)
-    wrong([{ name: 'a', kind: 'number', role: 'wait' }], /role must be one of feature, weight, id, time/)
+    wrong([{ name: 'a', kind: 'number', role: 'wait' }], /role must be one of feature, weight, id:/)
     wrong(
       [
         { name: 'a', kind: 'number', role: 'weight' },
