@@ -1,9 +1,15 @@
-/** Mutants: copies of the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation. */
+/**
+ * Mutants: the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation. Files that are not
+ * changed are hard links.
+ */
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
 import type { AdversaryName } from '../../sim/adversaries/index.js'
+import { Random } from '../../sim/engine/random.js'
+import { RUNS_PER_PORTION } from '../../sim/fuzz/fuzz.js'
 import type { Scenario } from '../../sim/index.js'
 import type { FixedKeys } from '../../sim/testing/trials.js'
 
@@ -23,15 +29,16 @@ interface Mutant {
   readonly breaks: readonly string[]
   /** Keys of every trial, for what random ones show too rarely. */
   readonly scenario: FixedKeys
-  /** Whether it does what the specification (`sim/reference/admb.ts`) does not. */
-  readonly isUnspecified: boolean
-  /** Where the search starts. A seed that once found the violation soon saves time. */
+  /** Where the search starts: with run number `run` of `admb sim fuzz --seed SEED`, which once violated the property. */
   readonly seed: number
+  readonly run: number
+  /** The same for the search with the specification: a run of fast-check's seed 1. Undefined if the specification allows it. */
+  readonly unspecified: number | undefined
 }
 
 /**
  * Reads `test/property/sim/NAME.txt`. A mutant is a line `what it lacks | property / property | key=value …`, where
- * `adversaries` is one hostile node and `seed` and `unspecified` are of the search; then changes, indented, as
+ * `adversaries` is one hostile node, and `seed`, `run` and `unspecified` are of the search; then changes, indented, as
  * `file: code → code`. Lines that are indented further continue the one before.
  */
 export function mutantsOf(name: string): Mutant[] {
@@ -40,13 +47,14 @@ export function mutantsOf(name: string): Mutant[] {
   return entries.map(entry => {
     const [head, ...changes] = entry.trim().split('\n')
     const [without, breaks, options = ''] = head.split(/ \| /)
-    const { seed = 1, unspecified = false, adversaries, ...keys } = keysOf(options)
+    const { seed = 1, run = 1, unspecified, adversaries, ...keys } = keysOf(options)
     return {
       without,
       breaks: breaks.split(' / '),
       scenario: { ...keys, ...(adversaries !== undefined && { adversaries: hostile(adversaries as AdversaryName) }) },
-      isUnspecified: unspecified as boolean,
+      unspecified: unspecified as number | undefined,
       seed: seed as number,
+      run: run as number,
       changes: changes.map(change => {
         const [, file, from, to] = /^ {2}(\S+): (.+?) →(.*)$/.exec(change) ?? []
         if (file === undefined) throw new Error(`${name}: malformed change of '${without}': ${change}`)
@@ -56,18 +64,19 @@ export function mutantsOf(name: string): Mutant[] {
   })
 }
 
-/** The values of `key=value` words; a word alone is true. */
+/** The values of `key=value` words. */
 function keysOf(words: string): Record<string, unknown> {
   const pairs = words.split(' ').filter(word => word !== '')
   return Object.fromEntries(
     pairs.map(pair => {
-      const [key, value = 'true'] = pair.split('=')
+      const [key, value] = pair.split('=')
       return [key, /^[\d{]|^(true|false)$/.test(value) ? JSON.parse(value) : value]
     })
   )
 }
 
 type Simulator = typeof import('../../sim/index.js')
+type Testing = typeof import('../../sim/testing/index.js')
 
 const MAX_RUNS = 5000
 
@@ -84,11 +93,8 @@ const MODULES = ['sim', 'src/base', 'src/numeric', 'src/admb', 'src/learning', '
 export function createMutant(name: string, changes: readonly CodeChange[]): string {
   const root = resolve(FOLDER, name)
   rmSync(root, { recursive: true, force: true })
-  for (const module of MODULES) {
-    // Neither types nor source maps: there are many mutants.
-    const filter = (path: string) => !/\.(d\.ts|map)$/.test(path)
-    cpSync(resolve('dist', module), resolve(root, module), { recursive: true, filter })
-  }
+  for (const folder of new Set(files().map(dirname))) mkdirSync(resolve(root, folder), { recursive: true })
+  for (const file of files()) linkSync(resolve('dist', file), resolve(root, file))
   for (const { file, from, to } of changes) {
     const path = resolve(root, file)
     const code = readFileSync(path, 'utf8')
@@ -96,6 +102,8 @@ export function createMutant(name: string, changes: readonly CodeChange[]): stri
     const pattern = new RegExp(tokens.join('\\s+'), 'g')
     const matches = code.match(pattern)?.length ?? 0
     if (matches !== 1) throw new Error(`mutant ${name}: expected 1 match in ${file}, found ${matches}: ${from}`)
+    // The linked file is the original.
+    rmSync(path)
     writeFileSync(
       path,
       code.replace(pattern, () => to)
@@ -103,6 +111,17 @@ export function createMutant(name: string, changes: readonly CodeChange[]): stri
   }
   return root
 }
+
+/** The compiled files of the modules that mutants consist of, relative to `dist`. */
+function files(): readonly string[] {
+  compiled ??= MODULES.flatMap(module =>
+    readdirSync(resolve('dist', module), { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.js'))
+      .map(path => join(module, path))
+  )
+  return compiled
+}
+let compiled: readonly string[] | undefined
 
 /** Creates a mutant and imports its simulator. */
 export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {
@@ -114,33 +133,51 @@ function hostile(kind: AdversaryName): Scenario['adversaries'] {
   return { nodes: 1, kind, place: 'inner', from: 0 }
 }
 
-/** Defines a test for each mutant of a file: the fuzzer finds a violation of one of its properties within {@link MAX_RUNS} runs. */
+/** Defines a test for each mutant of a file: random trials violate one of its properties within {@link MAX_RUNS} runs. */
 export function describeMutants(kind: string): void {
   describe(`the fuzzer: ${kind}`, function () {
     this.timeout(300_000)
     after(removeMutants)
 
-    mutantsOf(kind).forEach(({ without, changes, breaks, scenario, seed: first }, number) => {
+    mutantsOf(kind).forEach(({ without, changes, breaks, scenario, seed, run: first }, number) => {
       it(`finds a violation without ${without}`, async () => {
-        const { fuzz } = await mutantOf(`${kind}-${number}`, changes)
+        const root = createMutant(`${kind}-${number}`, changes)
+        const testing = (await import(pathToFileURL(resolve(root, 'sim/testing/index.js')).href)) as Testing
         const found: string[] = []
-        let total = 0
-        // If another property is violated first, the search continues with another seed.
-        for (let seed = first; total < MAX_RUNS; seed++) {
-          const { runs, violations } = fuzz(MAX_RUNS - total, seed, { scenario, shrink: false })
-          total += runs
-          found.push(...violations.map(({ property }) => property))
-          if (breaks.includes(found.at(-1)?.split(':')[0] ?? '')) {
-            console.log(`        after ${total} runs: ${found.at(-1)}`)
-            return
-          }
+        for (let run = first; run < first + MAX_RUNS; run++) {
+          const violation = firstViolation(testing, scenario, seed, run)
+          run = violation.run
+          found.push(violation.property)
+          if (!breaks.includes(violation.property.split(':')[0])) continue
+          console.log(`        in run ${run} of seed ${seed}: ${violation.property}`)
+          return
         }
-        assert.fail(
-          found.length === 0 ? `no violation in ${total} runs` : `found only: ${found.slice(0, 5).join('; ')}`
-        )
+        assert.fail(`found only: ${found.slice(0, 5).join('; ')}`)
       })
     })
   })
+}
+
+/** The first run from number `from` on that violates a property, of those that `fuzz` makes with the seed. */
+function firstViolation({ checkExactly, hostileTrials, trials }: Testing, keys: FixedKeys, seed: number, from: number) {
+  const drawn = fc.oneof({ weight: 5, arbitrary: trials(keys) }, { weight: 1, arbitrary: hostileTrials(keys) })
+  for (let run = from - 1; run < from + MAX_RUNS; ) {
+    const portion = Math.floor(run / RUNS_PER_PORTION)
+    const skipped = run % RUNS_PER_PORTION
+    const property = fc.property(drawn, trial => {
+      run++
+      const violation = checkExactly(trial)
+      if (violation !== undefined) throw new Error(violation)
+    })
+    const { failed, errorInstance } = fc.check(property, {
+      seed: new Random(seed, `portion ${portion}`).integer() | 0,
+      path: String(skipped),
+      numRuns: RUNS_PER_PORTION - skipped,
+      endOnFailure: true
+    })
+    if (failed) return { run, property: (errorInstance as Error).message }
+  }
+  assert.fail(`no violation in ${MAX_RUNS} runs`)
 }
 
 export function removeMutants(): void {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } from '../../../sim/index.js'
-import { checkExactly, trials } from '../../../sim/testing/index.js'
+import { checkExactly, type Trial, trials } from '../../../sim/testing/index.js'
 import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, mutantsOf, removeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
@@ -24,12 +24,12 @@ describe('fuzzing', function () {
   it('shrinks to a short schedule that violates the same property, and replays it up to the violation', async () => {
     const lacking = mutantsOf('repairs').find(({ without }) => without === 'the check for own gradients in a sum')
     const mutant = await mutantOf('shrink', lacking?.changes ?? [])
-    const unshrunk = mutant.fuzz(1000, 1, { shrink: false })
-    const shrunk = mutant.fuzz(1000, 1)
-    assert.equal(shrunk.runs, unshrunk.runs)
-    const [{ schedule: first }] = unshrunk.violations
-    const [{ schedule, property }] = shrunk.violations
-    assert.equal(propertyOf(property), propertyOf(unshrunk.violations[0].property))
+    const found: { readonly trial: Trial; readonly violation: string }[] = []
+    const { violations } = mutant.fuzz(1000, 1, { onViolation: (trial, violation) => found.push({ trial, violation }) })
+    const [{ schedule, property }] = violations
+    const first = found[0].trial
+    assert.equal(propertyOf(property), propertyOf(found[0].violation))
+    assert.deepEqual(found.at(-1)?.trial, schedule)
     assert.ok(schedule.faults.length <= 10 && schedule.faults.length < first.faults.length, JSON.stringify(schedule))
     assert.ok(schedule.scenario.inputs < first.scenario.inputs)
     // Via JSON, as in a file.
