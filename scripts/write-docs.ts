@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { optionsPage } from '../src/cli/options/reference.js'
 import { simRows } from '../src/cli/sim/options.js'
 import { featuresPage } from '../src/learning/index.js'
+import { statusPage } from './docs/status-page.js'
 
 writeFileSync('docs/options.md', optionsPage(simRows))
 writeFileSync('docs/combinations.md', featuresPage())
+writeFileSync('docs/status.md', await statusPage())

@@ -2,24 +2,31 @@
  * Detection of drift: the progressive loss rises, so the data have changed and the model no longer fits them. ADWIN is a window
  * of the newest values whose mean has not changed.
  */
+import * as z from 'zod'
+import { count, share, type ValueOf } from '../base/schema.js'
 
 export const driftTests = ['adwin'] as const
 export type DriftTest = (typeof driftTests)[number]
 
-/** An alarm: the mean level of the loss rose. The level of a loss is 1 − e^(−loss), for log-loss the probability of a mistake. */
-export interface DriftAlarm extends Change {
-  /** Inputs when it was noticed. */
-  readonly inputs: number
-}
-
+export const driftSchema = z
+  .object({
+    test: z.enum(driftTests),
+    alarms: count.describe('Rises of the loss that were detected in this run.'),
+    recent: z
+      .array(
+        z.object({
+          inputs: count.describe('Inputs when it was noticed.'),
+          before: share.describe('Mean level before.'),
+          after: share.describe('Mean level after.')
+        })
+      )
+      .describe('The last 20 alarms, oldest first.')
+  })
+  .describe('Rises of the level 1 − e^(−loss), for log-loss the probability of a mistake, in this run.')
 /** The alarms of a run. */
-export interface Drift {
-  readonly test: DriftTest
-  /** Number of alarms. */
-  readonly alarms: number
-  /** The newest alarms, at most `ALARMS_KEPT`, oldest first. */
-  readonly recent: readonly DriftAlarm[]
-}
+export type Drift = ValueOf<typeof driftSchema>
+/** An alarm: the mean level of the loss rose. */
+export type DriftAlarm = Drift['recent'][number]
 
 const ALARMS_KEPT = 20
 

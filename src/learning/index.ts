@@ -19,6 +19,7 @@ export {
   DriftLog,
   type DriftTest,
   describeAlarm,
+  driftSchema,
   driftTests
 } from './drift.js'
 export {
@@ -40,13 +41,16 @@ export {
   type Baseline,
   type BaselineFigures,
   baselineFor,
+  baselineSchema,
   commitRows,
   commitSums,
   Evaluation,
   type EvaluationFigures,
   type Figures,
+  figuresSchema,
   hasPlainLoss,
   type Metrics,
+  metricsSchema,
   OUTCOME_ROWS,
   type Outcome,
   type OutcomeKind,

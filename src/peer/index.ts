@@ -27,20 +27,27 @@ export { peerTypes } from './option-types.js'
 export {
   DEFAULT_CARRY,
   type NeighbourChange,
-  type PeerOptions,
-  type PeerStatus,
-  type SentTraffic,
-  type Traffic
+  type PeerOptions
 } from './options.js'
 export { Peer } from './peer.js'
-export type { PrivacyStatus } from './privacy-budget.js'
 export { forgetModel, settleTask } from './settle.js'
+export {
+  type OwnGradients,
+  type PeerMetrics,
+  type PeerStatus,
+  type PrivacyStatus,
+  peerMetrics,
+  predictorId,
+  type SentTraffic,
+  sentTraffic,
+  statusSchema,
+  type Traffic,
+  traffic
+} from './status.js'
 export type {
   FailedInput,
   InputAnswer,
   InputRequest,
-  OwnGradients,
-  PeerMetrics,
   PeerPredictWith,
   Prediction
 } from './thread-messages.js'

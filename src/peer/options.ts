@@ -1,12 +1,10 @@
-/** Options and status of a peer. */
-import type { PredictorId, TrafficBytes } from '../admb/index.js'
+/** Options of a peer. */
 import type { StreamOptions } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { Drift, DriftTest, PrivacyOptions, Trust } from '../learning/index.js'
+import type { DriftTest, PrivacyOptions, Trust } from '../learning/index.js'
 import type { IdentityKey, Log, WebSocketUpgrades } from '../network/types.js'
 import type { LearningSpec } from '../task/learning-spec.js'
-import type { PrivacyStatus } from './privacy-budget.js'
-import type { OwnGradients, PeerMetrics, PeerPredictWith } from './thread-messages.js'
+import type { PeerPredictWith } from './thread-messages.js'
 
 /** Whether a peer looks for others: the options name them, or how to find them. */
 export function joins({ peers = [], mdns = false }: Pick<PeerOptions, 'peers' | 'mdns'>): boolean {
@@ -123,71 +121,4 @@ export interface NeighbourChange {
   readonly isLinked: boolean
   /** Why it was removed. */
   readonly reason?: string
-}
-
-/** Frames over tree edges. */
-export interface Traffic {
-  readonly messages: number
-  readonly bytes: number
-}
-
-/** Sent frames. `kinds` are bytes by what they carry, of frames that were composed: their sum differs a little from `bytes`. */
-export interface SentTraffic extends Traffic {
-  readonly kinds: TrafficBytes
-}
-
-/** The status of a peer. Losses are in nats; `docs/protocol.md` describes the other fields. */
-export interface PeerStatus {
-  readonly id: string
-  /** Number of this run: starts at 1 and increases with each start from the same state directory. */
-  readonly incarnation: number
-  /** Random number of this run. */
-  readonly nonce: number
-  readonly inputs: number
-  readonly updates: number
-  /** Classes that were added while the network learned, in the order of their numbers; absent if there is no room for more. */
-  readonly addedClasses?: readonly string[]
-  /** Sum of the weights of the inputs; absent if it is their number. */
-  readonly weight?: number
-  readonly averageLoss: number
-  readonly accuracy?: number
-  /** Figures of this run; absent for a model that reports sums only. */
-  readonly metrics?: PeerMetrics
-  /** Drift detected in this run; absent if it is not looked for. */
-  readonly drift?: Drift
-  /** Number of times in this run that the loss rose at most peers of the network. */
-  readonly networkDrifts: number
-  readonly neighbours: readonly string[]
-  /** Names of this peer, its neighbours and the maker of the predictor, by id; absent if they have none. */
-  readonly names?: Readonly<Record<string, string>>
-  readonly predictor: PredictorId
-  /** b: gradients that the next update needs. */
-  readonly batch: number
-  readonly adopted: number
-  /** Own gradients of this run that no batch will use, and whose inputs are not learned again. */
-  readonly discarded: number
-  /** What has become of the other gradients of this run. */
-  readonly gradients: OwnGradients
-  /** Share of the gradients of the last minute that no batch used, 0 to 1. */
-  readonly discardedShare: number
-  /** What is wrong with this peer, in a line; absent if nothing is. */
-  readonly problem?: string
-  /** Peers that have violated the protocol repeatedly, or are proven hostile, and so get no children; absent if there are none. */
-  readonly distrusted?: readonly string[]
-  readonly skipped: number
-  /** Whether the stream has ended. */
-  readonly ended: boolean
-  /** Name of the data that it learns, without its folder; absent without a stream. */
-  readonly data?: string
-  readonly received: Traffic
-  readonly sent: SentTraffic
-  /**
-   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1; absent with float32 sums and before
-   * the first segment.
-   */
-  readonly residualShare?: number
-  /** Share of the squared norm of own recent sums that the bound of influence takes, 0 to 1; absent without a bound. */
-  readonly clippedShare?: number
-  /** The budget of differential privacy; absent without it. */
-  readonly privacy?: PrivacyStatus
 }

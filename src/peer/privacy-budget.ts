@@ -4,6 +4,7 @@
  * the records of the first segment of a pass, before the segment can leave.
  */
 import { Privacy, type PrivacyOptions } from '../learning/index.js'
+import type { PrivacyStatus } from './status.js'
 
 /** The budget in the state directory, as JSON. */
 export interface StoredBudget {
@@ -28,21 +29,6 @@ export interface Pass {
   readonly stream: string
   /** From 0. */
   readonly number: number
-}
-
-/** The budget in a status. */
-export interface PrivacyStatus {
-  readonly epsilon: number
-  readonly delta: number
-  readonly clip: number
-  /** Releases of an input that the budget allows. */
-  readonly releases: number
-  /** Releases, so far, of the input that is released most often. */
-  readonly released: number
-  /** ε of these releases. */
-  readonly spent: number
-  /** Whether the peer has stopped to learn, because a further pass would exceed the budget. */
-  readonly exhausted: boolean
 }
 
 export class PrivacyBudget {

@@ -27,8 +27,8 @@ import {
   type Subtree,
   sampleHeld
 } from '../view/index.js'
-import type { PeerStatus } from './options.js'
 import { RunGossip } from './run-gossip.js'
+import type { PeerStatus } from './status.js'
 import { type SendStatus, StatusExchange } from './status-exchange.js'
 
 /** Interval in which this peer renews its status, in milliseconds. */
@@ -202,8 +202,10 @@ export class StatusPublisher {
     this.#addresses = addresses.join()
     const run = { incarnation, nonce, started: this.#started, uptime: this.#uptime(now) }
     const interval = this.#runs.intervalOf(totals.peers)
-    const contact = addresses.length > 0 ? { addresses } : {}
-    this.#options.network.publish('run', encodeRun({ ...run, interval, ...due, ...contact }))
+    this.#options.network.publish(
+      'run',
+      encodeRun({ ...run, interval, ...due, addresses: addresses.length > 0 ? addresses : undefined })
+    )
   }
 
   #reportPeriodically(): void {
@@ -223,9 +225,8 @@ export class StatusPublisher {
     // This one is renewed every second.
     const trail = this.#trail(now, HELD_INTERVALS * INTERVAL_MS)
     const peer = this.#options.status()
-    const { epsilon, spent } = peer.privacy ?? {}
-    const privacy = epsilon === undefined || spent === undefined ? undefined : { epsilon, spent }
-    const status = { ...own.row.status, ...figuresOf(peer), trail, ...(privacy && { privacy }) }
+    const privacy = peer.privacy && { epsilon: peer.privacy.epsilon, spent: peer.privacy.spent }
+    const status = { ...own.row.status, ...figuresOf(peer), trail, privacy }
     this.view.receive(network.id, status, now)
     onReport(status)
     return own
@@ -245,7 +246,7 @@ export class StatusPublisher {
     const window = HELD_INTERVALS * (this.exchange?.tree.interval ?? INTERVAL_MS)
     const status: NetworkStatus = {
       version: 1,
-      ...(name === undefined ? {} : { name }),
+      name,
       software: this.#software,
       incarnation,
       nonce,
@@ -254,18 +255,18 @@ export class StatusPublisher {
       interval: INTERVAL_MS,
       inputs,
       inputsPerSecond: this.#perSecond('inputs'),
-      ...(isPrivate ? {} : figuresOf(peer)),
+      ...(isPrivate ? undefined : figuresOf(peer)),
       sent: rest.sent.bytes,
       received: rest.received.bytes,
       ...this.#sendRates(),
       neighbours: neighbours.slice(0, MAX_NEIGHBOURS),
       predictor: { updates, origin, incarnation: predictor.incarnation },
       trail: this.#trail(now, window),
-      ...(adaptsBatch && { batch: rest.batch }),
+      batch: adaptsBatch ? rest.batch : undefined,
       adopted: rest.adopted,
       discarded: rest.discarded,
-      ...(rest.problem === undefined ? {} : { problem: rest.problem }),
-      ...(rest.skipped > 0 && { skipped: rest.skipped }),
+      problem: rest.problem,
+      skipped: rest.skipped || undefined,
       ended: rest.ended,
       ...flags
     }
@@ -307,18 +308,17 @@ export class StatusPublisher {
   #sendRates(): Pick<NetworkStatus, 'sendRate' | 'float32Rate'> {
     const sendRate = Math.round(this.#perSecond('sent'))
     const float32Rate = Math.round(this.#perSecond('float32'))
-    return { ...(sendRate > 0 && { sendRate }), ...(float32Rate > sendRate && { float32Rate }) }
+    return { sendRate: sendRate || undefined, float32Rate: float32Rate > sendRate ? float32Rate : undefined }
   }
 }
 
 /** What depends on the losses of inputs. */
 function figuresOf({ averageLoss, accuracy, metrics, drift }: PeerStatus): Partial<NetworkStatus> {
   return {
-    ...(averageLoss < 1e15 ? { loss: rounded(averageLoss) } : {}),
-    ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
+    loss: averageLoss < 1e15 ? rounded(averageLoss) : undefined,
+    accuracy: rounded(accuracy),
     ...recentOf(metrics),
-    ...(drift &&
-      drift.alarms > 0 && { drift: { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } })
+    drift: drift?.alarms ? { alarms: drift.alarms, inputs: drift.recent[drift.recent.length - 1].inputs } : undefined
   }
 }
 
@@ -329,7 +329,7 @@ function recentOf(metrics: PeerStatus['metrics']): Pick<NetworkStatus, 'recent' 
     const short = shortened(figures)
     return short === undefined ? [] : [{ seconds, ...short }]
   })
-  return { ...(recent && { recent }), ...(windows && windows.length > 0 && { windows }) }
+  return { recent, windows: windows?.length ? windows : undefined }
 }
 
 function shortened({ inputs, loss, accuracy, rmse, r2 }: Figures): NetworkStatus['recent'] {
@@ -337,13 +337,13 @@ function shortened({ inputs, loss, accuracy, rmse, r2 }: Figures): NetworkStatus
   return {
     inputs,
     loss: rounded(loss),
-    ...(accuracy === undefined ? {} : { accuracy: rounded(accuracy) }),
-    ...(rmse === undefined ? {} : { rmse: rounded(rmse) }),
-    ...(r2 === undefined || !(r2 > -1e15) ? {} : { r2: rounded(r2) })
+    accuracy: rounded(accuracy),
+    rmse: rounded(rmse),
+    r2: r2 !== undefined && r2 > -1e15 ? rounded(r2) : undefined
   }
 }
 
 /** Rounds to seven digits, because further digits cost bytes without information. */
-function rounded(value: number): number {
-  return Number(value.toPrecision(7))
+function rounded<Value extends number | undefined>(value: Value): Value {
+  return value === undefined ? value : (Number(value.toPrecision(7)) as Value)
 }

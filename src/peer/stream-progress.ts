@@ -13,7 +13,8 @@ import {
   type TimeWindows,
   uselessLoss
 } from '../learning/index.js'
-import type { LearnerInit, PeerMetrics, ProgressSums, SavedProgress } from './thread-messages.js'
+import type { PeerMetrics } from './status.js'
+import type { LearnerInit, ProgressSums, SavedProgress } from './thread-messages.js'
 
 /** A stream, and how far it has been read. */
 interface StreamState {

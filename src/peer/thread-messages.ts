@@ -5,13 +5,14 @@
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
-import type { BaselineFigures, Blocks, Drift, DriftTest, Metrics, PredictWith } from '../learning/index.js'
+import type { Blocks, DriftTest, PredictWith } from '../learning/index.js'
 import type { HeaderKey } from '../network/signatures.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { StartedDownload } from './downloads.js'
-import type { InitialBudget, PrivacyStatus } from './privacy-budget.js'
+import type { InitialBudget } from './privacy-budget.js'
+import type { PeerStatus } from './status.js'
 import type { TrustLimits } from './trust.js'
 
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
@@ -85,12 +86,6 @@ export interface CheckpointState extends Omit<NewSteps, 'steps'> {
   readonly progress: SavedProgress
 }
 
-/** Figures since the start of this run, and over windows of inputs and of time. */
-export interface PeerMetrics extends Metrics {
-  /** What predictions that learn nothing reach. Absent without two labelled rows. */
-  readonly baseline?: BaselineFigures
-}
-
 /** What a learner thread is started with. */
 export interface ThreadInit extends Omit<LearnerInit, 'saved'> {
   readonly saved: StoredHead | undefined
@@ -140,53 +135,33 @@ export interface LearnerInit {
   readonly budget?: InitialBudget
 }
 
-export interface LearnerStatus {
-  /** Classes that were added to those of the spec; undefined if there is no room for more. */
-  readonly addedClasses?: readonly string[]
+/** What the learner contributes to the status of its peer. */
+export interface LearnerStatus
+  extends Pick<
+    PeerStatus,
+    | 'addedClasses'
+    | 'metrics'
+    | 'drift'
+    | 'predictor'
+    | 'batch'
+    | 'adopted'
+    | 'discarded'
+    | 'gradients'
+    | 'skipped'
+    | 'ended'
+    | 'residualShare'
+    | 'clippedShare'
+    | 'privacy'
+  > {
   readonly progress: ProgressSums
-  readonly metrics: PeerMetrics | undefined
-  /** Undefined if it is not looked for. */
-  readonly drift: Drift | undefined
-  readonly predictor: PredictorId
-  /** b of the predictor. */
-  readonly batch: number
-  /** Number of predictors adopted from other peers. */
-  readonly adopted: number
-  /** Number of local gradients that no batch will use. */
-  readonly discarded: number
-  /** Number of inputs that were malformed or did not fit the model. */
-  readonly skipped: number
-  /** Whether the stream has ended. */
-  readonly ended: boolean
   /** Bytes of the frames sent, by what they carry. */
   readonly traffic: TrafficBytes
-  /** See `AdmbNode.residualShare`. */
-  readonly residualShare: number | undefined
-  /** See `AdmbNode.clippedShare`. */
-  readonly clippedShare: number | undefined
   /** A predictor of another peer that waits for signers; undefined if there is none. */
   readonly quarantined?: QuarantinedPredictor
   /** A better predictor of a neighbour that the loss gate has refused; undefined if there is none. */
   readonly refused?: Pick<QuarantinedPredictor, 'id' | 'from'>
-  /** Undefined without differential privacy. */
-  readonly privacy?: PrivacyStatus
-  readonly gradients: OwnGradients
   /** Whether the learner waits for the network that the peer joins. */
   readonly joining: boolean
-}
-
-/** Own gradients of a run, by what has become of them. */
-export interface OwnGradients {
-  /** On the lineage of the predictor. */
-  readonly used: number
-  /** Available for the next update. */
-  readonly available: number
-  /** Unused, but their inputs are learned again. */
-  readonly waiting: number
-  /** Replaced, because their inputs were learned again. */
-  readonly repeated: number
-  /** Those that ever came too late for a batch. The number never falls. */
-  readonly late: number
 }
 
 /** A request to predict or learn inputs in one of the text formats. */

@@ -192,7 +192,7 @@ async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promis
     }),
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string | undefined) ?? `def-${i}` }
   })
-  for (const component of components) app.addSchema(component)
+  for (const component of components()) app.addSchema(component)
   app.get(
     '/openapi.json',
     {

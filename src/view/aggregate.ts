@@ -5,8 +5,10 @@
  */
 
 import * as z from 'zod'
+import { count } from '../base/schema.js'
 import { Components, componentsOf } from './groups.js'
 import { BUCKETS, lossBucket, rateBucket } from './names.js'
+import type { NetworkTotals } from './rows.js'
 import { MAX_TRAIL, type NetworkStatus } from './status.js'
 
 /**
@@ -82,7 +84,6 @@ const MICRO = 1_000_000
 /** Sums of losses have two parts, because squared errors in the unit of a target can be large. */
 const HIGH = 2 ** 40
 
-const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const histogram = z.array(count).length(BUCKETS)
 
 /** Summed over the peers. */
@@ -229,25 +230,14 @@ function recentLossSum(
   return { recentLoss: loss, highRecentLoss: highLoss, recentLossInputs: lossInputs }
 }
 
-/** Totals as figures. Loss and accuracy are means over all inputs, the recent ones over the last inputs of each peer. */
-export interface Figures {
-  readonly inputs: number
-  readonly inputsPerSecond: number
-  /** Updates of the best predictor. */
-  readonly updates: number
-  readonly loss: number | undefined
-  readonly recentLoss: number | undefined
-  readonly accuracy: number | undefined
-  readonly recentAccuracy: number | undefined
-  /** Bytes of frames sent by all peers. */
-  readonly sent: number
-  readonly bytesPerSecond: number
-  /** What `bytesPerSecond` would be with float32 sums. */
-  readonly float32BytesPerSecond: number
-}
-
-export function figuresOf(all: Aggregate): Figures {
+/** Totals as figures. */
+export function figuresOf(all: Aggregate): Omit<NetworkTotals, 'groups' | 'versions'> {
+  const { peers, ended, problems, drifting, adopted, discarded, skipped, sent, received, losses, rates } = all
   return {
+    peers,
+    ended,
+    problems,
+    drifting,
     inputs: all.inputs,
     inputsPerSecond: all.rate / MILLI,
     updates: all.updates,
@@ -255,9 +245,15 @@ export function figuresOf(all: Aggregate): Figures {
     recentLoss: mean(all.highRecentLoss * HIGH + all.recentLoss, all.recentLossInputs, MICRO),
     accuracy: mean(all.hits, all.hitInputs),
     recentAccuracy: mean(all.recentHits, all.recentHitInputs),
-    sent: all.sent,
+    sent,
     bytesPerSecond: all.sendRate,
-    float32BytesPerSecond: all.float32Rate
+    float32BytesPerSecond: all.float32Rate,
+    received,
+    adopted,
+    discarded,
+    skipped,
+    losses,
+    rates
   }
 }
 

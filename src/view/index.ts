@@ -3,6 +3,7 @@
 export { type Aggregate, aggregateOf, type HeldPredictor, HeldWindow, RecentDigests, sampleHeld } from './aggregate.js'
 export { COMMON_MS } from './detectors.js'
 export { NAME_PATTERN, windowName } from './names.js'
+export { networkTotals, peerRow } from './rows.js'
 export {
   decodeStatus,
   MAX_INTERVAL_MS,

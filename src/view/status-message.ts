@@ -4,6 +4,7 @@
  */
 import * as z from 'zod'
 import { deflateRaw, inflateRaw } from '#platform'
+import { count, peerId } from '../base/schema.js'
 import { aggregateSchema } from './aggregate.js'
 import { decodeStatus, MAX_INTERVAL_MS, type NetworkStatus, StatusError } from './status.js'
 
@@ -15,9 +16,7 @@ export const MAX_TEXTS = 40_000
 /** Maximum length of a path in the tree. */
 const MAX_PATH = 255
 
-const id = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{1,64}$/)
-const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
-const path = z.array(id).max(MAX_PATH)
+const path = z.array(peerId).max(MAX_PATH)
 
 const report = z.object({
   /** Approximate time until the next report, in ms. */
@@ -32,8 +31,8 @@ const report = z.object({
         /** The longest interval of the reports on its way to the sender, in ms. */
         interval: z.number().int().min(0).max(MAX_INTERVAL_MS),
         /** Number of peers behind it, itself included. */
-        below: number,
-        id,
+        below: count,
+        id: peerId,
         /** Its status in JSON, as it has signed it. */
         text: z.string().max(MAX_TEXT),
         signature: z.string().max(100)
@@ -47,9 +46,9 @@ const schema = z.object({
   want: z.object({ rows: z.number().int().min(0).max(MAX_ROWS), rate: z.number().min(0).max(1e6) }).optional(),
   report: report.optional(),
   /** A request for the subtree at the end of a path, or for all peers with an id or name that contains a text. */
-  ask: z.object({ ask: number, path: path.optional(), search: z.string().min(1).max(64).optional() }).optional(),
+  ask: z.object({ ask: count, path: path.optional(), search: z.string().min(1).max(64).optional() }).optional(),
   /** `path`: from the receiver, exclusive, to the peer whose report it is. */
-  answer: z.object({ ask: number, path, report }).optional()
+  answer: z.object({ ask: count, path, report }).optional()
 })
 
 export type StatusMessage = z.infer<typeof schema>

@@ -1,34 +1,7 @@
 /** The network view as plain data, sent to the page as JSON. Times are ms since the epoch, by the clock of the viewing peer. */
-import type { Aggregate, Figures } from './aggregate.js'
-import type { NetworkStatus } from './status.js'
+import type { NetworkTotals, PeerRow } from './rows.js'
 
-/** One peer, by its last status. */
-export interface PeerRow extends Omit<NetworkStatus, 'version' | 'interval' | 'trail' | 'leaving'> {
-  readonly id: string
-  readonly firstSeen: number
-  readonly lastSeen: number
-  /** Whether its statuses arrive regularly. */
-  readonly alive: boolean
-  /** Whether it has announced that it stops. */
-  readonly left: boolean
-  /** Peers with the same number follow the same predictor; see `Groups`. */
-  readonly group: number
-  /** Number of peers behind it in the tree, as seen from the viewing peer, itself included; absent if unknown. */
-  readonly below?: number
-}
-
-/** The peers as a whole. Those without a row are included. */
-export interface NetworkTotals
-  extends Figures,
-    Pick<Aggregate, 'peers' | 'ended' | 'problems' | 'drifting' | 'adopted' | 'discarded' | 'skipped' | 'received'> {
-  /** Number of peers by recent loss, of a regression by 1 − R², and by inputs per second; see `buckets.ts`. */
-  readonly losses: readonly number[]
-  readonly rates: readonly number[]
-  /** The largest groups of peers that follow the same predictor. */
-  readonly groups: readonly { readonly group: number; readonly peers: number; readonly updates: number }[]
-  /** Number of peers by version of the software. */
-  readonly versions: readonly { readonly version: string; readonly peers: number }[]
-}
+export type { NetworkTotals, PeerRow }
 
 /** Totals and nearest peers of a subtree. */
 export interface Subtree {

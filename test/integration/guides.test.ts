@@ -86,7 +86,7 @@ describe('the guides', function () {
       assert.ok(panels.length > 10 && panels.every(({ targets }) => targets.every(({ expr }) => expr.length > 0)))
       const names = (text: string) =>
         [...text.matchAll(/\b(?:admb|process|nodejs)_[a-z0-9_]*[a-z0-9]\b/g)].map(match => match[0])
-      const guide = names(read(OPERATING))
+      const guide = names(read(OPERATING) + read('docs/status.md'))
       const unknown = [...guide, ...names(dashboard)].filter(name => !known.has(name))
       assert.deepEqual(unknown, [])
       const own = [...known].filter(name => name.startsWith('admb_') && !/_(bucket|sum|count)$/.test(name))

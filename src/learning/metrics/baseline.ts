@@ -1,4 +1,5 @@
 /** Figures of predictions that learn nothing from features: the most frequent class or the mean, and the label of the row before. */
+import type { BaselineFigures } from './figures.js'
 
 /** The labels of rows; NaN for none. */
 interface Labelled {
@@ -6,18 +7,6 @@ interface Labelled {
   readonly labels: ArrayLike<number>
   /** @default 1 */
   readonly weights?: ArrayLike<number>
-}
-
-/** What stands beside a score. Those of numbers are in units of the target. */
-export interface BaselineFigures {
-  /** Classes: share of the most frequent one. */
-  readonly accuracy?: number
-  /** Numbers: root mean squared error of the mean. */
-  readonly rmse?: number
-  /** Loss of the best constant prediction, in nats or half the squared error. */
-  readonly loss: number
-  /** The label of the row before as the prediction: share of equal classes, or root mean squared error. */
-  readonly previous: { readonly accuracy?: number; readonly rmse?: number }
 }
 
 /** Labels of the rows so far, with their weights. Rows without a label do not count. */

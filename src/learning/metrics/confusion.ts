@@ -2,39 +2,7 @@
  * What is measured over scored inputs, and how the outcomes of single inputs are encoded; figures that follow from counts of
  * inputs by class and predicted class, and from counts by predicted probability.
  */
-
-/**
- * Figures over some inputs, each scored before it was learned. All but `inputs` weigh an input by its importance. Those that a
- * model does not have are absent.
- */
-export interface Figures {
-  readonly inputs: number
-  /** Mean loss in nats; half the mean squared error for regression. */
-  readonly loss: number
-  /** Share of correct classes. */
-  readonly accuracy?: number
-  /** Mean over the classes that occur of the share of their inputs that was predicted correctly. */
-  readonly balancedAccuracy?: number
-  /** Two classes: the probability that an input of class 1 scores higher than one of class 0; absent until both occur. */
-  readonly auc?: number
-  /** Mean negative logarithm of the probability of the label, in nats. */
-  readonly logLoss?: number
-  /**
-   * Expected calibration error: the mean difference between the probability of the predicted class and the share of correct
-   * predictions, over ten bins of the probability (Naeini, Cooper and Hauskrecht, AAAI 2015).
-   */
-  readonly calibrationError?: number
-  /** Inputs by class (rows) and predicted class (columns), for at most 20 classes. */
-  readonly confusion?: readonly (readonly number[])[]
-  /** Root mean squared error, in units of the target. */
-  readonly rmse?: number
-  /** Mean absolute error, in units of the target. */
-  readonly mae?: number
-  /** 1 − Σ(y − ŷ)²/Σ(y − ȳ)², the share of the variance that is predicted; absent if all targets are equal. */
-  readonly r2?: number
-  /** Exponential of the loss of a model that predicts the next token. */
-  readonly perplexity?: number
-}
+import type { Figures } from './figures.js'
 
 /** Largest number of classes whose counts are kept by predicted class as well. */
 const MAX_MATRIX = 20

@@ -1,14 +1,7 @@
 /** Figures of a predictor over labelled inputs: those of progressive metrics, by class, and correlations. */
 import { meanOf } from '../../numeric/numbers.js'
-import {
-  type ClassFigures,
-  Confusion,
-  type Figures,
-  OUTCOME_ROWS,
-  type OutcomeKind,
-  type Outcomes,
-  widthOf
-} from './confusion.js'
+import { type ClassFigures, Confusion, OUTCOME_ROWS, type OutcomeKind, type Outcomes, widthOf } from './confusion.js'
+import type { Figures } from './figures.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 
 /** Numbers above which correlations are left out. */

@@ -1,11 +1,10 @@
 /** Metrics of a learner while it learns, and of predictors. */
 
-export { Baseline, type BaselineFigures, baselineFor, hasPlainLoss, uselessLoss } from './baseline.js'
+export { Baseline, baselineFor, hasPlainLoss, uselessLoss } from './baseline.js'
 export {
   commitClass,
   commitRows,
   commitSums,
-  type Figures,
   OUTCOME_ROWS,
   type Outcome,
   type OutcomeKind,
@@ -14,9 +13,16 @@ export {
   widthOf
 } from './confusion.js'
 export { Evaluation, type EvaluationFigures } from './evaluation.js'
-export { type Metrics, ProgressiveMetrics, type WindowFigures } from './progressive.js'
 export {
+  type BaselineFigures,
+  baselineSchema,
+  type Figures,
+  figuresSchema,
+  type Metrics,
+  metricsSchema,
   type TimeFigures,
   type TimeWindowFigures,
-  TimeWindows
-} from './time-windows.js'
+  type WindowFigures
+} from './figures.js'
+export { ProgressiveMetrics } from './progressive.js'
+export { TimeWindows } from './time-windows.js'

@@ -3,27 +3,14 @@
  * figures of a window are computed from its outcomes when they are asked for.
  */
 import { type Drift, DriftDetector } from '../drift.js'
-import { type Figures, OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './confusion.js'
+import { OUTCOME_ROWS, type Outcome, type OutcomeKind, type Outcomes, widthOf } from './confusion.js'
+import type { Figures, Metrics } from './figures.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
-import { type TimeFigures, TimeWindows } from './time-windows.js'
+import { TimeWindows } from './time-windows.js'
 
 /** Sizes of the reported windows, in inputs. */
 const WINDOWS = [1000, 10_000] as const
 const CAPACITY = WINDOWS[WINDOWS.length - 1]
-
-/** Figures over the last inputs. */
-export interface WindowFigures extends Figures {
-  /** Size of the window. It holds fewer inputs until that many were scored. */
-  readonly window: number
-}
-
-/** The figures of a learner: since its start, and over windows. */
-export interface Metrics {
-  readonly total: Figures
-  readonly recent: readonly WindowFigures[]
-  /** Over windows by the time of arrival, in a peer. */
-  readonly byTime?: TimeFigures
-}
 
 /** Figures of a run of predictions: since the start, and over windows of the last inputs. */
 export class ProgressiveMetrics implements Outcomes {

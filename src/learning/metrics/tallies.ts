@@ -1,5 +1,6 @@
 /** Counts from which figures follow, one kind for each encoding of outcomes. They take constant time and memory per input. */
-import { addTo, Calibration, Confusion, type Figures, type OutcomeKind, type ScoreLoss } from './confusion.js'
+import { addTo, Calibration, Confusion, type OutcomeKind, type ScoreLoss } from './confusion.js'
+import type { Figures } from './figures.js'
 
 /** Figures without those that need the sum of the losses. */
 type Counted = Omit<Figures, 'inputs' | 'loss' | 'logLoss'>

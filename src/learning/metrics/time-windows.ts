@@ -2,7 +2,8 @@
  * Figures over the last minutes or hours. A window is a ring of buckets of equal length, each with the counts of its outcomes, so an
  * input costs constant time, and the memory depends on neither the number of inputs nor the length of the window.
  */
-import { type Figures, type OutcomeKind, widthOf } from './confusion.js'
+import { type OutcomeKind, widthOf } from './confusion.js'
+import type { TimeFigures, TimeWindowFigures } from './figures.js'
 import { createTally, figuresOf, type Tally } from './tallies.js'
 
 /** Buckets of a window. It holds between 59 and 60 of them, because the last one is incomplete. */
@@ -13,18 +14,6 @@ const RESOLUTION = 32
 const UNCOUNTED = 128
 /** Lengths of the windows in seconds: the last minute and hour. */
 const SECONDS = [60, 3600] as const
-
-/** Figures over the inputs within some time. */
-export interface TimeWindowFigures extends Figures {
-  /** Length of the window. */
-  readonly seconds: number
-}
-
-/** Figures over windows that end now. */
-export interface TimeFigures {
-  readonly clock: 'arrival'
-  readonly windows: readonly TimeWindowFigures[]
-}
 
 /** The outcomes of a bucket: the first ones as they are, because counts of scores take 16 kB, and counts from then on. */
 class Bucket {

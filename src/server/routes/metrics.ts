@@ -1,83 +1,70 @@
 /** `GET /metrics`: metrics of the peer and its process, in the format of Prometheus. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { type Figures, type Peer, type PeerStatus, windowName } from '../../peer/index.js'
+import * as z from 'zod'
+import { type Figures, type Peer, type PeerStatus, statusSchema, windowName } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
 import { failures } from '../schemas/index.js'
 
-/** Counters by name without `admb_`, read from the status at each scrape. */
-const COUNTERS: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number | undefined]>> = {
-  inputs_total: ['Inputs learned, including earlier runs', ({ inputs }) => inputs],
+/** Where the status has the values of the metrics, by names without `admb_`. Their help is the description there. */
+const COUNTERS = {
+  inputs_total: 'inputs',
+  adopted_predictors_total: 'adopted',
+  discarded_gradients_total: 'gradients.late',
+  skipped_inputs_total: 'skipped',
+  drift_alarms_total: 'drift.alarms',
+  network_drift_alarms_total: 'networkDrifts',
+  received_messages_total: 'received.messages',
+  received_bytes_total: 'received.bytes',
+  sent_messages_total: 'sent.messages',
+  sent_bytes_total: 'sent.bytes',
+  float32_sum_bytes_total: 'sent.kinds.float32'
+}
+
+/** Sums over the inputs, whose means are in the status. */
+const SUMS: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number]>> = {
   loss_nats_total: [
-    'Progressive loss, summed over inputs (half squared errors for model linear)',
+    'Progressive loss, summed over inputs (half squared errors for model linear).',
     ({ averageLoss, inputs, weight = inputs }) => averageLoss * weight
   ],
   hits_total: [
-    'Inputs whose class was predicted correctly before they were learned',
-    ({ accuracy, inputs, weight = inputs }) => (accuracy === undefined ? undefined : Math.round(accuracy * weight))
-  ],
-  adopted_predictors_total: ['Predictors adopted from other peers in this run', ({ adopted }) => adopted],
-  discarded_gradients_total: ['Local gradients that came too late for a batch', ({ gradients }) => gradients.late],
-  skipped_inputs_total: ['Inputs that were malformed or did not fit the model', ({ skipped }) => skipped],
-  drift_alarms_total: ['Rises of the loss that were detected in this run', ({ drift }) => drift?.alarms],
-  network_drift_alarms_total: [
-    'Rises of the loss at most peers of the network in this run',
-    ({ networkDrifts }) => networkDrifts
-  ],
-  received_messages_total: ['Frames received over tree edges', ({ received }) => received.messages],
-  received_bytes_total: ['Bytes of frames received over tree edges', ({ received }) => received.bytes],
-  sent_messages_total: ['Frames sent over tree edges', ({ sent }) => sent.messages],
-  sent_bytes_total: ['Bytes of frames sent over tree edges', ({ sent }) => sent.bytes],
-  float32_sum_bytes_total: [
-    'About what the sent sums and steps would take as float32 numbers',
-    ({ sent }) => sent.kinds.float32
+    'Inputs whose class was predicted correctly before they were learned.',
+    ({ accuracy = 0, inputs, weight = inputs }) => Math.round(accuracy * weight)
   ]
 }
 
 /** Kinds of content of sent frames, the values of the label `kind` of `admb_sum_bytes_total`. */
 const KINDS = ['sums', 'steps', 'predictors', 'other'] as const
 
-const GAUGES: Readonly<Record<string, readonly [help: string, read: (status: PeerStatus) => number | undefined]>> = {
-  predictor_updates: ['Updates of the predictor', ({ updates }) => updates],
-  batch: ['b: gradients that the next update needs', ({ batch }) => batch],
-  neighbours: ['Neighbours in the tree', ({ neighbours }) => neighbours.length],
-  gradients_discarded_ratio: [
-    'Share of the gradients of the last minute that no batch used',
-    ({ discardedShare }) => discardedShare
-  ],
-  residual_ratio: [
-    'Share of the squared norm of the last segment that rounding has left for the next one',
-    ({ residualShare }) => residualShare
-  ],
-  clipped_ratio: [
-    'Share of the squared norm of own recent sums that the bound of influence takes',
-    ({ clippedShare }) => clippedShare
-  ],
-  privacy_epsilon: ['Budget of differential privacy of each input', ({ privacy }) => privacy?.epsilon],
-  privacy_spent_epsilon: ['What is spent of it', ({ privacy }) => privacy?.spent],
-  privacy_exhausted: [
-    '1 if the budget of differential privacy is spent: no more inputs are learned',
-    ({ privacy }) => privacy && Number(privacy.exhausted)
-  ],
-  incarnation: ['Number of this run from one state directory', ({ incarnation }) => incarnation],
-  stream_ended: ['1 if the stream has ended', ({ ended }) => Number(ended)]
+const GAUGES = {
+  predictor_updates: 'updates',
+  batch: 'batch',
+  neighbours: 'neighbours',
+  gradients_discarded_ratio: 'discardedShare',
+  residual_ratio: 'residualShare',
+  clipped_ratio: 'clippedShare',
+  privacy_epsilon: 'privacy.epsilon',
+  privacy_spent_epsilon: 'privacy.spent',
+  privacy_exhausted: 'privacy.exhausted',
+  incarnation: 'incarnation',
+  stream_ended: 'ended'
 }
 
 /**
  * Figures over windows, named `admb_recent_NAME`, with the label `window`: `1000`, `10000` (inputs), or a time,
  * such as `1h`.
  */
-const RECENT: Readonly<Record<string, readonly [key: keyof Figures, help: string]>> = {
-  loss_nats: ['loss', 'Mean progressive loss (half the mean squared error for model linear)'],
-  accuracy: ['accuracy', 'Share of inputs whose class was predicted correctly before they were learned'],
-  balanced_accuracy: ['balancedAccuracy', 'Mean over the classes of the share that was predicted correctly'],
-  auc: ['auc', 'Area under the ROC curve'],
-  calibration_error: ['calibrationError', 'Expected calibration error'],
-  rmse: ['rmse', 'Root mean squared error'],
-  mae: ['mae', 'Mean absolute error'],
-  r2: ['r2', 'Share of the variance of the target that is predicted'],
-  perplexity: ['perplexity', 'Exponential of the loss of a model that predicts the next token']
-}
+const RECENT = {
+  loss_nats: 'loss',
+  accuracy: 'accuracy',
+  balanced_accuracy: 'balancedAccuracy',
+  auc: 'auc',
+  calibration_error: 'calibrationError',
+  rmse: 'rmse',
+  mae: 'mae',
+  r2: 'r2',
+  perplexity: 'perplexity'
+} as const
 
 const REQUESTS = {
   name: 'admb_http_request_duration_seconds',
@@ -106,9 +93,10 @@ export function metricsRoutes(app: FastifyInstance, { peer }: RouteOptions): voi
   )
 }
 
-function watch(peer: Peer, register: Registry): void {
+/** Registers the metrics, which read the status at each scrape. */
+export function watch(peer: Pick<Peer, 'status'>, register: Registry): void {
   const registers = [register]
-  for (const [name, [help, read]] of Object.entries(COUNTERS)) {
+  const count = (name: string, help: string, read: (status: PeerStatus) => number | undefined) =>
     new Counter({
       name: `admb_${name}`,
       help,
@@ -118,10 +106,11 @@ function watch(peer: Peer, register: Registry): void {
         this.inc(read(peer.status()) ?? 0)
       }
     })
-  }
+  for (const [name, path] of Object.entries(COUNTERS)) count(name, helpOf(path), status => valueAt(status, path))
+  for (const [name, [help, read]] of Object.entries(SUMS)) count(name, help, read)
   new Counter({
     name: 'admb_sum_bytes_total',
-    help: 'Bytes of frames sent over tree edges by what they carry',
+    help: helpOf('sent.kinds'),
     labelNames: ['kind'],
     registers,
     collect() {
@@ -130,32 +119,47 @@ function watch(peer: Peer, register: Registry): void {
       for (const kind of KINDS) this.inc({ kind }, kinds[kind])
     }
   })
-  for (const [name, [key, help]] of Object.entries(RECENT)) {
+  for (const [name, key] of Object.entries(RECENT)) {
     new Gauge({
       name: `admb_recent_${name}`,
-      help: `${help}, over the last inputs of this run`,
+      help: `Over the last inputs of this run: ${helpOf(`metrics.total.${key}`)}`,
       labelNames: ['window'],
       registers,
       collect() {
         this.reset()
         for (const [window, figures] of windowsOf(peer.status())) {
           const value = figures[key]
-          if (typeof value === 'number') this.set({ window }, value)
+          if (value !== undefined) this.set({ window }, value)
         }
       }
     })
   }
-  for (const [name, [help, read]] of Object.entries(GAUGES)) {
+  for (const [name, path] of Object.entries(GAUGES)) {
     new Gauge({
       name: `admb_${name}`,
-      help,
+      help: helpOf(path),
       registers,
       collect() {
-        const value = read(peer.status())
+        const value = valueAt(peer.status(), path)
         if (value !== undefined) this.set(value)
       }
     })
   }
+}
+
+/** A number of the status, 1 for true, or the length of a list. */
+function valueAt(status: PeerStatus, path: string): number | undefined {
+  const value = path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], status)
+  return Array.isArray(value) ? value.length : value === undefined ? undefined : Number(value)
+}
+
+/** The description of a field of the status. */
+function helpOf(path: string): string {
+  const field = path.split('.').reduce<z.ZodType>((at, key) => {
+    const object = at instanceof z.ZodOptional ? at.unwrap() : at
+    return (object as z.ZodObject).shape[key]
+  }, statusSchema)
+  return (field as z.ZodType).description ?? ''
 }
 
 /** The windows that hold inputs. */

@@ -1,37 +1,75 @@
 /**
  * The JSON schemas of requests and answers. Requests are validated against them, answers are in the tests, and
- * `GET /openapi.json` contains them. Schemas with an `$id` are components there.
+ * `GET /openapi.json` contains them as components, which refer to each other.
  */
-import { count, inputs, object, text } from './inputs.js'
-import { network } from './network.js'
-import { peer } from './peer.js'
+import * as z from 'zod'
+import { count } from '../../base/schema.js'
+import { driftSchema } from '../../learning/index.js'
+import { peerMetrics, predictorId, sentTraffic, statusSchema, traffic } from '../../peer/index.js'
+import { networkTotals, peerRow } from '../../view/index.js'
+import { input, predictions, schema } from './inputs.js'
 
-/** A reference to one of `components`. */
-export function ref(id: (typeof components)[number]['$id']): { readonly $ref: string } {
-  return { $ref: `${id}#` }
+const text = z.string()
+const foundPeer = peerRow
+  .extend({
+    path: z.array(text).optional().describe('For a search: tree neighbours from the answering peer, exclusive, to it.')
+  })
+  .describe(peerRow.description ?? '')
+
+/** The schemas by their names in the description. */
+export const schemas = {
+  Failure: z
+    .object({
+      error: text,
+      code: text,
+      remedy: text.optional(),
+      learned: count
+        .optional()
+        .describe('Number of the first inputs of the request that were learned before the peer stopped.')
+    })
+    .describe('An error: a message of one line, a code for programs, and often a remedy.'),
+  PredictorId: predictorId,
+  Traffic: traffic,
+  SentTraffic: sentTraffic,
+  Metrics: peerMetrics,
+  Drift: driftSchema,
+  Status: statusSchema
+    .extend({
+      command: z.literal('peer'),
+      addresses: z.array(text).describe('Multiaddresses for other peers to connect to.'),
+      joinPage: z.literal(true).optional().describe('It serves the join page; absent if it does not.')
+    })
+    .describe(statusSchema.description ?? ''),
+  Health: z.object({ ok: z.literal(true) }).describe('The check succeeded.'),
+  Input: input,
+  Predictions: predictions,
+  Schema: schema,
+  PeerRow: foundPeer,
+  Network: networkTotals,
+  Peers: z
+    .object({
+      at: z.number().describe('ms since the epoch, by the clock of the answering peer.'),
+      self: text.optional().describe('Peer id of the answering peer; absent for an observer.'),
+      network: networkTotals,
+      peers: z.array(foundPeer)
+    })
+    .describe(
+      "The answering peer's view of the network: totals of all peers, and the nearest of them, or those that were searched, or those behind a path."
+    )
+} as const
+
+/** The JSON schemas, each with its `$id`. */
+export function components(): readonly object[] {
+  const registry = z.registry<{ id: string }>()
+  for (const [id, each] of Object.entries(schemas)) registry.add(each, { id })
+  const { schemas: found } = z.toJSONSchema(registry, { uri: id => `${id}#` })
+  return Object.entries(found).map(([id, { $schema: _draft, ...rest }]) => ({ ...rest, $id: id }))
 }
 
-export const components = [
-  {
-    $id: 'Failure',
-    description: 'An error: a message of one line, a code for programs, and often a remedy.',
-    ...object(
-      {
-        error: text,
-        code: text,
-        remedy: text,
-        learned: {
-          ...count,
-          description: 'Number of the first inputs of the request that were learned before the peer stopped.'
-        }
-      },
-      ['remedy', 'learned']
-    )
-  },
-  ...peer,
-  ...inputs,
-  ...network
-] as const
+/** A reference to a component. */
+export function ref(id: keyof typeof schemas): { readonly $ref: string } {
+  return { $ref: `${id}#` }
+}
 
 /** Error answers of all routes. */
 export const failures = {

@@ -1,6 +1,7 @@
 /** Every `admb COMMAND --option` in the documents exists. */
 import assert from 'node:assert/strict'
 import { Command } from 'commander'
+import { statusPage } from '../../../scripts/docs/status-page.js'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
 import { optionsPage } from '../../../src/cli/options/reference.js'
 import { simRows } from '../../../src/cli/sim/options.js'
@@ -51,5 +52,9 @@ describe('the documents', () => {
 
   it('list what can be combined as the table does', () => {
     assert.equal(read('docs/combinations.md'), featuresPage(), 'npm run docs writes the page')
+  })
+
+  it('list all fields of statuses, and all metrics, as the schemas do', async () => {
+    assert.equal(read('docs/status.md'), await statusPage(), 'npm run docs writes the page')
   })
 })
