@@ -22,8 +22,6 @@ export interface NetworkOptions {
   readonly spread: number
   /** Peer discovery: by gossip, or only by candidates (host 0 and the next host). */
   readonly discovery: 'gossip' | 'candidates'
-  /** Mutation: acknowledges every FREEZE at once, as if there were no freeze; only cycles are checked. */
-  readonly withoutFreeze?: boolean
 }
 
 export type Fault =
@@ -252,14 +250,7 @@ export class OverlayNetwork {
     if (core === undefined || before === undefined) return
     core.setLateness(host.lateness)
     event(core, this.#clock(host))
-    const effects = core.takeEffects()
-    for (const effect of effects) this.#perform(host, effect)
-    for (const effect of effects) {
-      if (this.#options.withoutFreeze && effect.kind === 'send' && effect.message.kind === 'freeze') {
-        core.receive(this.#clock(host), effect.session, { kind: 'frozen', label: effect.message.label })
-        for (const more of core.takeEffects()) this.#perform(host, more)
-      }
-    }
+    for (const effect of core.takeEffects()) this.#perform(host, effect)
     host.view = core.view()
     this.#check(host, before, host.view)
     const due = this.now + Math.max(0, core.nextDeadline(this.#clock(host)) - this.#clock(host))
@@ -423,7 +414,7 @@ export class OverlayNetwork {
     try {
       this.#checker.after(host, before, after)
       this.#checkLoad(host, before, after)
-      if (!this.#options.withoutFreeze) this.#checker.afterFreeze(host, after)
+      this.#checker.afterFreeze(host, after)
     } catch (error) {
       this.violation ??= `at ${this.now.toFixed(1)} ms: ${(error as Error).message}`
     }

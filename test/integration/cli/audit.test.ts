@@ -77,9 +77,11 @@ describe('admb audit', function () {
   })
 
   it('knows more updates than a lineage has headers', async () => {
-    const dir = await learned(1700, { batch: 1, rate: 700 })
+    let dir = ''
+    // A peer stores headers when it stops; while it runs, how often depends on the machine.
+    for (let run = 0; run < 3; run++) dir = await learned(600, { batch: 1 })
     const { lineage, predictor }: AuditReport = await admbJson(['audit', '--dir', dir])
-    assert.ok(predictor.updates > 1600)
+    assert.ok(predictor.updates >= 1800)
     assert.deepEqual(lineage, { from: 1, to: predictor.updates, whole: true })
   })
 

@@ -150,13 +150,4 @@ describe('overlay under faults', function () {
     })
     fc.assert(property, { numRuns: Math.ceil(RUNS / 8) })
   })
-
-  it('finds the cycles that arise without the freeze', () => {
-    // Fixed seed: cycles are rare even without the freeze (1 in 100 schedules), and the test must detect one.
-    const mutant = fc.property(options, faults, (setup, schedule) => {
-      start({ ...setup, nodes: MAX_NODES, degree: 3, latency: 400, withoutFreeze: true }, schedule)
-    })
-    const result = fc.check(mutant, { numRuns: 1000, seed: 1, endOnFailure: true })
-    assert.match(String(result.errorInstance), /cycle/)
-  })
 })

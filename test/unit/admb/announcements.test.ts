@@ -1,6 +1,6 @@
 /** Announcements of predictors whose content is on its way over a slow line. */
 import assert from 'node:assert/strict'
-import { AdmbNode, isAnnouncement, sameId, WAIT_BATCHES, WAIT_PERIODS } from '../../../src/admb/index.js'
+import { AdmbNode, isAnnouncement, sameId, WAIT_BATCHES } from '../../../src/admb/index.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 4096
@@ -71,43 +71,6 @@ describe('an announced predictor', () => {
     assert.equal(b.expected, undefined)
     // The gradients that waited fill the next batch.
     assert.equal(b.predictor.id.updates, 2)
-  })
-
-  it('is not waited for with several times the gradients of a batch', () => {
-    const [a, b] = row(2)
-    learn(a, BATCH)
-    const [[, bytes]] = announcements(a)
-    b.receive(0, bytes)
-    learn(b, WAIT_BATCHES * BATCH - 1)
-    assert.equal(b.predictor.id.updates, 0)
-    learn(b, 1)
-    assert.equal(b.predictor.id.updates, 1)
-    learn(a, WAIT_BATCHES * BATCH)
-    // The neighbour is not believed again before it has delivered a predictor.
-    for (const [, again] of [[0, bytes] as const, ...announcements(a)]) b.receive(0, again)
-    assert.equal(b.expected, undefined)
-    b.takeEffects()
-    b.receive(0, a.frame(0) as Uint8Array)
-    assert.equal(b.takeEffects()[0].kind, 'adopted')
-    learn(a, WAIT_BATCHES * BATCH)
-    b.receive(0, announcements(a)[0][1])
-    assert.ok(b.expected)
-  })
-
-  it('is not waited for if it is not repeated', () => {
-    const [a, b] = row(2)
-    learn(a, BATCH)
-    b.receive(0, announcements(a)[0][1])
-    learn(b, BATCH)
-    for (let period = 0; period < WAIT_PERIODS; period++) {
-      b.tick()
-      a.tick()
-      for (const [, bytes] of announcements(a)) b.receive(0, bytes)
-    }
-    for (let period = 0; period < WAIT_PERIODS; period++) b.tick()
-    assert.equal(b.predictor.id.updates, 0)
-    b.tick()
-    assert.equal(b.predictor.id.updates, 1)
   })
 
   it('is not waited for if the neighbour leaves', () => {

@@ -57,29 +57,6 @@ function link(a: AdmbNode, b: AdmbNode, edge: number, names: readonly [string, s
 }
 
 describe('certificates of contributors', () => {
-  it('are required of each contributor to a sum, by its own peer and for this run', () => {
-    const node = nodeOf('victim')
-    const forger = new Forger(node, 1)
-    const [a, b] = [runOf('a'), runOf('b')]
-    const refused: Record<string, [readonly Certified[], RegExp]> = {
-      none: [[certified(a), [b, undefined]], /gradients of b without a certificate of its run/],
-      'of another peer': [[certified(a), certified(b, 'a')], /b has not signed the run/],
-      'of another run': [[certified(a), certified(b, 'b', runOf('b', 1))], /b has not signed the run/],
-      'of other bytes': [[certified(a), [b, new Uint8Array(64)]], /b has not signed the run/],
-      'two of one peer': [[certified(a), certified(runOf('a', 1))], /gradients of two runs of a in one sum/]
-    }
-    for (const [what, [contributors, reason]] of Object.entries(refused)) {
-      const [first, ...others] = forger.certifiedSum(ZEROS, 2, contributors)
-      assert.match(first, reason, what)
-      assert.deepEqual([others, node.gradients], [[], 0])
-    }
-    assert.deepEqual(forger.certifiedSum(ZEROS, 2, [certified(a), certified(b)]), [])
-    assert.equal(node.gradients, 2)
-    // What is known needs no certificate. An earlier, refused one does not count as known.
-    assert.deepEqual(forger.certifiedSum(ZEROS, 2, [[a, undefined], certified(b)]), [])
-    assert.match(forger.certifiedSum(ZEROS, 1, [[runOf('c'), undefined]])[0], /gradients of c without/)
-  })
-
   it('are required of contributors to the batches of a predictor', () => {
     const maker = nodeOf('maker', { batch: 1 })
     learn(maker, 0)
@@ -125,25 +102,6 @@ describe('certificates of contributors', () => {
 
 describe('a list of contributors', () => {
   const isContributor = (peer: string) => ['a', 'b'].includes(peer)
-
-  it('leaves sums with others unused, and refuses no peer', () => {
-    const node = nodeOf('victim', { isContributor })
-    const forger = new Forger(node, 1)
-    assert.deepEqual(forger.certifiedSum(ZEROS, 2, [certified(runOf('a'))]), [])
-    assert.equal(node.gradients, 2)
-    for (const [name, reports] of [
-      ['c', 1],
-      ['c', 0],
-      ['d', 1]
-    ] as const) {
-      forger.certifiedSum(ZEROS, 3, [certified(runOf('a')), certified(runOf(name))])
-      const report = { kind: 'unlisted', contributor: name, from: 'forger1' }
-      assert.deepEqual(forger.effects, reports > 0 ? [report] : [])
-      assert.equal(node.gradients, 0)
-    }
-    assert.deepEqual(forger.certifiedSum(ZEROS, 2, [certified(runOf('b'))]), [])
-    assert.equal(node.gradients, 2)
-  })
 
   it('subjects steps with others to the gate, like whole predictors', () => {
     for (const isGood of [true, false]) {

@@ -66,21 +66,6 @@ describe('a gate', () => {
     assert.equal(node.predictor.id.updates, 2)
   })
 
-  it('judges a refused predictor again after 64 own inputs, then after twice as many each time', () => {
-    const { node, judged } = nodeOf('victim')
-    const forger = new Forger(node, 1)
-    learn(node)
-    const inputs: number[] = []
-    for (let input = 0; input < 1000; input++) {
-      const before = judged.length
-      send(forger, 5000, BAD)
-      if (judged.length > before) inputs.push(input)
-      learn(node)
-    }
-    assert.deepEqual(inputs, [0, 64, 192, 448, 960])
-    assert.equal(node.predictor.id.updates, 1001)
-  })
-
   it('requests it again from a neighbour that has nothing newer, and adopts it if the gate accepts it now', () => {
     let isOpen = false
     const [a, b] = ['a', 'b'].map(self => {

@@ -1,7 +1,7 @@
 /** The bound of influence at a node: what it sends is within the bound, and what exceeds the bound is refused. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
-import { InfluenceBound, latticeRecipe } from '../../../src/learning/index.js'
+import { InfluenceBound } from '../../../src/learning/index.js'
 import { Forger } from '../../support/forged-frames.js'
 import { exchange, toy, toyLayout } from '../../support/toy.js'
 
@@ -52,33 +52,6 @@ function connected(options: Partial<AdmbOptions> = {}): [AdmbNode, AdmbNode] {
 }
 
 describe('the bound of influence', () => {
-  it('scales own sums down before they leave, so that neighbours accept them', () => {
-    const [a, b] = connected()
-    const scale = bound.of(a.predictor.parameters)[0]
-    assert.equal(scale, 6)
-    learn(a, 1000)
-    exchange(a, b)
-    const held = b.inspect.neighbourSum(1)
-    assert.equal(held?.count, 1)
-    assert.equal(held?.sum[0][0], 6)
-    learn(a, 0)
-    exchange(a, b)
-    assert.ok(Math.abs((b.inspect.neighbourSum(1)?.sum[0][0] ?? 0) - 6 * Math.SQRT2) < 1e-5)
-    assert.deepEqual(b.takeEffects(), [])
-  })
-
-  it('does the same with integer sums', () => {
-    const { rule } = bound.recipe(latticeRecipe(toy, { batch: 4 }))
-    const [a, b] = connected({ rule })
-    learn(a, 1000)
-    exchange(a, b)
-    assert.equal(b.inspect.neighbourSum(1)?.count, 1)
-    assert.deepEqual(b.takeEffects(), [])
-    for (let i = 0; i < 3; i++) learn(a, 1000)
-    exchange(a, b)
-    assert.ok(sameId(a.predictor.id, b.predictor.id) && a.predictor.id.updates === 2)
-  })
-
   it('is voted up by nodes whose sums it cuts, and raised by their batch', () => {
     const [a, b] = connected()
     const before = bound.of(a.predictor.parameters)[0]
@@ -119,24 +92,5 @@ describe('the bound of influence', () => {
     const reasons = victim.takeEffects().flatMap(effect => (effect.kind === 'refused' ? [effect.reason] : []))
     assert.match(reasons[0], /times the bound$/)
     assert.equal(victim.predictor.id.updates, 1)
-  })
-
-  it('yields the same sums and steps if frames are divided into fragments', () => {
-    for (const isOrdered of [false, true]) {
-      const pairs = [connected({ isOrdered }), connected({ isOrdered, fragmentBytes: 0 })]
-      for (let input = 0; input < 11; input++) {
-        for (const [a, b] of pairs) {
-          a.accumulator[0][input % INPUTS] += input % 3 === 0 ? 500 : 1
-          a.added(1)
-          exchange(a, b)
-          assert.deepEqual(
-            b.takeEffects().filter(({ kind }) => kind === 'refused'),
-            []
-          )
-        }
-        const [whole, inFragments] = pairs.map(([, b]) => [b.predictor.id, b.inspect.neighbourSum(1)?.sum])
-        assert.deepEqual(inFragments, whole)
-      }
-    }
   })
 })

@@ -2,84 +2,9 @@
 import assert from 'node:assert/strict'
 import { simulate } from '../../../sim/index.js'
 import { parseScenario } from '../../../sim/scenario.js'
-import type { Header } from '../../../src/admb/index.js'
-import { Quotas } from '../../../src/admb/trust/quotas.js'
-import { toyStart } from '../../support/toy.js'
 import { ToyPath } from '../../support/toy-path.js'
 
 const quota = { perPeriod: 2, burst: 10 }
-const initial = toyStart(64)
-const NAMES = 'abcdef'
-
-/** A sum or batch of the contributors with these numbers, a segment of each. */
-const of = (count: number, ...contributors: number[]) => ({
-  count,
-  coverage: { contributors, segments: contributors.map(() => 1) }
-})
-const header = (updates: number, batch: ReturnType<typeof of>, origin = 'f'): Header => ({
-  ...batch,
-  id: { ...initial.id, updates, origin },
-  parent: { ...initial.id, updates: updates - 1 }
-})
-
-describe('quotas', () => {
-  let quotas: Quotas
-  beforeEach(() => {
-    quotas = new Quotas(quota, contributor => NAMES[contributor])
-  })
-  /** The most that may be used of contributors. */
-  const most = (...contributors: number[]): number => {
-    let count = 0
-    while (quotas.allows([of(count + 1, ...contributors)])) count++
-    return count
-  }
-
-  it('allow what a peer may save up, and its rate since', () => {
-    assert.equal(most(0), 10)
-    quotas.elapse(3)
-    assert.deepEqual([most(0), most(0, 1), most(0, 1, 2)], [16, 32, 48])
-  })
-
-  it('do not grow beyond what may be saved up when the predictor changes', () => {
-    quotas.elapse(100)
-    assert.equal(most(0), 210)
-    quotas.switchPredictor([])
-    assert.equal(most(0), 10)
-  })
-
-  it('charge a sum that is part of the batch to its contributors, and the rest to the others', () => {
-    const [one, other] = [{}, {}]
-    quotas.received(one, of(3, 0))
-    quotas.received(one, of(8, 0))
-    quotas.received(other, of(4, 1, 2))
-    quotas.switchPredictor([header(1, of(15, 0, 1, 2, 3))])
-    assert.deepEqual([most(0), most(1), most(2), most(3)], [2, 8, 8, 7])
-    quotas.elapse(1)
-    assert.deepEqual([most(0), most(1), most(3)], [4, 10, 9])
-  })
-
-  it('charge the sum that was sent when the batch was made, if a later one is not part of it', () => {
-    const edge = {}
-    quotas.received(edge, of(3, 0))
-    quotas.received(edge, { count: 8, coverage: { contributors: [0], segments: [2] } })
-    quotas.switchPredictor([header(1, of(5, 0, 1))])
-    assert.deepEqual([most(0), most(1)], [7, 8])
-  })
-
-  it('charge the batch of a rival once for what both contain', () => {
-    quotas.received({}, of(8, 0))
-    quotas.switchPredictor([header(1, of(12, 0, 1))])
-    assert.deepEqual([most(0), most(1)], [2, 6])
-    quotas.switchPredictor([header(1, of(12, 0, 2), 'e')])
-    assert.deepEqual([most(0), most(1), most(2)], [2, 10, 6])
-  })
-
-  it('charge each batch of a chain', () => {
-    quotas.switchPredictor([header(2, of(4, 0, 1)), header(1, of(6, 0))])
-    assert.deepEqual([most(0), most(1)], [2, 8])
-  })
-})
-
 describe('a node with a quota', () => {
   it('neither uses nor passes on more gradients, reports that once, and uses them when they are allowed', () => {
     const path = new ToyPath({ inputs: 64, batch: 60, middle: { quota } })

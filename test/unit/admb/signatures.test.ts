@@ -1,8 +1,7 @@
 /** Signed headers: what is refused, who is named for it, and what continues without signatures. */
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/random.js'
-import { AdmbNode, formatId, type Header, type Saved } from '../../../src/admb/index.js'
-import { Writer } from '../../../src/admb/wire/bytes.js'
+import { AdmbNode, type Header, type Saved } from '../../../src/admb/index.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 8
@@ -24,45 +23,6 @@ function learn(node: AdmbNode, input = 0): AdmbNode {
   addToyGradient(node.accumulator, input)
   node.added(1)
   return node
-}
-
-/** Linked nodes. The number of a link is that of the edge at both ends. */
-class Network {
-  readonly #links: (readonly [AdmbNode, AdmbNode])[] = []
-
-  link(a: AdmbNode, b: AdmbNode): this {
-    const number = this.#links.push([a, b]) - 1
-    a.connect(number, 1, names.get(b) as string)
-    b.connect(number, 1, names.get(a) as string)
-    return this
-  }
-
-  /** Delivers frames and announcements until there are none. @returns all other effects, with their nodes */
-  settle(): string[] {
-    const seen: string[] = []
-    for (let isActive = true; isActive; ) {
-      isActive = false
-      for (const [number, ends] of this.#links.entries())
-        for (const [from, to] of [ends, ends.toReversed()]) {
-          for (const effect of from.takeEffects()) {
-            if (effect.kind === 'announced') this.#other(effect.edge, from).receive(effect.edge, effect.bytes)
-            else if (effect.kind === 'refused') seen.push(`${names.get(from)}: ${effect.reason}`)
-            else if (effect.kind === 'excluded') seen.push(`${names.get(from)} excludes ${effect.maker}`)
-            isActive = true
-          }
-          for (let frame = from.frame(number); frame; frame = from.frame(number)) {
-            to.receive(number, frame)
-            isActive = true
-          }
-        }
-    }
-    return seen.sort()
-  }
-
-  #other(number: number, node: AdmbNode): AdmbNode {
-    const [a, b] = this.#links[number]
-    return node === a ? b : a
-  }
 }
 
 /** What another node accepts of this one, after a change of its newest header. */
@@ -132,45 +92,6 @@ describe('signed headers', () => {
     assert.equal(receiver.storage.snapshot().attestation?.signer, 'maker')
   })
 
-  it('exclude a maker that has signed two for one name, at all nodes, and nobody else', () => {
-    const [maker, twin] = [learn(nodeOf('maker'), 0), learn(nodeOf('maker'), 5)]
-    assert.equal(formatId(twin.predictor.id), formatId(maker.predictor.id))
-    const [a, b, c] = ['a', 'b', 'c'].map(nodeOf)
-    const network = new Network().link(maker, a).link(twin, c).link(a, b).link(b, c)
-    const reason = 'maker has signed different headers with one name'
-    assert.deepEqual(network.settle(), [
-      ...['a excludes maker', `a: ${reason}`],
-      'b excludes maker',
-      ...['c excludes maker', `c: ${reason}`]
-    ])
-    assert.equal(a.isBetter(learn(maker).predictor.id), false)
-    b.connect(9, 1, 'maker')
-    assert.deepEqual(b.takeEffects(), [{ kind: 'refused', edge: 9, reason }])
-    assert.deepEqual(network.link(b, nodeOf('later')).settle(), ['later excludes maker'])
-    learn(b, 6)
-    network.settle()
-    for (const node of [a, c]) assert.deepEqual(node.predictor.id, b.predictor.id)
-  })
-
-  it('exclude nobody for a proof that proves nothing', () => {
-    const [a, b] = ['a', 'b'].map(nodeOf)
-    new Network()
-      .link(learn(nodeOf('maker'), 0), a)
-      .link(learn(nodeOf('maker'), 5), a)
-      .settle()
-    a.connect(9, 1, 'b')
-    b.connect(9, 1, 'a')
-    const [proof] = a.takeEffects().flatMap(effect => (effect.kind === 'announced' ? [effect.bytes] : []))
-    for (let i = 0; i < proof.length; i++) {
-      const changed = proof.slice(0, -4)
-      changed[i % changed.length] ^= 1
-      b.receive(9, withChecksum(changed))
-      assert.ok(b.takeEffects().every(({ kind }) => kind === 'refused'))
-    }
-    b.receive(9, proof)
-    assert.deepEqual(b.takeEffects(), [{ kind: 'excluded', maker: 'maker' }])
-  })
-
   it('continue a state that was stored without them: the node that restores it answers for it', () => {
     const node = nodeOf('b')
     const [layout, initial] = [toyLayout(2), toyStart(2)]
@@ -204,12 +125,6 @@ describe('signed headers', () => {
     assert.throws(() => node.offer(without, 'a'), { code: 'ERR_BAD_FRAME' })
   })
 })
-
-function withChecksum(bytes: Uint8Array): Uint8Array {
-  const out = new Writer()
-  out.raw(bytes)
-  return out.finish()
-}
 
 function stored(node: AdmbNode) {
   const { head, blocks } = node.storage.saveBlocks()

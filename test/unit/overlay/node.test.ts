@@ -367,32 +367,6 @@ describe('overlay node: moving, leaving, options', () => {
     assert.deepEqual(node.distrusted(T0 + 120_000), [])
   })
 
-  it('passes nobody on to a child that is proven hostile, and gives its place to another', () => {
-    const node = make('me', { degree: 3 })
-    const eve = join(node, T0, 'eve')
-    join(node, T0, 'kid')
-    node.distrust(T0, 'eve')
-    assert.deepEqual(node.distrusted(T0 + 1e9), ['eve'])
-    const { did } = join(node, T0, 'new')
-    assert.ok(did.some(effect => effect.kind === 'edge-down' && effect.session === eve.session))
-    assert.deepEqual(
-      node.view().children.map(({ peer }) => peer),
-      ['kid', 'new']
-    )
-    const last = sent(join(node, T0, 'last').did).at(-1)
-    assert.ok(last?.kind === 'redirect' && last.contact.peer !== 'eve')
-  })
-
-  it('leaves a parent that is proven hostile, and does not join it again', () => {
-    const node = make()
-    attach(node, T0)
-    node.distrust(T0, 'dad')
-    assert.equal(node.view().parent, undefined)
-    node.candidate(T0 + 1, 'dad')
-    node.tick(T0 + 100_000)
-    assert.ok(!node.takeEffects().some(effect => effect.kind === 'open' && effect.peer === 'dad'))
-  })
-
   it('publishes beacons only as a root, soon after it discovers a peer', () => {
     const node = make()
     node.tick(T0)
@@ -436,19 +410,6 @@ describe('overlay node: moving, leaving, options', () => {
 describe('overlay node: silence', () => {
   const isAlone = (node: OverlayNode) => node.view().parent === undefined && node.view().children.length === 0
 
-  it('counts from the last bytes of any kind', () => {
-    const node = make()
-    const parent = attach(node, T0)
-    const { session: child } = join(node, T0, 'kid')
-    node.bytesReceived(T0 + 3900, parent, 0)
-    node.bytesReceived(T0 + 3900, child, 0)
-    node.tick(T0 + 7800)
-    assert.equal(node.view().parent?.peer, 'dad')
-    assert.equal(node.view().children.length, 1)
-    node.tick(T0 + 7900)
-    assert.ok(isAlone(node))
-  })
-
   it('lasts four round trips longer on a slow line, of 2 s at most', () => {
     for (const [roundTrip, extra] of [
       [500, 2000],
@@ -478,37 +439,6 @@ describe('overlay node: silence', () => {
     node.receive(T0 + 9000, session, { kind: 'offer', contact: contact('slot'), slotDepth: 0, deepest: 9 })
     assert.equal(node.view().parent, undefined)
   })
-
-  it('does not count while this node is stalled', () => {
-    const node = make()
-    attach(node, T0)
-    join(node, T0, 'kid')
-    node.stalled(60_000)
-    node.tick(T0 + 63_999)
-    assert.equal(node.view().parent?.peer, 'dad')
-    assert.equal(node.view().children.length, 1)
-    node.tick(T0 + 64_000)
-    assert.ok(isAlone(node))
-  })
-})
-
-describe('overlay node: leaving and returning', () => {
-  it('returns as a root with a younger label, and joins again', () => {
-    const node = make()
-    const before = attach(node, T0)
-    node.leave(T0 + 100)
-    node.takeEffects()
-    node.candidate(T0 + 150, 'mum', ['/mum'])
-    node.tick(T0 + 10_000)
-    assert.deepEqual(node.takeEffects(), [])
-    node.rejoin(T0 + 20_000)
-    assert.deepEqual(node.view().label, label(T0 + 20_000, 'me'))
-    const [open] = node.takeEffects()
-    assert.ok(open.kind === 'open' && open.session > before)
-    node.opened(T0 + 20_000, open.session)
-    node.receive(T0 + 20_000, open.session, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
-    assert.equal(node.view().parent?.peer, 'dad')
-  })
 })
 
 describe('overlay node: peers that can dial or be dialled by some transports only', () => {
@@ -528,47 +458,6 @@ describe('overlay node: peers that can dial or be dialled by some transports onl
     node.receive(now, session, { kind: 'join', label: label(T0 + 1, peer), addresses, ...dials })
     return node.takeEffects()
   }
-  const childrenOf = (node: OverlayNode) => node.view().children.map(({ peer }) => peer)
-
-  it('redirects a tab to a child that listens on WebSockets', () => {
-    const node = full(3)
-    ask(node, T0, 'a', '/tcp/a')
-    ask(node, T0, 'b', '/tcp/b', '/ws/b')
-    for (const tab of ['tab', 'next']) {
-      const redirect = { kind: 'redirect', contact: { peer: 'b', addresses: ['/tcp/b', '/ws/b'] } }
-      assert.deepEqual(sent(ask(node, T0, tab)), [redirect])
-    }
-  })
-
-  it('makes room for a tab that can dial no child', () => {
-    const node = full(3)
-    ask(node, T0, 'a', '/tcp/a')
-    ask(node, T0, 'b', '/tcp/b')
-    assert.deepEqual(kinds(ask(node, T0, 'tab')), ['bye', 'close', 'edge-down', 'accept', 'edge-up'])
-    assert.deepEqual(childrenOf(node), ['b', 'tab'])
-    assert.deepEqual(sent(ask(node, T0, 'a', '/tcp/a')), [
-      { kind: 'redirect', contact: { peer: 'b', addresses: ['/tcp/b'] } }
-    ])
-  })
-
-  it('yields as a root whose children cannot be dialled, and drops one of them if that was in vain', () => {
-    const node = full(3)
-    ask(node, T0, 'tab')
-    ask(node, T0, 'tab2')
-    const now = T0 + 20_000
-    for (const kid of node.view().children) node.bytesReceived(now, kid.session, 0)
-    const [, , refusal] = sent(ask(node, now, 'a', '/tcp/a'))
-    assert.deepEqual(refusal, { kind: 'refuse', reason: 'younger', label: label(now, 'me'), rootAddresses: ['/me'] })
-    for (const { session } of node.view().children)
-      node.receive(now, session, { kind: 'frozen', label: label(now, 'me') })
-    const [open] = node.takeEffects()
-    assert.equal(open?.kind === 'open' && open.peer, 'a')
-    node.closed(now, open?.kind === 'open' ? open.session : 0)
-    node.takeEffects()
-    const session = node.inbound(now, 'b') as number
-    node.receive(now, session, { kind: 'join', label: label(now + 1, 'b'), addresses: ['/tcp/b'] })
-    assert.deepEqual(childrenOf(node), ['tab2', 'b'])
-  })
 
   it('passes a tab on to a tab that it can dial, and other peers to the slot of another peer', () => {
     const node = full(3)
@@ -600,24 +489,6 @@ describe('overlay node: peers that can dial or be dialled by some transports onl
     assert.deepEqual(sent(ask(node, T0, 'tab2', '/webrtc/tab2')), [{ kind: 'redirect', contact: slot.contact }])
   })
 
-  it('gives the place of a tab below the root to a peer that no slot is left for, once in 10 s', () => {
-    const node = make('me', { degree: 2, transportsOf })
-    node.candidate(T0, 'dad', ['/tcp/dad'])
-    node.opened(T0, 1)
-    node.receive(T0, 1, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
-    ask(node, T0, 'tab', '/webrtc/tab')
-    ask(node, T0, 'a', '/tcp/a')
-    assert.deepEqual(childrenOf(node), ['a'])
-    const second = make('me', { degree: 2, transportsOf })
-    second.candidate(T0, 'dad', ['/tcp/dad'])
-    second.opened(T0, 1)
-    second.receive(T0, 1, { kind: 'accept', label: label(1, 'dad'), path: [contact('dad')] })
-    // No other tab could dial this one.
-    ask(second, T0, 'tab')
-    ask(second, T0, 'a', '/tcp/a')
-    assert.deepEqual(childrenOf(second), ['tab'])
-  })
-
   it('as a tab, keeps its label if the root that refuses it can dial it, and ignores beacons of peers that it cannot dial', () => {
     const dials = TRANSPORT_WEBSOCKET | TRANSPORT_WEBRTC
     const tab = make('tab', { addresses: ['/webrtc/tab'], dials, transportsOf })
@@ -644,21 +515,5 @@ describe('overlay node: peers that can dial or be dialled by some transports onl
     ask(node, T0, 'tab')
     const [refusal] = sent(ask(node, T0, 'tab2'))
     assert.equal(refusal.kind === 'refuse' && refusal.reason, 'busy')
-  })
-
-  it('as a tab, takes a label younger than that of the peer that refuses it', () => {
-    const tab = make('tab', { addresses: [], dials: TRANSPORT_WEBSOCKET, transportsOf })
-    tab.candidate(T0, 'dad', ['/ws/dad'])
-    tab.opened(T0, 1)
-    const joined = sent(tab.takeEffects())
-    assert.deepEqual(joined, [{ kind: 'join', label: label(T0, 'tab'), addresses: [], dials: TRANSPORT_WEBSOCKET }])
-    tab.receive(T0, 1, { kind: 'refuse', reason: 'younger', label: label(T0 + 50, 'dad'), rootAddresses: ['/ws/dad'] })
-    assert.deepEqual(tab.view().label, label(T0 + 51, 'tab'))
-    assert.deepEqual(tab.view().subtree.slot, undefined)
-    tab.tick(T0 + 8000)
-    assert.deepEqual(
-      kinds(tab.takeEffects()).filter(kind => kind === 'open' || kind === 'beacon'),
-      ['open']
-    )
   })
 })

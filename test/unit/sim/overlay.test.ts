@@ -49,31 +49,6 @@ describe('the topology overlay', () => {
     assert.ok((run({ warmup: 40 * HEARTBEAT }, []).startInputs as number) < (run({}, []).startInputs as number))
   })
 
-  it('repairs the tree after crashes, silent or not', () => {
-    for (const silent of [false, true]) {
-      const faults: Fault[] = [0, 3, 6, 9].map(node => ({ time: 400, kind: 'crash', node, silent }))
-      const { snapshots } = run({}, faults, [700])
-      const left = all.filter(node => node % 3 !== 0)
-      assert.ok(spread(snapshots[0], left) <= 2, JSON.stringify(snapshots))
-    }
-  })
-
-  it('admits restarted and joining nodes, under new identities if the disk was lost', () => {
-    const faults: Fault[] = [
-      { time: 300, kind: 'crash', node: 1, silent: true },
-      { time: 350, kind: 'restart', node: 1, disk: 'lost' },
-      { time: 300, kind: 'crash', node: 2 },
-      { time: 310, kind: 'restart', node: 2, disk: 'kept' },
-      { time: 300, kind: 'leave', node: 3 },
-      { time: 400, kind: 'join', node: 3 },
-      { time: 350, kind: 'join', node: 4 },
-      { time: 300, kind: 'pause', node: 5 },
-      { time: 420, kind: 'resume', node: 5 }
-    ]
-    const { snapshots } = run({}, faults, [800])
-    assert.ok(spread(snapshots[0], all) <= 2, JSON.stringify(snapshots))
-  })
-
   it('continues on both sides of a partition, and agrees again afterwards', () => {
     const sides = all.map(node => node % 2)
     const faults: Fault[] = [
