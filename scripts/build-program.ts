@@ -67,7 +67,7 @@ async function bundle(): Promise<void> {
       minify: false,
       rolldownOptions: {
         input: Object.fromEntries([...named].map(([path, name]) => [name, path])),
-        external: [/^#(?:tfjs|vega)/, ...SEPARATE],
+        external: [/^#tfjs/, ...SEPARATE],
         output: {
           entryFileNames: '[name].js',
           chunkFileNames: 'part-[name]-[hash].js',

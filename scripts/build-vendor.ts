@@ -1,12 +1,11 @@
 /**
- * Builds `dist/vendor`: TensorFlow.js and Vega, each as a few files, with the licences. As packages they take 90 MB, most of which
- * is never loaded. `package.json` maps `#tfjs`, `#vega` and so on to these files.
+ * Builds `dist/vendor`: TensorFlow.js as a few files, with the licences. As packages it takes 90 MB, most of which
+ * is never loaded. `package.json` maps `#tfjs` and so on to these files.
  */
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
 import { licences, manifest } from './licences.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -68,35 +67,7 @@ function copyDeclarations(): void {
   writeFileSync(join(out, 'tfjs-core.d.cts'), "export * from './tfjs-types/index'\n")
 }
 
-async function bundleVega(): Promise<void> {
-  await build({
-    configFile: false,
-    root,
-    logLevel: 'warn',
-    ssr: { noExternal: true },
-    build: {
-      ssr: true,
-      outDir: out,
-      emptyOutDir: false,
-      copyPublicDir: false,
-      target: 'node20',
-      minify: true,
-      rolldownOptions: {
-        input: { vega: 'vega', 'vega-lite': 'vega-lite' },
-        output: { entryFileNames: '[name].js', chunkFileNames: 'vega-[name].js' },
-        preserveEntrySignatures: 'strict'
-      }
-    }
-  })
-}
-
-const PACKAGES = [
-  '@tensorflow/tfjs-core',
-  '@tensorflow/tfjs-backend-wasm',
-  '@tensorflow/tfjs-backend-cpu',
-  'vega',
-  'vega-lite'
-]
+const PACKAGES = ['@tensorflow/tfjs-core', '@tensorflow/tfjs-backend-wasm', '@tensorflow/tfjs-backend-cpu']
 /** What the files depend on: the packages and this script. */
 const versions = JSON.stringify([
   ...PACKAGES.map(name => `${name} ${manifest(name).version}`),
@@ -110,7 +81,6 @@ if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== versions) {
   mkdirSync(out, { recursive: true })
   copyTensorflow()
   copyDeclarations()
-  await bundleVega()
   writeFileSync(join(out, 'LICENSES.txt'), licences(PACKAGES))
   writeFileSync(STAMP, versions)
 }

@@ -1,64 +1,21 @@
 /**
- * The plots of a report: Vega-Lite specifications, which are compiled and rendered as SVG without a browser or a canvas. Line
- * plots are all in one style: a line for each group of runs, over the inputs or over a varied number. The space-time view has a
- * row for each node, and colours for the predictor that it held over time among its rivals.
+ * The plots of a report. Line plots are all in one style: a line for each group of runs, over the inputs or over a varied number.
+ * The space-time view has a row for each node, and colours for the predictor that it held over time among its rivals.
  */
-import { loader, parse, View } from '#vega'
-import { compile, type TopLevelSpec } from '#vega-lite'
 import { algorithms } from '../index.js'
+import { line, path, plot, text } from './svg.js'
 import { type CurveRow, curvesOf, type Group, labelOf, MEASURES, type Measure, spreadOf } from './tables.js'
-import { CONFIG, type Colour, colour, DASHES, SERIES, SHAPES } from './theme.js'
+import { type Colour, colour, DASHES, SERIES, SHAPES } from './theme.js'
 import type { PredictorEntry, Span, Timeline } from './timeline.js'
 
-interface Figure {
+export interface Figure {
   /** Name of its file and id of its element in the page. */
   readonly name: string
-  readonly title: string
-  /** Description of the plot, for the page and for screen readers. */
   readonly caption: string
   /** Whether the figure takes the full width of the page. */
   readonly isWide: boolean
-  readonly spec: TopLevelSpec
-}
-
-export interface Drawing extends Figure {
   /** With colours as CSS variables. */
   readonly svg: string
-}
-
-export async function draw(figure: Figure): Promise<Drawing> {
-  const { $schema: _, ...vega } = compile({ ...figure.spec, config: CONFIG } as TopLevelSpec).spec
-  const view = new View(parse(vega), { renderer: 'none', loader: loader({ mode: 'file' }) })
-  const svg = await view.toSVG()
-  view.finalize()
-  return { ...figure, svg: described(rounded(withoutRoles(svg)), figure) }
-}
-
-/** Removes the roles of the parts, since the drawing is a single image with a title and a description. */
-function withoutRoles(svg: string): string {
-  return svg.replace(/ (?:role|aria-[a-z]+)="[^"]*"/g, '')
-}
-
-/** Rounds lengths to a hundredth of a pixel. */
-function rounded(svg: string): string {
-  return svg.replace(/ d="[^"]*"/g, path =>
-    path.replace(/\d+\.\d{3,}(?:e-?\d+)?/g, text => `${Number(Number(text).toFixed(2))}`)
-  )
-}
-
-/** Adds title and description to the SVG, for screen readers. */
-function described(svg: string, { name, title, caption }: Figure): string {
-  const head = `<title id="${name}-title">${escaped(title)}</title><desc id="${name}-desc">${escaped(caption)}</desc>`
-  return svg.replace(
-    /^<svg([^>]*)>/,
-    (_, attributes: string) => `<svg${attributes} role="img" aria-labelledby="${name}-title ${name}-desc">${head}`
-  )
-}
-
-/** Escapes text for HTML and XML. */
-export function escaped(text: string): string {
-  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-  return text.replace(/[&<>"']/g, letter => entities[letter])
 }
 
 /** Number of lines with distinct colours and dashes. */
@@ -72,7 +29,7 @@ interface Plot {
   readonly title: string
   readonly caption: string
   readonly x: { readonly title: string; readonly isLog: boolean; readonly values?: readonly number[] }
-  readonly y: { readonly title: string; readonly isLog: boolean; readonly format: string }
+  readonly y: { readonly title: string; readonly isLog: boolean }
 }
 
 /** What is plotted over the number of inputs. */
@@ -82,25 +39,25 @@ const MEASURED: readonly (Omit<Plot, 'name' | 'x'> & { readonly name: Measure })
     title: 'Regret',
     caption:
       'Loss of all served predictions minus that of the best predictor. On these axes a power law is a straight line; regret proportional to the square root of the inputs has slope ½.',
-    y: { title: 'regret', isLog: true, format: '~s' }
+    y: { title: 'regret', isLog: true }
   },
   {
     name: 'averageLoss',
     title: 'Average loss',
     caption: 'Loss per input so far.',
-    y: { title: 'loss per input', isLog: false, format: '.2f' }
+    y: { title: 'loss per input', isLog: false }
   },
   {
     name: 'updates',
     title: 'Updates',
     caption: 'Updates of the best predictor that any node holds.',
-    y: { title: 'updates', isLog: true, format: '~s' }
+    y: { title: 'updates', isLog: true }
   },
   {
     name: 'bytes',
     title: 'Bytes sent',
     caption: 'Bytes of all messages of all nodes so far.',
-    y: { title: 'bytes, all nodes', isLog: true, format: '~s' }
+    y: { title: 'bytes, all nodes', isLog: true }
   }
 ]
 
@@ -140,7 +97,7 @@ function byKeys(groups: readonly Group[]): Figure[] {
         title: `Regret per input by ${key}`,
         caption: `Average loss above the best predictor’s at the end of the runs, by ${key}.`,
         x: { title: key, isLog: isLogX, values },
-        y: { title: 'regret per input', isLog: isLogY, format: '~g' }
+        y: { title: 'regret per input', isLog: isLogY }
       }
       return figureOf(plot, rows, [...new Set(rows.map(({ run }) => run))], { marks: rows })
     })
@@ -166,62 +123,42 @@ function marksOf(rows: readonly CurveRow[], labels: readonly string[]): CurveRow
 
 /** @param places numbers of the lines' colours and shapes. @default in their order */
 function figureOf(
-  plot: Plot,
+  { name, title, x, y, ...about }: Plot,
   rows: readonly CurveRow[],
   labels: readonly string[],
   { marks, places = [...labels.keys()] }: { readonly marks: readonly CurveRow[]; readonly places?: readonly number[] }
 ): Figure {
-  const { name, title, x, y } = plot
   const isSpread = rows.some(({ least, most }) => most > least)
-  const caption = `${plot.caption}${isSpread ? ' Lines are means over seeds; bands are from minimum to maximum.' : ''}`
-  const scale = (isLog: boolean) => (isLog ? { type: 'log', nice: false } : { zero: false })
-  const run = (range: readonly unknown[]) => ({
-    field: 'run',
-    type: 'nominal',
-    scale: { domain: labels, range: places.map(place => range[place % range.length]) },
-    legend:
-      labels.length > 1
-        ? { title: null, orient: 'bottom', columns: columnsFor(labels), symbolOpacity: 1, symbolSize: 80 }
-        : null
-  })
-  const dashes = places.map(place => DASHES[Math.floor(place / SERIES.length) % DASHES.length])
-  const vertical = {
-    field: 'value',
-    type: 'quantitative',
-    axis: { title: y.title, tickCount: 6, format: y.format },
-    scale: scale(y.isLog)
+  const caption = `${about.caption}${isSpread ? ' Lines are means over seeds; bands are from minimum to maximum.' : ''}`
+  const styles = places.map(place => ({
+    paint: SERIES[place % SERIES.length],
+    shape: SHAPES[place % SHAPES.length],
+    dash: DASHES[Math.floor(place / SERIES.length) % DASHES.length]
+  }))
+  const symbolOf = (i: number) => `<path d="${styles[i].shape}" fill="${styles[i].paint}"/>`
+  const range = (values: readonly number[]) => [Math.min(...values), Math.max(...values)] as const
+  const frame = {
+    ...{ name, title, caption, width: 420, height: 270, hasGrid: true },
+    x: { ...x, domain: range(rows.map(row => row.x)), ticks: x.values },
+    y: { ...y, domain: range(rows.flatMap(({ least, most }) => [least, most])) },
+    key: labels.length > 1 ? labels.map((label, i) => ({ label, symbol: symbolOf(i) })) : []
   }
-  const color = run(SERIES)
-  const axis = { title: x.title, format: '~s', tickCount: 6, ...(x.values && { values: x.values, format: '~r' }) }
-  const spec = {
-    title,
-    width: 420,
-    height: 270,
-    data: { values: rows },
-    encoding: { x: { field: 'x', type: 'quantitative', axis, scale: { ...scale(x.isLog), padding: 4 } }, color },
-    layer: [
-      {
-        mark: { type: 'area', opacity: isSpread ? 0.16 : 0 },
-        encoding: { y: { ...vertical, field: 'least' }, y2: { field: 'most' }, detail: { field: 'run' } }
-      },
-      {
-        mark: { type: 'line', strokeWidth: 2 },
-        encoding: { y: vertical, strokeDash: { ...run(dashes), scale: { domain: labels, range: dashes } } }
-      },
-      {
-        data: { name: 'marks', values: marks },
-        mark: { type: 'point', filled: true, size: 52, opacity: 1 },
-        encoding: { y: vertical, shape: run(SHAPES) }
-      }
-    ]
-  }
-  return { name, title, caption, isWide: false, spec: spec as unknown as TopLevelSpec }
-}
-
-/** Number of legend columns that fit below a plot. */
-function columnsFor(labels: readonly string[]): number {
-  const longest = Math.max(...labels.map(({ length }) => length))
-  return Math.max(1, Math.min(4, Math.floor(440 / (34 + 6.6 * longest))))
+  const svg = plot(frame, at =>
+    labels.flatMap((label, i) => {
+      const own = rows.filter(({ run }) => run === label)
+      if (own.length === 0) return []
+      const edge = (key: 'value' | 'least' | 'most') => own.map(row => [at.x(row.x), at.y(row[key])] as const)
+      const { paint, dash } = styles[i]
+      const band = [...edge('least'), ...edge('most').reverse()]
+      const points = marks.filter(({ run }) => run === label)
+      return [
+        ...(isSpread ? [path(band, `fill="${paint}" fill-opacity="0.16"`)] : []),
+        path(edge('value'), `fill="none" stroke="${paint}" stroke-width="2"${dash && ` stroke-dasharray="${dash}"`}`),
+        ...points.map(row => `<g transform="translate(${at.x(row.x)},${at.y(row.value)})">${symbolOf(i)}</g>`)
+      ]
+    })
+  )
+  return { name, caption, isWide: false, svg }
 }
 
 /** Colours of the spans by the standing of the predictor. */
@@ -243,10 +180,6 @@ export function spaceTime(
 ): Figure {
   const standing = standingsOf(spans)
   const row = new Map(order.map((node, index) => [node, index]))
-  const cells = spans.map(({ node, from: start, until: end, held }) => {
-    const at = row.get(node) as number
-    return { row: at, below: at + 1, from: start, until: end, state: standing(held) }
-  })
   const isCut = marks[0]?.time === from
   const title = `${isCut ? 'A partition' : 'The start'}: predictors held by the nodes, ${label}`
   const caption = [
@@ -255,52 +188,36 @@ export function spaceTime(
     isCut ? 'Nodes are grouped by the sides of the partition.' : '',
     order.length < nodes ? `${order.length} of ${nodes} nodes are shown, evenly spaced.` : ''
   ]
-  const used = (Object.keys(STANDINGS) as Standing[]).filter(one => cells.some(({ state }) => state === one))
-  const x = { type: 'quantitative', scale: { domain: [from, until], nice: false } } as const
-  const y = { type: 'quantitative', scale: { domain: [0, order.length], reverse: true, nice: false } } as const
+    .filter(Boolean)
+    .join(' ')
+  const states = (Object.keys(STANDINGS) as Standing[])
+    .map(state => ({ state, cells: spans.filter(({ held }) => standing(held) === state) }))
+    .filter(({ cells }) => cells.length > 0)
+  const paint = (state: Standing) => `fill="${colour(STANDINGS[state])}"`
+  const height = Math.max(90, Math.min(320, order.length * 12))
   const isNumbered = order.every((node, index) => node === index)
-  const inside = marks
-    .filter(({ time }) => time > from && time < until)
-    .map(({ time: at, what: text }) => ({ at, text }))
-  const spec = {
-    title,
-    width: 930,
-    height: Math.max(90, Math.min(320, order.length * 12)),
-    layer: [
-      {
-        data: { values: cells },
-        mark: { type: 'rect' },
-        encoding: {
-          x: { ...x, field: 'from', axis: { title: 'virtual time, ms', grid: false, tickCount: 12 } },
-          x2: { field: 'until' },
-          y: {
-            ...y,
-            field: 'row',
-            axis: { title: 'node', grid: false, ticks: false, labels: isNumbered, tickCount: 5 }
-          },
-          y2: { field: 'below' },
-          color: {
-            field: 'state',
-            type: 'nominal',
-            scale: { domain: used, range: used.map(one => colour(STANDINGS[one])) },
-            legend: { title: null, orient: 'bottom', columns: 7, symbolType: 'square', symbolSize: 120, labelLimit: 0 }
-          }
-        }
-      },
-      {
-        data: { values: inside },
-        mark: { type: 'rule', color: colour('ink'), strokeWidth: 1.5, strokeDash: [4, 3] },
-        encoding: { x: { ...x, field: 'at' } }
-      },
-      {
-        data: { values: inside },
-        mark: { type: 'text', align: 'left', dx: 4, dy: -7, y: 0, color: colour('ink'), fontSize: 11 },
-        encoding: { x: { ...x, field: 'at' }, text: { field: 'text' } }
-      }
-    ]
+  const frame = {
+    ...{ name, title, caption, width: 930, height, hasGrid: false },
+    x: { title: 'virtual time, ms', domain: [from, until] as const },
+    y: { title: 'node', domain: [order.length, 0] as const, ...(!isNumbered && { ticks: [] }) },
+    key: states.map(({ state }) => ({ label: state, symbol: `<path d="${SHAPES[1]}" ${paint(state)}/>` }))
   }
-  const isWide = true
-  return { name, title, caption: caption.filter(Boolean).join(' '), isWide, spec: spec as unknown as TopLevelSpec }
+  const svg = plot(frame, at => {
+    const cell = ({ node, from: start, until: end }: Span) => {
+      const [left, top] = [at.x(start), at.y(row.get(node) as number)]
+      return `M${left},${top}H${at.x(end)}V${at.y((row.get(node) as number) + 1)}H${left}Z`
+    }
+    return [
+      ...states.map(({ state, cells }) => `<path d="${cells.map(cell).join('')}" ${paint(state)}/>`),
+      ...marks
+        .filter(({ time }) => time > from && time < until)
+        .map(({ time, what }) => {
+          const stroke = ` stroke="${colour('ink')}" stroke-width="1.5" stroke-dasharray="4,3"`
+          return line(at.x(time), 0, at.x(time), height, stroke) + text(at.x(time) + 4, -4, what, 'ink')
+        })
+    ]
+  })
+  return { name, caption, isWide: true, svg }
 }
 
 /** The standing of each predictor among those with the same number of updates, by the total time that nodes held it. */

@@ -1,6 +1,7 @@
 /** The report page: a single HTML file without scripts that loads nothing from the network. */
 
-import { type Drawing, escaped } from './figures.js'
+import type { Figure } from './figures.js'
+import { escaped } from './svg.js'
 import {
   type Cell,
   flatten,
@@ -16,7 +17,7 @@ import { STYLE } from './theme.js'
 interface PageParts {
   readonly report: Report
   readonly groups: readonly Group[]
-  readonly drawings: readonly Drawing[]
+  readonly figures: readonly Figure[]
   /** Notes about runs and views that are not shown. */
   readonly notes: readonly string[]
   /** Names of the data files. */
@@ -26,9 +27,9 @@ interface PageParts {
 /** Forbids loading anything. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
 
-export function pageOf({ report, groups, drawings, notes, files }: PageParts): string {
-  const lines = drawings.filter(({ isWide }) => !isWide)
-  const wide = drawings.filter(({ isWide }) => isWide)
+export function pageOf({ report, groups, figures, notes, files }: PageParts): string {
+  const lines = figures.filter(({ isWide }) => !isWide)
+  const wide = figures.filter(({ isWide }) => isWide)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -105,7 +106,7 @@ function showValue(value: Cell): string {
   )
 }
 
-function figureOf({ name, caption, isWide, svg }: Drawing): string {
+function figureOf({ name, caption, isWide, svg }: Figure): string {
   return `<figure id="${name}"${isWide ? ' class="wide"' : ''}>
 <div class="plot">${svg}</div>
 <figcaption>${escaped(caption)} <a href="figures/${name}.svg">SVG</a></figcaption>

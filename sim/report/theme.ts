@@ -1,5 +1,5 @@
 /**
- * Colours and fonts of the plots. Specifications refer to colours as CSS variables, which the page defines for light and dark
+ * Colours and shapes of the plots. Drawings refer to colours as CSS variables, which the page defines for light and dark
  * mode; SVG files have the light colours, and a style sheet with the dark ones.
  */
 
@@ -39,24 +39,20 @@ export function colour(name: Colour): string {
 
 export const SERIES: readonly string[] = ([1, 2, 3, 4, 5, 6, 7, 8] as const).map(n => colour(`series-${n}`))
 
-/** Shapes of the marks on the lines, in the order of their colours. */
+/** Shapes of the marks on the lines, around the origin, in the order of their colours. */
 export const SHAPES: readonly string[] = [
-  'circle',
-  'square',
-  'triangle-up',
-  'diamond',
-  'triangle-down',
-  'cross',
-  'M-0.35,-1.1H0.35V1.1H-0.35Z',
-  'M-1,-0.7L-0.7,-1L0,-0.3L0.7,-1L1,-0.7L0.3,0L1,0.7L0.7,1L0,0.3L-0.7,1L-1,0.7L-0.3,0Z'
+  'M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z',
+  'M-3.5,-3.5h7v7h-7Z',
+  'M-4.5,3.5h9L0,-4.5Z',
+  'M0,-5L5,0L0,5L-5,0Z',
+  'M-4.5,-3.5h9L0,4.5Z',
+  'M-1.5,-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z',
+  'M-1.3,-4.5h2.6v9h-2.6Z',
+  'M-4,-2.8L-2.8,-4L0,-1.2L2.8,-4L4,-2.8L1.2,0L4,2.8L2.8,4L0,1.2L-2.8,4L-4,2.8L-1.2,0Z'
 ]
 
 /** Lines after the eighth repeat the colours with dashes. */
-export const DASHES: readonly (readonly number[])[] = [
-  [1, 0],
-  [6, 3],
-  [2, 2]
-]
+export const DASHES: readonly string[] = ['', '6,3', '2,2']
 
 /** Replaces the variables by plain colours, which all viewers know. Viewers that know style sheets have dark mode as well. */
 export function inPlainColours(svg: string): string {
@@ -80,45 +76,6 @@ function declarations(which: 'light' | 'dark'): string {
     .map(([name, [light, dark]]) => `--${name}:${which === 'light' ? light : dark}`)
     .join(';')
 }
-
-const FONT = 'system-ui, sans-serif'
-
-/** Vega-Lite's `config` for all plots. */
-export const CONFIG = {
-  font: FONT,
-  background: 'transparent',
-  padding: 6,
-  view: { stroke: null },
-  title: {
-    anchor: 'start',
-    color: colour('ink'),
-    fontSize: 14,
-    fontWeight: 600,
-    offset: 12
-  },
-  axis: {
-    domainColor: colour('rule'),
-    tickColor: colour('rule'),
-    gridColor: colour('grid'),
-    labelColor: colour('muted'),
-    labelFontSize: 11,
-    titleColor: colour('ink'),
-    titleFontSize: 12,
-    titleFontWeight: 400,
-    titlePadding: 8,
-    tickSize: 4
-  },
-  legend: {
-    labelColor: colour('ink'),
-    labelFontSize: 11.5,
-    labelLimit: 240,
-    titleColor: colour('muted'),
-    titleFontSize: 11.5,
-    titleFontWeight: 400,
-    symbolSize: 160,
-    symbolStrokeWidth: 2.2
-  }
-} as const
 
 /** One column of text, plots side by side if they fit, and light or dark colours by the reader's preference. */
 export const STYLE = `

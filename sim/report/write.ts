@@ -1,7 +1,7 @@
 /** Writes a report: the page, the plots as SVG files, and the data. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { draw, figuresOf, MAX_LINES, spaceTime } from './figures.js'
+import { figuresOf, MAX_LINES, spaceTime } from './figures.js'
 import { pageOf } from './page.js'
 import { curveRows, groupRuns, type Report, runRows, toCsv } from './tables.js'
 import { inPlainColours } from './theme.js'
@@ -22,7 +22,6 @@ export async function writeReport(folder: string, report: Report): Promise<void>
         spaceTime(timeline, { label, name: `run-${index}`, nodes: scenario.nodes })
       )
   ]
-  const drawings = await Promise.all(figures.map(draw))
   const data: Record<string, string> = {
     'runs.csv': toCsv(runRows(runs)),
     'curves.csv': toCsv(curveRows(runs)),
@@ -42,14 +41,14 @@ export async function writeReport(folder: string, report: Report): Promise<void>
   const page = pageOf({
     report,
     groups,
-    drawings,
+    figures,
     notes: notes.filter(Boolean),
     files: Object.keys(data)
   })
   await mkdir(join(folder, 'figures'), { recursive: true })
   await Promise.all([
     ...Object.entries(data).map(([name, text]) => writeFile(join(folder, name), text)),
-    ...drawings.map(({ name, svg }) => writeFile(join(folder, 'figures', `${name}.svg`), standalone(svg))),
+    ...figures.map(({ name, svg }) => writeFile(join(folder, 'figures', `${name}.svg`), standalone(svg))),
     writeFile(join(folder, 'index.html'), page)
   ])
 }

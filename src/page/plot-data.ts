@@ -1,6 +1,5 @@
 /** Data and axes of the plots: a common column of x values, and for each line its y values, null where it has no point. */
 import type { Absence, CurvePoint, Reference } from '../view/types.js'
-import { formatCount } from './format.js'
 
 interface PlotData {
   readonly x: readonly number[]
@@ -67,52 +66,4 @@ export function curveLine(
 export function level({ points }: Reference, from: number, to: number): Line {
   const last = points[points.length - 1]
   return { points: last === undefined ? [] : [[from, last[1]] as const, [to, last[1]] as const] }
-}
-
-/** Powers of ten of the prefixes of units. */
-const PREFIXES = [
-  [12, 'T'],
-  [9, 'G'],
-  [6, 'M'],
-  [3, 'k']
-] as const
-
-/** Labels of a linear axis, as short as distinct labels can be: `0.35`, `60k`, `1.2M`. @param ticks equally spaced */
-export function tickLabels(ticks: readonly number[]): string[] {
-  const largest = Math.max(...ticks.map(Math.abs))
-  const step = Math.abs((ticks[1] ?? ticks[0] ?? 0) - (ticks.length > 1 ? ticks[0] : 0)) || 1
-  const [power, prefix] = PREFIXES.find(([exponent]) => largest >= 10 ** Math.max(4, exponent)) ?? [0, '']
-  const digits = Math.max(0, -Math.floor(Math.log10(step) - power + 1e-9))
-  return ticks.map(tick => {
-    if (tick === 0) return '0'
-    return digits > 6 ? tick.toExponential(1) : `${(tick / 10 ** power).toFixed(digits)}${prefix}`
-  })
-}
-
-/** First digits of the labelled ticks, by the width of a decade in pixels that they need. */
-const LABELLED: readonly (readonly [width: number, digits: string])[] = [
-  [420, '123457'],
-  [150, '125'],
-  [0, '1']
-]
-
-/** Ticks of a logarithmic axis: the multiples of powers of ten from `min` to `max`, both above 0. */
-export function logTicks(min: number, max: number): number[] {
-  const ticks: number[] = []
-  for (let decade = 10 ** Math.floor(Math.log10(min)); decade <= max; decade *= 10) {
-    for (let digit = 1; digit < 10; digit++) {
-      if (digit * decade >= min && digit * decade <= max) ticks.push(digit * decade)
-    }
-  }
-  return ticks
-}
-
-/**
- * Labels at the decades, and between them if they fit. Other labels are empty.
- * @param width width of the axis, in pixels
- */
-export function logLabels(ticks: readonly number[], width: number): string[] {
-  const decades = Math.log10((ticks.at(-1) ?? 1) / (ticks[0] ?? 1)) || 1
-  const [, digits] = LABELLED.find(([least]) => width / decades > least) ?? [0, '1']
-  return ticks.map(tick => (digits.includes(tick.toExponential()[0]) ? formatCount(tick) : ''))
 }

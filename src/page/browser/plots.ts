@@ -3,6 +3,7 @@
  * bar chart of the number of peers by a figure.
  */
 import uPlot from 'uplot'
+import { logLabels, logTicks, tickLabels } from '../../numeric/ticks.js'
 import type { PeerRow } from '../../view/types.js'
 import {
   formatCount,
@@ -16,17 +17,7 @@ import {
   peerName
 } from '../format.js'
 import type { NetworkState } from '../network-state.js'
-import {
-  aligned,
-  curveLine,
-  inputsOf,
-  type Line,
-  level,
-  logLabels,
-  logTicks,
-  secondsSince,
-  tickLabels
-} from '../plot-data.js'
+import { aligned, curveLine, inputsOf, type Line, level, secondsSince } from '../plot-data.js'
 import { axisStyle, colourOf, html, keyed, resolved, setAttribute, setText, svg } from './dom.js'
 
 type Against = 'inputs' | 'time'
@@ -149,7 +140,7 @@ export class LossPlot {
     const axis = axisStyle()
     const values =
       this.#against === 'inputs'
-        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.width)
+        ? (plot: uPlot, splits: number[]) => logLabels(splits, plot.width, formatCount)
         : (_plot: uPlot, splits: number[]) => splits.map(value => formatDuration(value))
     return {
       width: Math.max(240, this.#host.clientWidth),

@@ -1,10 +1,12 @@
 /** The page's logic, without a browser. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { linearTicks, logLabels, logTicks, tickLabels } from '../../../src/numeric/ticks.js'
 import {
   formatAge,
   formatBudget,
   formatBytes,
+  formatCount,
   formatDuration,
   formatError,
   formatLoss,
@@ -16,16 +18,7 @@ import {
   pooledR2
 } from '../../../src/page/format.js'
 import { EventParser, NetworkState } from '../../../src/page/network-state.js'
-import {
-  aligned,
-  curveLine,
-  inputsOf,
-  level,
-  logLabels,
-  logTicks,
-  secondsSince,
-  tickLabels
-} from '../../../src/page/plot-data.js'
+import { aligned, curveLine, inputsOf, level, secondsSince } from '../../../src/page/plot-data.js'
 import {
   describeEvent,
   describeMeasure,
@@ -416,10 +409,13 @@ describe('plots', () => {
 
   it('have round ticks, and labels that fit', () => {
     assert.deepEqual(logTicks(80, 400), [80, 90, 100, 200, 300, 400])
-    assert.deepEqual(logLabels(logTicks(80, 400), 400), ['', '', '100', '200', '300', '400'])
-    assert.deepEqual(logLabels(logTicks(80, 400), 200), ['', '', '100', '200', '', ''])
-    assert.deepEqual(logLabels(logTicks(10, 1000), 200).filter(Boolean), ['10', '100', '1,000'])
+    assert.deepEqual(logLabels(logTicks(80, 400), 400, formatCount), ['', '', '100', '200', '300', '400'])
+    assert.deepEqual(logLabels(logTicks(80, 400), 200, formatCount), ['', '', '100', '200', '', ''])
+    assert.deepEqual(logLabels(logTicks(10, 1000), 200, formatCount).filter(Boolean), ['10', '100', '1,000'])
     assert.deepEqual(logTicks(1, 1), [1])
+    assert.deepEqual(tickLabels(linearTicks(0.412, 0.688)), ['0.45', '0.50', '0.55', '0.60', '0.65'])
+    assert.deepEqual(linearTicks(0, 30), [0, 5, 10, 15, 20, 25, 30])
+    assert.deepEqual(linearTicks(3, 3), [3])
   })
 
   it('align lines to one column of x values without losing points', () => {

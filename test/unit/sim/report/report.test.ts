@@ -19,17 +19,6 @@ function measured(varied: ReportedRun['varied'], label: string): ReportedRun {
   return { label, varied, scenario, result, timeline: recorder.finish(result.virtualMs) }
 }
 
-/** A layer of a plot, as far as tests read it. */
-interface Layer {
-  readonly data?: {
-    readonly name: string
-    readonly values: readonly { readonly run: string; readonly x: number }[]
-  }
-  readonly encoding: {
-    readonly shape?: { readonly scale: { readonly domain: readonly string[]; readonly range: readonly string[] } }
-  }
-}
-
 /** Asserts that tags are balanced, attributes quoted, and `&` and `<` escaped. */
 function assertWellFormed(xml: string, what: string): void {
   const open: string[] = []
@@ -190,15 +179,21 @@ describe("a report's data", () => {
       const curve = Array.from({ length: 30 }, (_, i) => ({ ...one.result.curve[0], inputs: 100 * (i + 1) }))
       return { ...one, result: { ...one.result, curve } }
     })
-    const [{ spec }] = figuresOf(groupRuns(runs))
-    const layers = (spec as unknown as { layer: readonly Layer[] }).layer
-    const marks = layers.find(({ data }) => data?.name === 'marks')
-    const { range = [], domain = [] } = marks?.encoding.shape?.scale ?? {}
-    assert.deepEqual(domain, names)
-    assert.equal(new Set(range).size, 8)
-    const values = marks?.data?.values ?? []
-    for (const name of names) assert.ok(values.filter(({ run }) => run === name).length >= 3, name)
-    assert.equal(new Set(values.map(({ x }) => x)).size, values.length)
+    const [{ svg }] = figuresOf(groupRuns(runs))
+    // A mark is a shape with a fill at its place; the key has one of each as well.
+    const found = [
+      ...svg.matchAll(/<g transform="translate\(([\d.]+),([\d.]+)\)"><path d="([^"]+)" fill="([^"]+)"\/>(<text)?/g)
+    ]
+    const key = found.filter(([, , , , , label]) => label !== undefined)
+    assert.equal(key.length, 8)
+    assert.equal(new Set(key.map(([, , , shape]) => shape)).size, 8)
+    assert.equal(new Set(key.map(([, , , , fill]) => fill)).size, 8)
+    const marks = found.filter(([, , , , , label]) => label === undefined)
+    for (const [, , , shape, fill] of key) {
+      const own = marks.filter(mark => mark[3] === shape)
+      assert.ok(own.length >= 3 && own.every(mark => mark[4] === fill), shape)
+    }
+    assert.equal(new Set(marks.map(([, x]) => x)).size, marks.length)
   })
 
   it('lists the lines that a logarithmic axis cannot show', () => {
