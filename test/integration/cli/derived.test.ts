@@ -50,15 +50,4 @@ describe('features that are derived from others', function () {
     }
     assert.ok((await rmse('--interactions', 'p:q')) < 0.3 * (await rmse()))
   })
-
-  it('are refused in one line if they do not fit', async () => {
-    const data = await write('few.csv', `c,y\n${'a,no\nb,yes\n'.repeat(20)}`)
-    const refuses = async (reason: RegExp, ...args: string[]) => {
-      const { code, stderr } = await admb(['train', '--data', data, '--label', 'y', ...args])
-      assert.ok(code === 1 || code === 2, stderr)
-      assert.match(stderr.trim().split('\n').at(-1) ?? '', reason)
-    }
-    await refuses(/needs the column "z", which the data do not have/, '--interactions', 'c:z')
-    await refuses(/It must be pairs of columns/, '--interactions', 'c')
-  })
 })

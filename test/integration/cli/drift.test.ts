@@ -44,8 +44,4 @@ describe('admb train --drift', function () {
     assert.deepEqual(JSON.parse(stdout).drift, { test: 'adwin', alarms: 0, recent: [] })
     assert.doesNotMatch(stderr, /drift/)
   })
-
-  it('tests nothing unless it is asked for', () => {
-    assert.equal(JSON.parse(train(rows(true, false), '--json').stdout).drift, undefined)
-  })
 })

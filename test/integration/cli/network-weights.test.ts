@@ -105,16 +105,4 @@ describe('networks of tables by --weights', function () {
       }
     }
   })
-
-  it('of linear models are refused likewise', async () => {
-    await admbJson(['train', '--data', at('kinds.csv'), '--label', 'kind', '--dir', at('linear')])
-    await admb(['export', '--dir', at('linear'), '--out', at('linear-out')])
-    const path = at('linear-out/model.safetensors')
-    const bytes = await readFile(path)
-    bytes.writeFloatLE(Number.NaN, bytes.length - 8)
-    await writeFile(path, bytes)
-    const { code, stderr } = await admb(['predict', '--weights', at('linear-out'), '--data', at('kinds.csv')])
-    assert.equal(code, 1, stderr)
-    assert.match(stderr, /linear-out.* has 1 weights that are not finite/)
-  })
 })

@@ -58,22 +58,6 @@ describe('weights', function () {
     assert.match(plain.stdout, /^first yes 0\.\d+\n2 no 0\.\d+\nerror: /)
   })
 
-  it('of inputs that are bad are skipped with a reason', async () => {
-    const data = await write('bad.csv', `x,w,y\n${'1,1,a\n2,1,b\n2,-1,b\n'.repeat(50)}`)
-    const { code, stderr } = await admb(['train', '--data', data, '--label', 'y', '--weight', 'w'])
-    assert.equal(code, 1)
-    assert.match(stderr, /"-1" in the column of weights "w" is not a number of at least 0/)
-  })
-
-  it('of VW text are read', async () => {
-    const data = await write('a.vw', "1 2 'tag| a\n-1 0.5 | b\n".repeat(20))
-    const dir = join(folder, 'vw')
-    const [report] = await json('train', '--data', data, '--dir', dir)
-    assert.deepEqual([report.inputs, report.weight], [40, 50])
-    const [answer] = await json('predict', '--data', data, '--dir', dir)
-    assert.equal(answer.rowId, 'tag')
-  })
-
   it('of classes are balanced by the first rows, given, or in the schema', async () => {
     const data = await write('rare.csv', `x,y\n${'1,no\n'.repeat(75)}${'1,yes\n'.repeat(25)}`)
     const { stdout } = await admb(['schema', '--data', data, '--label', 'y', '--class-weights', 'balanced'])
@@ -93,27 +77,6 @@ describe('weights', function () {
     assert.deepEqual(await weightsOf('--schema', schema), [1 - balanced, balanced])
     const file = await write('weights.yaml', 'no: 0.667\nyes: 2\n')
     assert.deepEqual(await weightsOf(...label, '--class-weights', file), [1 - balanced, balanced])
-  })
-
-  it('are learned by networks', async () => {
-    const data = await write('network.csv', `x,w,y\n${'1,1,no\n'.repeat(75)}${'1,3,yes\n'.repeat(25)}`)
-    const share = async (...options: string[]) => {
-      const dir = join(await mkdtemp(join(folder, 'network-')), 'a')
-      const network = ['--model', 'mlp', '--rule', 'momentum,step=0.5', '--passes', '30', '--shuffle-window', '100']
-      const [report] = await json('train', '--data', data, '--label', 'y', '--dir', dir, ...network, ...options)
-      const [answer] = await json('predict', '--data', data, '--dir', dir, '--limit', '1')
-      return [report.weight ?? report.inputs, answer.scores[1]]
-    }
-    const near = (actual: number, expected: number) => assert.ok(Math.abs(actual - expected) < 0.15, `${actual}`)
-    const [plainWeight, plain] = await share('--ignore', 'w')
-    assert.equal(plainWeight, 3000)
-    near(plain, 0.25)
-    const [weight, weighted] = await share('--weight', 'w')
-    assert.equal(weight, 4500)
-    near(weighted, 0.5)
-    const [unweighted, balanced] = await share('--ignore', 'w', '--class-weights', 'balanced')
-    assert.equal(unweighted, 3000)
-    near(balanced, 0.5)
   })
 
   it('that cannot be used are refused in one line', async () => {

@@ -71,14 +71,4 @@ describe('drift of a network', function () {
     assert.match(metrics, /^admb_drift_alarms_total 1$/m)
     assert.match(metrics, /^admb_network_drift_alarms_total 1$/m)
   })
-
-  it('is not looked for if it is off', async () => {
-    await start('off')
-    await learn(1)
-    await learn(-1)
-    await new Promise(resolve => peers[0].peer.once('status', resolve))
-    assert.equal(peers[0].peer.status().drift, undefined)
-    const ofDrift = logs.filter(line => line.startsWith('drift '))
-    assert.deepEqual(ofDrift, [])
-  })
 })

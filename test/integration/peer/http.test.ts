@@ -1,9 +1,7 @@
 /** The HTTP API of a peer process, and `admb status`. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { request } from 'node:http'
-import { promisify } from 'node:util'
-import { LEARNERS, MAIN, type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
+import { LEARNERS, type PeerProcess, PeerProcesses } from '../../support/peer-processes.js'
 
 interface Answer {
   readonly error?: string
@@ -18,8 +16,6 @@ for (const learner of LEARNERS)
     this.timeout(60_000)
     const processes = new PeerProcesses()
     let peer: PeerProcess
-    /** Number of inputs that the tests send to be learned. */
-    const LEARNED = 44
 
     before(async () => {
       peer = await processes
@@ -41,14 +37,6 @@ for (const learner of LEARNERS)
       const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': type } })
       return { code: response.status, answer: (await response.json()) as Answer }
     }
-
-    it('reports its health and its status', async () => {
-      const health = await fetch(`${peer.latest.http}/healthz`)
-      assert.deepEqual(await health.json(), { ok: true })
-      const status = await peer.fetchStatus()
-      assert.equal(status.id, peer.latest.id)
-      assert.deepEqual(status.addresses, peer.latest.addresses)
-    })
 
     it('learns an object, an array and JSON lines, and predicts with the result', async () => {
       const yes = { label: 'yes', features: { 3: 1 } }
@@ -75,40 +63,6 @@ for (const learner of LEARNERS)
         assert.ok(Math.abs(scores[0] + scores[1] - 1) < 1e-6)
       }
       assert.equal(answer.predictor.updates, last.answer.predictor.updates)
-    })
-
-    it('reports what is wrong with a request, and learns nothing from it', async () => {
-      const wrong: [body: string, type: string | undefined, code: number, error: RegExp][] = [
-        ['{"label": "maybe", "features": {"3": 1}}', undefined, 400, /request:1:\d+: label "maybe" is not among/],
-        ['{"features": {"3": 1}}', undefined, 400, /the label is missing \(key "label"\)/],
-        ['{"label": "yes", "features": {"4": 1}}', undefined, 400, /"4" is not a feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"colour": 1}}', undefined, 400, /"colour" is not a feature number from 0 to 3/],
-        ['{"label": "yes", "features": {"1": "red"}}', undefined, 400, /a string can be a feature only if .* hashed/],
-        ['{"label": "yes", "features": [1, 2]}', undefined, 400, /an array of 2 features, expected 4/],
-        ['{"label": "yes", "features": [1, 2, 3, 1e39]}', undefined, 400, /finite float32/],
-        ['{"label": "yes", "features": [1, 2, 3, NaN]}', 'application/jsonl', 400, /request:1:40: /],
-        ['{"label": "yes"', undefined, 400, /JSON/],
-        ['3', undefined, 400, /the body is not an input: send an input as a JSON object/],
-        ['[]', undefined, 400, /the body is not an input: send an input as a JSON object/],
-        ['label=yes', 'text/plain', 415, /set the content-type: application\/json/],
-        ['<label>', 'application/xml', 415, /./]
-      ]
-      for (const [body, type, code, error] of wrong) {
-        const result = await post('learn', body, type)
-        assert.equal(result.code, code, `${body}: ${JSON.stringify(result.answer)}`)
-        assert.match(`${result.answer.error}: ${result.answer.remedy}`, error)
-        assert.match(result.answer.code ?? '', /^ERR_/)
-      }
-      const good = '{"label": "yes", "features": [1, 2, 3, 4]}'
-      const half = await post('learn', `${good}\n{"label": "yes", "features": [1]}`, 'application/jsonl')
-      assert.equal(half.code, 400)
-      // The status may be older than the last request, unless it counts this input.
-      assert.equal((await post('learn', good)).code, 200)
-      await until(
-        'the status counts what was learned last',
-        async () => (await peer.fetchStatus()).inputs >= LEARNED + 1
-      )
-      assert.equal((await peer.fetchStatus()).inputs, LEARNED + 1)
     })
 
     it('rejects bodies that are too large, and unknown routes', async () => {
@@ -142,15 +96,5 @@ for (const learner of LEARNERS)
       held.write('{"label":')
       await idle.fetchStatus()
       assert.equal(await idle.stop(), 0)
-    })
-
-    it('responds to admb status', async () => {
-      const run = promisify(execFile)
-      const at = (peer.latest.http as string).replace('http://', '')
-      const { stdout } = await run(process.execPath, [MAIN, 'status', '--http', at, '--json'])
-      const { command, id } = JSON.parse(stdout)
-      assert.deepEqual({ command, id }, { command: 'status', id: peer.latest.id })
-      const text = await run(process.execPath, [MAIN, 'status', '--http', at])
-      assert.match(text.stdout, /^peer +12D3Koo/)
     })
   })

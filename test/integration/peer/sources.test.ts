@@ -1,6 +1,6 @@
 /** Sources of a peer across restarts: which rows it learns again, and which it does not miss. */
 import assert from 'node:assert/strict'
-import { appendFile, rename, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type PeerProcess, PeerProcesses, until } from '../../support/peer-processes.js'
 
@@ -59,26 +59,5 @@ describe('a peer that restarts', function () {
     const second = await learnToEnd(data)
     assert.equal(second.latest.inputs, 1300)
     assert.ok(messages(second).some(message => /rows is not the file that was read before/.test(message)))
-  })
-
-  it('learns only the rows that were appended', async () => {
-    const data = join(dir, 'rows')
-    await writeFile(data, `${rows(0, 700)}1 1:7`)
-    await learnToEnd(data)
-    await appendFile(data, `3 2:1\n${rows(701, 900)}`)
-    assert.equal((await learnToEnd(data)).latest.inputs, 900)
-    assert.equal((await learnToEnd(data)).latest.inputs, 900)
-    assert.equal((await learnToEnd(data, '--from', 'start')).latest.inputs, 1800)
-  })
-
-  it('finishes a rotated file, and then learns the new one', async () => {
-    const data = join(dir, 'log')
-    await writeFile(data, rows(0, 700))
-    await learnToEnd(data)
-    await appendFile(data, rows(700, 710))
-    await rename(data, `${data}.2`)
-    await writeFile(`${data}.1`, rows(1000, 1020))
-    await writeFile(data, rows(2000, 2300))
-    assert.equal((await learnToEnd(data)).latest.inputs, 1030)
   })
 })

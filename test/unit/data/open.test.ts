@@ -92,31 +92,6 @@ describe('openStream', () => {
     })
   })
 
-  it('shards by rows, the same in every pass, and limits rows', async () => {
-    await withFiles(async write => {
-      const data = await write('a.libsvm', lines(7))
-      assert.deepEqual(await numbers({ data, passes: 2, shard: { index: 1, count: 3 } }), [1, 4, 1, 4])
-      assert.deepEqual(await numbers({ data, passes: Infinity, maxRows: 10 }), [0, 1, 2, 3, 4, 5, 6, 0, 1, 2])
-      assert.deepEqual(await numbers({ data, maxRows: 0 }), [])
-      const empty = await write('b.libsvm', '')
-      assert.deepEqual(await numbers({ data: empty, passes: Infinity }), [])
-    })
-  })
-
-  it('shuffles each pass separately', async () => {
-    await withFiles(async write => {
-      const data = await write('a.libsvm', lines(200))
-      const order = await numbers({ data, passes: 2, shuffleWindow: 50, seed: 3 })
-      const [first, second] = [order.slice(0, 200), order.slice(200)]
-      assert.notDeepEqual(first, second)
-      for (const pass of [first, second])
-        assert.deepEqual(
-          pass.toSorted((a, b) => a - b),
-          range(200)
-        )
-    })
-  })
-
   it('counts only the rows within the limit in the moments', async () => {
     await withFiles(async write => {
       const data = await write('a.csv', 'x,label\n2,0\n4,1\n9,0\n')
@@ -132,20 +107,6 @@ describe('openStream', () => {
       const openFiles = () => readdirSync('/proc/self/fd').filter(fd => pathOf(fd) === data).length
       await openStream({ data, inferLabel: true })
       if (process.platform === 'linux') assert.equal(openFiles(), 0)
-    })
-  })
-
-  it('scales numeric columns only by their past', async () => {
-    await withFiles(async write => {
-      const data = await write('a.csv', 'colour,x,label\nred,2,0\nred,4,1\nblue,9,0\n')
-      const stream = await openStream({ data, scale: 'standard', constant: true })
-      const values = (await plainStream(stream)).map(row => row.features.map(([, value]) => value))
-      // The values before 9 are 2 and 4: mean 3, deviation 1, which counts as 3 after two values.
-      assert.deepEqual(values, [
-        [0, 1, 1],
-        [0, 1, 1],
-        [2, 1, 1]
-      ])
     })
   })
 

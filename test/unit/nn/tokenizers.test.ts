@@ -57,14 +57,6 @@ describe('text', () => {
   })
 
   describe('byte pairs', () => {
-    it('merge the most frequent pair first (the example of Sennrich et al.)', () => {
-      const words = { low: 5, lower: 2, newest: 6, widest: 3 }
-      const texts = Object.entries(words).flatMap(([word, count]) => Array<string>(count).fill(word))
-      const { model } = trainTokenizer(texts, 'bpe', 261) as { model: { merges: string[]; vocab: object } }
-      assert.deepEqual(model.merges, ['e s', 'es t', 'l o', 'lo w'])
-      assert.equal(Object.keys(model.vocab).length, 261)
-    })
-
     it('need a size for all bytes', () => {
       assert.throws(() => trainTokenizer(['a'], 'bpe', 256), {
         name: 'ModelError',

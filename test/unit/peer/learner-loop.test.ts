@@ -1,15 +1,11 @@
 /** The learner loop alone: its messages are collected in a list, and the test sets the clock. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
-import { isFragment } from '../../../src/admb/index.js'
-import { createParser, type ExampleStream, openStream, type Rows } from '../../../src/data/index.js'
+import { createParser, type ExampleStream, type Rows } from '../../../src/data/index.js'
 import { skipRows } from '../../../src/data/stages.js'
-import { type Learner, zeros } from '../../../src/learning/index.js'
-import { PartlyLearnedError, UnavailableError } from '../../../src/peer/errors.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
-import { streamKey } from '../../../src/peer/stream-progress.js'
 import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
-import { type LearningParts, type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
 import { blocksOf, learnerInit } from '../../support/learner-init.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const
@@ -92,22 +88,6 @@ class Harness {
   }
 }
 
-/** A model with three large layers, whose gradient is 1 everywhere. */
-function layered(): LearningParts {
-  const layout = { blocks: [0, 1, 2].map(k => ({ name: `layer ${k}`, length: 400_000 })) }
-  const learner: Learner = {
-    layout,
-    classifies: false,
-    initial: () => zeros(layout),
-    score: () => undefined,
-    predict: (_parameters, _examples, from, to) => Array.from({ length: to - from }, () => ({ label: 0, scores: [0] })),
-    addGradient(_parameters, _examples, from, to, sum) {
-      for (const block of sum) for (let i = 0; i < block.length; i++) block[i] += to - from
-    }
-  }
-  return { learner, recipe: linearParts(spec).recipe }
-}
-
 describe('LearnerLoop', () => {
   it('scores and learns inputs, and updates after each batch', async () => {
     const harness = new Harness()
@@ -137,47 +117,6 @@ describe('LearnerLoop', () => {
       })
     }
   }
-
-  it('limits the rate of inputs', async () => {
-    const harness = new Harness({ rate: 100 })
-    await harness.run(rows(0, 50))
-    assert.ok(harness.now >= 490 && harness.now < 600, `50 inputs at 100 a second took ${harness.now} ms`)
-  })
-
-  it('resumes from a checkpoint in the same stream, and learns each row once', async () => {
-    const whole = new Harness()
-    await whole.run(rows(0, 12), rows(12, 30))
-    whole.loop.checkpoint()
-
-    const first = new Harness()
-    await first.run(rows(0, 12))
-    first.loop.checkpoint()
-    const [stored] = first.of('checkpoint')
-    const { progress } = stored
-    const predictor = first.whole(stored)
-    const second = new Harness({ incarnation: 2, saved: predictor, progress })
-    await second.run(rows(0, 12), rows(12, 30))
-    second.loop.checkpoint()
-    const end = (harness: Harness) => harness.checkpoints.at(-1)?.progress
-    assert.deepEqual(end(second), end(whole))
-
-    const elsewhere = new Harness({ incarnation: 2, saved: predictor, progress, stream: { ...CSV, data: 'other' } })
-    await elsewhere.run(rows(0, 5))
-    assert.equal(elsewhere.loop.status().progress.inputs, 17)
-    assert.equal(elsewhere.loop.status().progress.position, 5)
-
-    const idle = new Harness({ incarnation: 2, saved: predictor, progress, stream: undefined })
-    assert.deepEqual(idle.loop.status().progress, first.loop.status().progress, 'the position is kept')
-  })
-
-  it('resumes by the number of rows if the source has no positions', () => {
-    const stream = streamKey(CSV)
-    const progress: SavedProgress = { inputs: 12, loss: 3, hits: 8, stream, position: 12 }
-    assert.equal(new Harness({ progress }).loop.resume, 12)
-    assert.equal(new Harness({ progress, stream: { ...CSV, data: 'other' } }).loop.resume, undefined)
-    const unnamed: SavedProgress = { inputs: 12, loss: 3, hits: 8, position: 12 }
-    assert.equal(new Harness({ progress: unnamed, stream: { ...CSV, data: '-' } }).loop.resume, undefined)
-  })
 
   it('counts exactly the learned rows in the moments', async () => {
     const base = init().spec
@@ -252,29 +191,6 @@ describe('LearnerLoop', () => {
     assert.deepEqual(predicted.flat(), reference.loop.requests.answer(rows(0, 40), false).predictions)
   })
 
-  it('stops in the middle of a request', () => {
-    let now = 0
-    const loop = new LearnerLoop(
-      init(),
-      linearParts(spec),
-      () => undefined,
-      () => now++
-    )
-    const slices = loop.requests.slices(rows(0, 40), true)
-    slices.next()
-    loop.stop()
-    assert.throws(
-      () => slices.next(),
-      (error: unknown) => {
-        assert.ok(error instanceof PartlyLearnedError)
-        const { inputs } = loop.status().progress
-        assert.equal(error.learned, inputs)
-        return inputs > 0 && inputs < 40
-      }
-    )
-    assert.throws(() => loop.requests.answer(rows(0, 1), true), UnavailableError)
-  })
-
   it('posts one checkpoint at a time, and none if nothing has changed', async () => {
     const harness = new Harness()
     await harness.run(rows(0, 8))
@@ -334,60 +250,6 @@ describe('LearnerLoop', () => {
     }
   })
 
-  it('sends sums and steps of a large model layer by layer', () => {
-    const harness = { a: new Harness({ self: 'a' }, layered()), b: new Harness({ self: 'b' }, layered()) }
-    const { a, b } = harness
-    const delivered = { a: 0, b: 0 }
-    /** Delivers the frames of both peers to the other, in order. */
-    const exchange = () => {
-      for (let more = true; more; ) {
-        more = false
-        for (const [from, to] of [
-          ['a', 'b'],
-          ['b', 'a']
-        ] as const) {
-          for (const { bytes } of harness[from].of('frame').slice(delivered[from])) {
-            delivered[from]++
-            more = true
-            harness[to].loop.receive({ kind: isFragment(bytes) ? 'fragment' : 'frame', edge: 1, bytes })
-            harness[from].loop.receive({ kind: 'writable', edge: 1 })
-          }
-        }
-      }
-    }
-    a.loop.receive({ kind: 'connect', edge: 1, peer: 'b' })
-    b.loop.receive({ kind: 'connect', edge: 1, peer: 'a' })
-    exchange()
-    /** The frames and fragments of an action. */
-    const kinds = (harness: Harness, act: () => void) => {
-      const before = harness.of('frame').length
-      act()
-      return harness
-        .of('frame')
-        .slice(before)
-        .map(({ bytes }) => isFragment(bytes))
-    }
-    const inLayers = [true, true, true, false]
-    a.loop.requests.answer(rows(0, 2), true)
-    assert.deepEqual(
-      kinds(a, () => a.loop.tick()),
-      inLayers,
-      'a sum'
-    )
-    exchange()
-    // Two gradients of a and two of b make an update.
-    assert.deepEqual(
-      kinds(b, () => b.loop.requests.answer(rows(2, 4), true)),
-      inLayers,
-      'a step'
-    )
-    assert.equal(b.loop.status().predictor.updates, 1)
-    assert.equal(a.loop.status().predictor.updates, 0)
-    exchange()
-    assert.deepEqual(a.loop.status().predictor, b.loop.status().predictor)
-    assert.equal(a.of('refused').length + b.of('refused').length, 0)
-  })
-
   it('stops between slices', async () => {
     const harness = new Harness({ rate: 1000 })
     await harness.loop.run(streamOf([rows(0, 200), rows(200, 400)]), async ms => {
@@ -403,32 +265,5 @@ describe('LearnerLoop', () => {
     await stopped.run(rows(0, 200))
     assert.equal(stopped.loop.status().progress.inputs, 0)
     assert.equal(stopped.loop.status().ended, false)
-  })
-
-  it('has a baseline beside its figures, and says when its loss is no better', async () => {
-    const harness = new Harness()
-    await harness.run(rows(0, 100), rows(100, 301))
-    // 151 of 301 labels are 0, and no label equals the one before.
-    const baseline = harness.loop.status().metrics?.baseline
-    assert.ok(Math.abs((baseline?.accuracy ?? 0) - 151 / 301) < 1e-12)
-    assert.equal(baseline?.previous.accuracy, 0)
-    assert.deepEqual(harness.of('notice'), [])
-    const wild = new Harness({ spec: { ...spec, rule: { name: 'momentum', step: 1000 } } })
-    await wild.run(rows(0, 301))
-    assert.match(
-      wild
-        .of('notice')
-        .map(({ line: text }) => text)
-        .join('\n'),
-      /^rows: the loss, .* is above that of a constant prediction/
-    )
-  })
-
-  it('learns the built-in digits', async () => {
-    const digits = await openStream({ data: 'digits', maxRows: 64 })
-    const digitSpec = { ...spec, model: 'softmax' as const, classes: 10, dimension: 784 }
-    const harness = new Harness({ spec: digitSpec })
-    await harness.loop.run(digits, async () => undefined)
-    assert.equal(harness.loop.status().predictor.updates, 16)
   })
 })
