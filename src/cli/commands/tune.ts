@@ -1,6 +1,7 @@
 /** `admb tune`: finds an update rule, an average and a batch for a linear model by successive halving. */
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { fileProblem } from '../../base/errors.js'
@@ -11,11 +12,11 @@ import { add } from '../options/command.js'
 import type { Flags } from '../options/table.js'
 import { baselineLine, summary } from '../output/metric-lines.js'
 import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
+import { TaskThreads } from '../task-threads.js'
 import { openLearning } from '../training/learning.js'
 import { affordable, allCandidates, type Candidate, sampled, specWord } from '../tune/candidates.js'
 import { commandLine, halve, LEAST_ROWS, type Ranked, type Round, roundsFor, sharedRows } from '../tune/halving.js'
-import { TuneThreads } from '../tune/threads.js'
-import type { TuneResult } from '../tune/worker.js'
+import type { TuneResult, TuneTask, TuneWorkerData } from '../tune/worker.js'
 
 const BUDGET = 5_000_000
 
@@ -64,16 +65,25 @@ async function tune(flags: Flags<'tune'>): Promise<void> {
   const rounds = roundsFor(candidates.length, rows.size, budget)
   checkBudget(rounds, rows.size, budget)
   const count = Math.min(flags.threads ?? availableParallelism(), candidates.length)
-  const threads = new TuneThreads({ rows, options: { ...fixed, model } }, count)
+  const workerData: TuneWorkerData = { rows, options: { ...fixed, model } }
+  const start = () => new Worker(new URL('../tune/worker.js', import.meta.url), { workerData })
+  const threads = new TaskThreads<TuneTask, TuneResult>(count, start)
   let learned = 0
   try {
     const { ranked, first } = await halve<TuneResult>({
       rounds,
       async evaluate(chosen, rows) {
         learned += chosen.length * rows
-        const tasks = chosen.map(index => ({ candidate: candidates[index], rows }))
+        const tasks = chosen.map((candidate, index) => ({ candidate: candidates[candidate], index, rows }))
+        const results: TuneResult[] = []
+        let done = 0
         const of = `of ${formatNumber(chosen.length)} candidates, ${formatNumber(rows)} inputs each`
-        return threads.run(tasks, done => progress.show(() => `${formatNumber(done)} ${of}`))
+        await threads.run(tasks, (result, { index }) => {
+          results[index] = result
+          done++
+          progress.show(() => `${formatNumber(done)} ${of}`)
+        })
+        return results
       }
     })
     progress.clear()

@@ -1,6 +1,6 @@
-/** A worker thread of the fuzzer: runs one portion at a time and posts its report. */
-import { parentPort } from 'node:worker_threads'
+/** A worker thread of the fuzzer. */
 import { type FuzzReport, fuzzPortion } from '../../../sim/index.js'
+import { runTasks } from '../task-threads.js'
 
 export interface FuzzTask {
   readonly portion: number
@@ -8,19 +8,19 @@ export interface FuzzTask {
   readonly seed: number
 }
 
-export type FuzzWorkerMessage =
-  /** Number of runs since the previous progress message. */
-  | { readonly kind: 'progress'; readonly runs: number; readonly isShrinking: boolean }
-  | { readonly kind: 'report'; readonly portion: number; readonly report: FuzzReport }
+export interface FuzzProgress {
+  /** Number of runs since the previous message. */
+  readonly runs: number
+  readonly isShrinking: boolean
+}
 
 /** Runs between two progress messages. */
 const PROGRESS_INTERVAL = 10
 
-parentPort?.on('message', ({ portion, runs, seed }: FuzzTask) => {
-  const post = (message: FuzzWorkerMessage) => parentPort?.postMessage(message)
+runTasks<FuzzTask, FuzzReport, FuzzProgress>(({ portion, runs, seed }, post) => {
   let unreported = 0
   const postProgress = (isShrinking: boolean) => {
-    post({ kind: 'progress', runs: unreported, isShrinking })
+    post({ runs: unreported, isShrinking })
     unreported = 0
   }
   const report = fuzzPortion(portion, runs, seed, {
@@ -29,5 +29,5 @@ parentPort?.on('message', ({ portion, runs, seed }: FuzzTask) => {
     }
   })
   postProgress(false)
-  post({ kind: 'report', portion, report })
+  return report
 })

@@ -1,21 +1,21 @@
-/** A worker thread of a sweep: runs one scenario at a time and posts its result. */
-import { parentPort } from 'node:worker_threads'
+/** A worker thread of a sweep. It reports the number of inputs that a run has served. */
 import { type RunResult, type Scenario, simulate } from '../../../sim/index.js'
+import { runTasks } from '../task-threads.js'
 import { readData } from './scenarios.js'
 
-export type SweepWorkerMessage =
-  | { readonly kind: 'served'; readonly inputs: number }
-  | { readonly kind: 'result'; readonly result: RunResult }
+export interface SweepTask {
+  readonly scenario: Scenario
+  /** Index of the run. */
+  readonly index: number
+}
 
 /** Number of progress messages per run. */
 const PROGRESS_MESSAGES = 50
 
-parentPort?.on('message', async (scenario: Scenario) => {
+runTasks<SweepTask, RunResult, number>(async ({ scenario }, post) => {
   const stride = Math.ceil(scenario.inputs / PROGRESS_MESSAGES)
-  const post = (message: SweepWorkerMessage) => parentPort?.postMessage(message)
   const onInput = (inputs: number) => {
-    if (inputs % stride === 0) post({ kind: 'served', inputs })
+    if (inputs % stride === 0) post(inputs)
   }
-  const data = await readData(scenario)
-  post({ kind: 'result', result: simulate(scenario, { observer: { onInput }, data }) })
+  return simulate(scenario, { observer: { onInput }, data: await readData(scenario) })
 })

@@ -3,17 +3,18 @@ import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { RunResult, Scenario } from '../../../sim/index.js'
+import type { RunResult } from '../../../sim/index.js'
 import { groupRuns, type ReportedRun } from '../../../sim/report/index.js'
 import { CodedError } from '../../base/errors.js'
 import { UsageError } from '../errors.js'
 import { print, printJson } from '../output/output.js'
+import { TaskThreads } from '../task-threads.js'
 import type { SimFlags } from './options.js'
 import { withoutCurve } from './run.js'
 import { groupColumns, headOf, InputProgress, openReport, type RunCase, rowOf } from './run-cases.js'
 import { aboutOf, checkAlgorithms } from './scenarios.js'
 import { expandGrid, SweepFile } from './sweep-file.js'
-import type { SweepWorkerMessage } from './sweep-worker.js'
+import type { SweepTask } from './sweep-worker.js'
 
 /** The sweep was interrupted. */
 class StoppedError extends CodedError {
@@ -58,23 +59,27 @@ async function finish(cases: readonly RunCase[], path: string, flags: SimFlags<'
   const onSignal = () => stop.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   let done = cases.length - remaining.length
+  const served = cases.map(() => 0)
+  const pool = new TaskThreads<SweepTask, RunResult, number>(
+    Math.min(flags.threads ?? availableParallelism(), remaining.length),
+    () => new Worker(new URL('sweep-worker.js', import.meta.url))
+  )
+  const onProgress = (inputs: number, { index }: SweepTask) => {
+    served[index] = inputs
+    const sum = served.reduce((total, each) => total + each, 0)
+    progress.show(sum, `${done} of ${cases.length} runs`)
+  }
+  const onResult = (result: RunResult, task: SweepTask) => {
+    onProgress(task.scenario.inputs, task)
+    finished.add(task.scenario, result)
+    results[task.index] = result
+    done++
+  }
   try {
-    await runInThreads(
-      remaining.map(({ scenario }) => scenario),
-      {
-        threads: flags.threads ?? availableParallelism(),
-        signal: stop.signal,
-        onProgress: inputs => progress.show(inputs, `${done} of ${cases.length} runs`),
-        onResult(position, result) {
-          const { scenario, index } = remaining[position]
-          finished.add(scenario, result)
-          results[index] = result
-          done++
-        }
-      }
-    )
+    await pool.run(remaining, onResult, { onProgress, signal: stop.signal })
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    await pool.close()
     progress.clear()
     finished.close()
   }
@@ -90,67 +95,4 @@ async function finish(cases: readonly RunCase[], path: string, flags: SimFlags<'
 function defaultFile(name: string | undefined, cases: readonly RunCase[]): string {
   const hash = createHash('sha256').update(JSON.stringify(cases.map(({ scenario }) => scenario)))
   return `sweep-${basename(name ?? 'scenario', '.yaml')}-${hash.digest('hex').slice(0, 8)}.jsonl`
-}
-
-export interface PoolOptions {
-  readonly threads: number
-  /** Called when a run has finished. @param index index of its scenario */
-  onResult(index: number, result: RunResult): void
-  /** @param inputs number of inputs served so far by all runs */
-  onProgress(inputs: number): void
-  /** Stops all threads when aborted; unfinished runs are lost. */
-  readonly signal: AbortSignal
-}
-
-/**
- * Resolves when all runs have finished, or as soon as the signal is aborted.
- * @throws the error of a run or of a thread
- */
-export async function runInThreads(
-  scenarios: readonly Scenario[],
-  { threads, onResult, onProgress, signal }: PoolOptions
-): Promise<void> {
-  const served = scenarios.map(() => 0)
-  let next = 0
-  const workers: Worker[] = []
-  const manage = (worker: Worker) =>
-    new Promise<void>((resolve, reject) => {
-      let current = -1
-      const assignNext = () => {
-        if (next === scenarios.length || signal.aborted) {
-          resolve()
-          return
-        }
-        current = next++
-        worker.postMessage(scenarios[current])
-      }
-      const progress = (inputs: number) => {
-        served[current] = inputs
-        onProgress(served.reduce((sum, each) => sum + each, 0))
-      }
-      worker.on('message', (message: SweepWorkerMessage) => {
-        if (signal.aborted) return
-        if (message.kind === 'served') {
-          progress(message.inputs)
-          return
-        }
-        progress(scenarios[current].inputs)
-        onResult(current, message.result)
-        assignNext()
-      })
-      worker.once('error', reject)
-      signal.addEventListener('abort', () => resolve(), { once: true })
-      assignNext()
-    })
-  try {
-    await Promise.all(
-      Array.from({ length: Math.min(threads, scenarios.length) }, () => {
-        const worker = new Worker(new URL('sweep-worker.js', import.meta.url))
-        workers.push(worker)
-        return manage(worker)
-      })
-    )
-  } finally {
-    await Promise.all(workers.map(worker => worker.terminate()))
-  }
 }

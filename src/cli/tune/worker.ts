@@ -1,5 +1,5 @@
-/** A worker thread of `admb tune`: learns a prefix of the rows with one candidate at a time and posts its progressive figures. */
-import { parentPort, workerData } from 'node:worker_threads'
+/** A worker thread of `admb tune`: learns a prefix of the rows with a candidate, for its progressive figures. */
+import { workerData } from 'node:worker_threads'
 import {
   DivergenceError,
   ExampleError,
@@ -8,6 +8,7 @@ import {
   type SerialOptions,
   SerialTrainer
 } from '../../learning/index.js'
+import { runTasks } from '../task-threads.js'
 import type { Candidate } from './candidates.js'
 import type { SharedRows } from './halving.js'
 
@@ -19,6 +20,8 @@ export interface TuneWorkerData {
 
 export interface TuneTask {
   readonly candidate: Candidate
+  /** Index of the result. */
+  readonly index: number
   /** Length of the prefix. */
   readonly rows: number
 }
@@ -35,9 +38,9 @@ export interface TuneResult {
 /** Rows between two checks for divergence. */
 const SLICE = 1000
 
-parentPort?.on('message', ({ candidate, rows: count }: TuneTask) => {
+runTasks(({ candidate, rows: count }: TuneTask) => {
   const { rows, options } = workerData as TuneWorkerData
-  parentPort?.postMessage(tryCandidate({ ...options, ...candidate, dimension: rows.dimension }, rows, count))
+  return tryCandidate({ ...options, ...candidate, dimension: rows.dimension }, rows, count)
 })
 
 function tryCandidate(options: SerialOptions, rows: SharedRows, count: number): TuneResult {
