@@ -15,7 +15,7 @@ export {
   replay,
   type Step
 } from './fuzz/fuzz.js'
-export type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
+export { type ObservedRun, type RunObserver, type SimulateOptions, simulateType } from './options.js'
 export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
 export { parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
 export { applyOverrides, builtInScenarios, loadScenario } from './scenarios.js'

@@ -1,6 +1,6 @@
 /** Options of a run beside its scenario, and the observer interface for reports, checkers and replays. */
 import type { AdmbOptions, PredictorId, Recipe } from '../src/admb/index.js'
-import type { Learner } from '../src/learning/index.js'
+import { type Learner, type OptionsOf, optionTypes } from '../src/learning/index.js'
 import type { Invariants } from './checkers/index.js'
 import type { Fault } from './faults/schedule.js'
 import type { Scenario } from './scenario.js'
@@ -9,36 +9,41 @@ import type { Topology } from './topology.js'
 import type { WiringFactory } from './wiring/create.js'
 import type { NodeFactory, PredictorCause } from './world.js'
 
-/** Overrides of what a scenario determines. */
-export interface SimulateOptions {
+const { callback, flag, list, object, typed } = optionTypes
+const simulateTypes = {
   /** @default the scenario's stream */
-  readonly inputs?: Inputs
+  inputs: object<Inputs>('the inputs of a stream'),
   /** The data of the stream `file`. @default none */
-  readonly data?: RecordedStream
+  data: object<RecordedStream>('a recorded stream'),
   /** @default the linear model of the inputs */
-  readonly learner?: Learner
+  learner: object<Learner>('the result of createLearner'),
   /** @default the scenario's rule and average */
-  readonly recipe?: Recipe
+  recipe: object<Recipe>('{ rule, averaging, digest }'),
   /** Noise of the own sums of nodes. @default that of the scenario */
-  readonly noise?: AdmbOptions['noise']
+  noise: typed<AdmbOptions['noise']>(callback),
   /** @default drawn from the scenario's `faults` */
-  readonly faults?: readonly Fault[]
+  faults: typed<readonly Fault[]>(list),
   /** Observes the run. @default none */
-  readonly observer?: RunObserver
+  observer: object<RunObserver>('{ onInput }'),
   /** Properties to check. @default the properties that always hold if the scenario's `checks` is on, else none */
-  readonly invariants?: Invariants
+  invariants: typed<Invariants>(callback),
   /** Creates the nodes of the algorithms `admb` and `admb-sender`. @default AdmbNode */
-  readonly node?: NodeFactory
+  node: typed<NodeFactory>(callback),
   /** The tree, with as many nodes as the scenario. @default the scenario's */
-  readonly topology?: Topology
+  topology: object<Topology>('the tree of a scenario'),
   /** Creates the overlay: the sessions between nodes, and their repair. @default as the scenario's topology requires */
-  readonly wiring?: WiringFactory
+  wiring: typed<WiringFactory>(callback),
   /**
    * Whether to continue after the last input, without faults, until the network is quiescent. Reports a violation if it does
    * not become quiescent. @default false
    */
-  readonly quiesce?: boolean
+  quiesce: flag
 }
+
+/** Overrides of what a scenario determines. */
+export type SimulateOptions = OptionsOf<typeof simulateTypes>
+
+export const simulateType = optionTypes.options<SimulateOptions>(simulateTypes)
 
 /** The state of a run, for observers. */
 export interface ObservedRun {

@@ -84,7 +84,7 @@ export {
   modelNames
 } from './models/model.js'
 export * as optionTypes from './options.js'
-export { checkOptions, ExampleError, OptionError, type OptionTypes } from './options.js'
+export { checkOptions, ExampleError, OptionError, type OptionsOf } from './options.js'
 export { addNoise, Privacy, type PrivacyOptions } from './privacy.js'
 export { AdaptiveBatch, type BatchRange } from './rules/adaptive-batch.js'
 export {

@@ -125,53 +125,63 @@ export const radiusOption = {
   }
 } as const
 
-/** The type of each option. A table that lacks an option does not compile. */
-export type OptionTypes<Options> = { readonly [Key in keyof Required<Options>]: z.ZodType }
+/** The type of each option, by its name. */
+type OptionTypes = Readonly<Record<string, z.ZodType>>
+/** Options that may all be absent, from the table of their types. The comments of the table describe them. */
+export type OptionsOf<Types extends OptionTypes> = { readonly [Key in keyof Types]?: z.infer<Types[Key]> }
 
 /** Values that the test accepts. @param expected what messages call them */
-function values(expected: string, test: (value: unknown) => boolean): z.ZodType {
-  return z.custom(test, { error: expected })
+function values<Value>(expected: string, test: (value: unknown) => boolean): z.ZodType<Value> {
+  return z.custom<Value>(test, { error: expected })
 }
 
 /**
  * Types of options at run time, because programs in JavaScript have no others. The functions that programs call check their options
  * once with `checkOptions`; ranges, and what goes together, are checked where the options are used.
  */
-export const number = values('a number', value => typeof value === 'number')
-export const text = values('a string', isText)
-export const flag = values('true or false', value => typeof value === 'boolean')
-export const callback = values('a function', value => typeof value === 'function')
-export const bytes = values('a Uint8Array', value => value instanceof Uint8Array)
-export const list = values('an array', Array.isArray)
-export const set = values('a Set', value => value instanceof Set)
-export const texts = values('an array of strings', value => Array.isArray(value) && value.every(isText))
-export const numbers = values(
+export const number = values<number>('a number', value => typeof value === 'number')
+export const text = values<string>('a string', isText)
+export const flag = values<boolean>('true or false', value => typeof value === 'boolean')
+export const callback = values<(...given: never[]) => unknown>('a function', value => typeof value === 'function')
+export const bytes = values<Uint8Array>('a Uint8Array', value => value instanceof Uint8Array)
+export const list = values<readonly unknown[]>('an array', Array.isArray)
+export const set = values<ReadonlySet<string>>('a Set', value => value instanceof Set)
+export const texts = values<readonly string[]>(
+  'an array of strings',
+  value => Array.isArray(value) && value.every(isText)
+)
+export const numbers = values<readonly number[]>(
   'an array of numbers',
   value => Array.isArray(value) && value.every(item => typeof item === 'number')
 )
 
 /** @param example text of a valid value */
-export function object(example: string): z.ZodType {
+export function object<Value = object>(example: string): z.ZodType<Value> {
   return values(`an object such as ${example}`, isObject)
 }
 
 /** An object with a name: the spec of a rule or an average. */
-export function named(name: string): z.ZodType {
+export function named<Value>(name: string): z.ZodType<Value> {
   return values(`an object such as { name: '${name}' }`, value => isObject(value) && isText(value.name))
 }
 
-export function choice(...choices: readonly string[]): z.ZodType {
+export function choice<const Choice extends string>(...choices: readonly Choice[]): z.ZodType<Choice> {
   const quoted = choices.map(each => `'${each}'`)
-  return values(quoted.join(' or '), value => choices.includes(value as string))
+  return values(quoted.join(' or '), value => (choices as readonly unknown[]).includes(value))
 }
 
-export function matching(pattern: RegExp, expected: string): z.ZodType {
+export function matching<Value extends string>(pattern: RegExp, expected: string): z.ZodType<Value> {
   return values(expected, value => isText(value) && pattern.test(value))
 }
 
+/** The same values, of a type that the test does not decide. */
+export function typed<Value>(type: z.ZodType): z.ZodType<Value> {
+  return type as z.ZodType<Value>
+}
+
 /** A string, or options. */
-export function textOr(type: z.ZodType): z.ZodType {
-  return z.any().superRefine((value, context) => {
+export function textOr<Value>(type: z.ZodType<Value>): z.ZodType<string | Value> {
+  return z.custom<string | Value>().superRefine((value, context) => {
     if (isText(value)) return
     const issues = type.safeParse(value, { reportInput: true }).error?.issues ?? []
     for (const { path, message, ...issue } of issues) {
@@ -181,23 +191,25 @@ export function textOr(type: z.ZodType): z.ZodType {
   })
 }
 
-export function either(...types: readonly z.ZodType[]): z.ZodType {
+export function either<Types extends readonly z.ZodType[]>(...types: Types): z.ZodType<z.infer<Types[number]>> {
   const expected = types.map(type => type.safeParse(Symbol()).error?.issues[0].message)
   return values(expected.join(' or '), value => types.some(type => type.safeParse(value).success))
 }
 
 /** An object of options, none other than these. @param required those without a default */
 export function options<Options>(
-  types: OptionTypes<Options>,
+  types: { readonly [Key in keyof Required<Options>]: z.ZodType },
   required: readonly (keyof Options & string)[] = []
-): z.ZodType {
+): z.ZodType<Options> {
   const shape = Object.entries<z.ZodType>(types).map(([key, type]) => [
     key,
     (required as readonly string[]).includes(key) ? type : type.optional()
   ])
-  return z.strictObject(Object.fromEntries(shape), {
-    error: ({ code, keys = [] }) => (code === 'unrecognized_keys' ? unknown(keys as string[], types) : 'an object')
-  })
+  return typed<Options>(
+    z.strictObject(Object.fromEntries(shape), {
+      error: ({ code, keys = [] }) => (code === 'unrecognized_keys' ? unknown(keys as string[], types) : 'an object')
+    })
+  )
 }
 
 /**

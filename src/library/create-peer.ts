@@ -14,6 +14,7 @@ import {
   WebSocketUpgrades
 } from '../peer/index.js'
 import type { HttpOptions, HttpServer } from '../server/index.js'
+import { serverTypes } from '../server/options.js'
 import { type TaskOptions, taskTypes } from '../task/options.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
@@ -27,26 +28,10 @@ export interface CreatePeerOptions extends TaskOptions, Omit<PeerOptions, 'spec'
   readonly log?: Log
 }
 
-const { spec: _spec, stream: _stream, ...ownTypes } = peerTypes
-const { flag, number, object, text, texts } = types
-const createPeerType = types.options<CreatePeerOptions>({
-  ...ownTypes,
-  ...taskTypes,
-  http: types.options<Omit<HttpOptions, 'peer' | 'log'>>(
-    {
-      host: text,
-      port: number,
-      joinPage: flag,
-      token: types.either(text, texts),
-      tls: object('{ cert, key }'),
-      bodyLimit: number,
-      requestsPerSecond: types.either(number, object('{ learn: 100 }')),
-      requestTimeoutMs: number,
-      origins: texts
-    },
-    ['port']
-  )
-})
+const { stream: _stream, ...ownTypes } = peerTypes
+const { flag, number, options } = types
+const httpType = options<Omit<HttpOptions, 'peer' | 'log'>>({ ...serverTypes, port: number, joinPage: flag }, ['port'])
+const createPeerType = options<CreatePeerOptions>({ ...ownTypes, ...taskTypes, http: httpType })
 
 /** Types of `event.detail` by event. */
 export interface PeerEvents {

@@ -1,26 +1,18 @@
 /** The simulator for programs. */
-import { loadScenario, parseScenario, type RunResult, simulate as run, type SimulateOptions } from '../../sim/index.js'
+import {
+  loadScenario,
+  parseScenario,
+  type RunResult,
+  simulate as run,
+  type SimulateOptions,
+  simulateType
+} from '../../sim/index.js'
 import { checkOptions, optionTypes as types } from '../learning/index.js'
 
 /** Keys of a scenario file (`docs/simulator.md`). Missing keys have their defaults. */
 export type ScenarioValues = Readonly<Record<string, unknown>>
 
-const { callback, flag, list, object } = types
-const scenarioType = types.either(types.text, object("{ algorithm: 'admb', nodes: 16 }"))
-const optionsType = types.options<SimulateOptions>({
-  inputs: object('the inputs of a stream'),
-  data: object('a recorded stream'),
-  learner: object('the result of createLearner'),
-  recipe: object('{ rule, averaging, digest }'),
-  noise: callback,
-  faults: list,
-  observer: object('{ onInput }'),
-  invariants: callback,
-  node: callback,
-  topology: object('the tree of a scenario'),
-  wiring: callback,
-  quiesce: flag
-})
+const scenarioType = types.either(types.text, types.object("{ algorithm: 'admb', nodes: 16 }"))
 
 /**
  * Runs a scenario in virtual time. The same scenario gives the same result on any machine.
@@ -37,7 +29,7 @@ export function simulate(
 ): RunResult {
   checkOptions('the scenario', scenarioType, scenario)
   checkOptions('the values of the scenario', types.object('{ nodes: 16 }'), values)
-  checkOptions('the options of simulate', optionsType, options)
+  checkOptions('the options of simulate', simulateType, options)
   const { source, values: before } =
     typeof scenario === 'string' ? loadScenario(scenario) : { source: 'scenario', values: scenario }
   return run(parseScenario({ ...before, ...values }, source), options)

@@ -1,7 +1,6 @@
 /** Training in this process, from a file or from arrays: `admb train` for programs. */
 import { importance, Notices } from '../base/errors.js'
 import { createParser, openStream, Preparation, type Rows, RunningMoments, type Scaling } from '../data/index.js'
-import type { Execution } from '../l2l/index.js'
 import {
   type BaselineFigures,
   type Blocks,
@@ -11,6 +10,7 @@ import {
   learnerAfter,
   type Metrics,
   OptionError,
+  type OptionsOf,
   type PredictWith,
   type Rest,
   type SerialReport,
@@ -25,28 +25,23 @@ import { ClassNumbers, trainerFor } from '../task/trainer.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
-/** Options of `train`: the task, and `data` or `inputs` with `labels`. */
-export interface TrainOptions extends TaskOptions {
+const ownTypes = {
   /** Instead of `data`. @default none */
-  readonly inputs?: readonly Features[]
+  inputs: types.typed<readonly Features[]>(types.list),
   /** One for each of `inputs`. @default none */
-  readonly labels?: readonly Label[]
+  labels: types.typed<readonly Label[]>(types.list),
   /** Importance of each of `inputs`, at least 0. @default 1 for all */
-  readonly weights?: readonly number[]
+  weights: types.numbers,
   /** The parameters that score inputs before they are learned, and that predict afterwards. @default 'average' */
-  readonly predictWith?: PredictWith
+  predictWith: types.typed<PredictWith>(types.text),
   /** How a network is executed. @default one minibatch at a time on the first device that works */
-  readonly execution?: Execution
+  execution: executionType
 }
 
-const trainType = types.options<TrainOptions>({
-  ...taskTypes,
-  inputs: types.list,
-  labels: types.list,
-  weights: types.numbers,
-  predictWith: types.text,
-  execution: executionType
-})
+/** Options of `train`: the task, and `data` or `inputs` with `labels`. */
+export interface TrainOptions extends TaskOptions, OptionsOf<typeof ownTypes> {}
+
+const trainType = types.options<TrainOptions>({ ...taskTypes, ...ownTypes })
 
 /** Results of training. */
 export interface TrainReport extends SerialReport {

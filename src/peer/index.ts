@@ -23,11 +23,11 @@ export { windowName } from '../view/index.js'
 export type { Download } from './downloads.js'
 export { LearnerFailedError, OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
-export { peerTypes } from './option-types.js'
 export {
   DEFAULT_CARRY,
   type NeighbourChange,
-  type PeerOptions
+  type PeerOptions,
+  peerTypes
 } from './options.js'
 export { Peer } from './peer.js'
 export { forgetModel, settleTask } from './settle.js'

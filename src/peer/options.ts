@@ -1,106 +1,125 @@
-/** Options of a peer. */
-import type { StreamOptions } from '../data/index.js'
-import type { Execution } from '../l2l/index.js'
-import type { DriftTest, PrivacyOptions, Trust } from '../learning/index.js'
+/** Options of a peer, their types, and which values they have. */
+import {
+  type Active,
+  boundsOf,
+  checkFeatures,
+  checkOptions,
+  driftTests,
+  OptionError,
+  type OptionsOf,
+  Privacy,
+  type PrivacyOptions,
+  optionTypes as types
+} from '../learning/index.js'
 import type { IdentityKey, Log, WebSocketUpgrades } from '../network/types.js'
-import type { LearningSpec } from '../task/learning-spec.js'
+import { growingNames, type LearningSpec } from '../task/learning-spec.js'
+import { executionType, specType, streamType, trustType } from '../task/options.js'
+import { NAME_PATTERN } from '../view/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
+
+const { bytes, choice, flag, number, object, text, texts, typed } = types
 
 /** Whether a peer looks for others: the options name them, or how to find them. */
 export function joins({ peers = [], mdns = false }: Pick<PeerOptions, 'peers' | 'mdns'>): boolean {
   return peers.length > 0 || mdns
 }
 
-/** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
-export interface PeerOptions {
-  readonly spec: LearningSpec
+/** Types of the options that a peer has besides its spec. */
+export const peerTypes = {
   /** How a network is executed. @default one minibatch at a time on the first device that works */
-  readonly execution?: Execution
+  execution: executionType,
   /** The stream to learn from. @default none: only requests are learned */
-  readonly stream?: StreamOptions
+  stream: streamType,
   /** Limit of inputs per second. @default no limit */
-  readonly rate?: number
+  rate: number,
   /**
    * Time for which predictions of requests wait for their labels, in milliseconds. Predictions then have an id, with which the
    * label may be learned. @default labels come with the inputs
    */
-  readonly labelDelay?: number
+  labelDelay: number,
   /**
    * Period T in milliseconds; 'auto': 100 ms, and sums are sent less often where that delays updates little (docs/choosing.md).
    * @default 100
    */
-  readonly period?: number | 'auto'
+  period: types.either(number, choice('auto')),
   /** Periods S for which unused gradients are carried over. @default DEFAULT_CARRY, 0 for models above CARRY_PARAMETERS */
-  readonly carry?: number
+  carry: number,
   /** The predictor that serves predictions. @default 'average' */
-  readonly predictWith?: PeerPredictWith
+  predictWith: typed<PeerPredictWith>(text),
   /** How rises of the loss are detected. Each is logged, and published to all peers. @default 'adwin' */
-  readonly drift?: DriftTest | 'off'
+  drift: choice(...driftTests, 'off'),
   /**
    * Differential privacy of the inputs that this peer learns, against all who see what it sends (docs/privacy.md). Requires `dir`, which
    * holds the budget. Linear models only. @default none
    */
-  readonly dp?: PrivacyOptions
+  dp: object<PrivacyOptions>('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
   /** State directory. @default none: the state is lost when the peer stops */
-  readonly dir?: string
+  dir: text,
   /** Whether `dir` keeps the whole journal and lineage, for `admb audit`: some 100 bytes for each segment. @default false */
-  readonly keepJournal?: boolean
+  keepJournal: flag,
   /**
    * Where the long arrays of the learner are: in memory, or in files of `dir`, of which the operating system keeps in memory what fits
    * (docs/l2l.md). Requires Linux. @default 'memory'
    */
-  readonly store?: 'memory' | 'disk'
+  store: choice('memory', 'disk'),
   /** Multiaddresses to listen on. @default all interfaces, a free port */
-  readonly listen?: readonly string[]
+  listen: texts,
   /** Multiaddresses of peers to connect to. @default none */
-  readonly peers?: readonly string[]
+  peers: texts,
   /** Maximum number of tree neighbours. @default 4 */
-  readonly degree?: number
+  degree: number,
   /** Whether to find peers on the local network with multicast DNS. @default false */
-  readonly mdns?: boolean
+  mdns: flag,
   /** Whether to relay between peers that cannot reach each other directly. @default false */
-  readonly relay?: boolean
+  relay: flag,
   /**
    * Connections over WebSockets on the port of an HTTP server. `serveHttp` passes them on if it has the join page.
    * @default none
    */
-  readonly upgrades?: WebSocketUpgrades
+  upgrades: object<WebSocketUpgrades>('new WebSocketUpgrades()'),
   /** URLs of STUN servers, with which tabs find their public addresses (`stun:host:port`). @default none */
-  readonly stun?: readonly string[]
+  stun: texts,
   /** Content of a network key file. @default none: any peer with the same learning spec can join */
-  readonly networkKey?: Uint8Array
+  networkKey: bytes,
   /**
    * Id of the network, 1 to 64 letters, digits, dots, dashes and underscores: peers of other networks, and those without an id, are
    * refused.
    * @default the one in the network key file, or that of the state directory, or none
    */
-  readonly networkId?: string
+  networkId: text,
   /** Ids of the peers that may connect. @default all */
-  readonly allow?: ReadonlySet<string>
+  allow: types.set,
   /** Whether invitations of allowed peers admit further peers. Requires `allow`. @default false */
-  readonly acceptInvitations?: boolean
+  acceptInvitations: flag,
   /**
    * Invitation, as printed by `admb invite`, with which other peers admit this one. Without `allow`, this peer takes the list of the
    * peer that has admitted it.
    * @default none
    */
-  readonly invitation?: string
+  invitation: text,
   /**
    * What this peer uses of others, if they are not trusted: with `rate`, no more gradients a second of any of them, each of which may save up those of ten
    * seconds; with `signers`, a whole predictor that does not follow waits until so many allowed peers answer for it, which requires
    * `allow`. Their influence is bounded in `spec`, on which all peers agree.
    * @default 'members'
    */
-  readonly trust?: Trust
+  trust: trustType,
   /** Identity for a peer without a state directory, or with a new one. @default a new identity */
-  readonly identity?: IdentityKey
+  identity: object<IdentityKey>('an Ed25519 key pair'),
   /** Display name on the pages of the network, at most 40 characters. @default its id */
-  readonly name?: string
+  name: text,
   /**
    * Modules with custom losses, rules, layers and readers. `spec.plugins` contains the result of `loadPlugins`.
    * @default none
    */
-  readonly plugins?: readonly string[]
+  plugins: texts,
+  /** Receives the lines of the log. */
+  log: typed<Log>(types.callback)
+}
+
+/** Options of a peer whose learning spec is already determined. `createPeer` derives it from a task. */
+export interface PeerOptions extends OptionsOf<typeof peerTypes> {
+  readonly spec: LearningSpec
   readonly log: Log
 }
 
@@ -121,4 +140,40 @@ export interface NeighbourChange {
   readonly isLinked: boolean
   /** Why it was removed. */
   readonly reason?: string
+}
+
+const peerType = types.options<PeerOptions>({ ...peerTypes, spec: specType }, ['spec', 'log'])
+const STUN_URL = /^stuns?:[\w.-]+(:\d{1,5})?$/
+
+/** @throws OptionError for an option that is unknown or of another type, or has an invalid value */
+export function checkPeerOptions(options: PeerOptions): void {
+  checkOptions('the options of the peer', peerType, options)
+  const { name, stun } = options
+  // Other peers would refuse every status with this name.
+  if (name !== undefined && !NAME_PATTERN.test(name)) {
+    throw new OptionError('the name must have 1 to 40 printable characters')
+  }
+  const noStun = stun?.find(url => !STUN_URL.test(url))
+  if (noStun !== undefined)
+    throw new OptionError(`stun: ${noStun} is not an address such as stun:stun.example.org:3478`)
+  if (options.dp !== undefined) new Privacy(options.dp)
+  checkFeatures(featuresOf(options))
+}
+
+function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...options }: PeerOptions): Active {
+  return {
+    peers: true,
+    network: spec.network !== undefined,
+    stateDirectory: dir !== undefined,
+    allowList: allow !== undefined,
+    localSteps: spec.localSteps !== undefined,
+    newClasses: growingNames(spec) !== undefined,
+    aheadPredictions: predictWith === 'ahead',
+    measuredScale: spec.features.scale === 'standard',
+    privacy: dp !== undefined,
+    signers: (boundsOf(trust)?.signers ?? 0) > 0,
+    invited: options.acceptInvitations ?? false,
+    wholeJournal: options.keepJournal ?? false,
+    arraysOnDisk: store === 'disk'
+  }
 }

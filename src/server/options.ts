@@ -1,8 +1,11 @@
 /** Options of the HTTP server and of its routes. */
 
+import { type OptionsOf, optionTypes } from '../learning/index.js'
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
 import type { Role, RoleRates } from './roles.js'
+
+const { either, number, object, text, texts } = optionTypes
 
 /** Options of the HTTP interface of a peer. */
 export interface HttpOptions extends ServerOptions {
@@ -17,27 +20,31 @@ export interface PageOptions extends ServerOptions {
   readonly view: NetworkView
 }
 
-/** Where the server listens, and which requests it accepts. */
-export interface ServerOptions {
+/** Types of the options of a server, besides its port. */
+export const serverTypes = {
   /** Address to listen on. Any address but loopback requires a token. @default '127.0.0.1' */
-  readonly host?: string
-  /** Port, 0 for a free one. */
-  readonly port: number
+  host: text,
   /**
    * Tokens, of which requests must send one as `Authorization: Bearer …`. Those of `admb keygen token --role` have a role, others
    * grant everything. @default none, which is allowed on loopback only
    */
-  readonly token?: string | readonly string[]
+  token: either(text, texts),
   /** Serves HTTPS. @default HTTP */
-  readonly tls?: TlsFiles
+  tls: object<TlsFiles>('{ cert, key }'),
   /** Maximum size of a request body, in bytes. @default 8 MiB */
-  readonly bodyLimit?: number
+  bodyLimit: number,
   /** Maximum number of requests per second with one token, or from one address without a token; also by role. @default 1000 */
-  readonly requestsPerSecond?: number | RoleRates
+  requestsPerSecond: either(number, object<RoleRates>('{ learn: 100 }')),
   /** Timeout for receiving a request including its body, in milliseconds. @default 30,000 */
-  readonly requestTimeoutMs?: number
+  requestTimeoutMs: number,
   /** Origins (`https://example.org`) whose pages may use the API from a browser. @default none */
-  readonly origins?: readonly string[]
+  origins: texts
+}
+
+/** Where the server listens, and which requests it accepts. */
+export interface ServerOptions extends OptionsOf<typeof serverTypes> {
+  /** Port, 0 for a free one. */
+  readonly port: number
   /** Logs internal errors of the server. @default no log */
   readonly log?: Log
 }

@@ -8,8 +8,7 @@ import { portableExp } from '../../numeric/exp.js'
 import { dropSupport, supportOf } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
-import * as types from '../options.js'
-import { ExampleError, l2Option, resolveOptions } from '../options.js'
+import { checkOptions, ExampleError, l2Option, resolveOptions } from '../options.js'
 import {
   type Blocks,
   type Examples,
@@ -30,23 +29,10 @@ import {
   featureOutOfRange,
   gradientWeight,
   type ModelOptions,
+  modelType,
   outputsOf,
   scalarLossOf
 } from './model.js'
-
-const modelType = types.options<ModelOptions>(
-  {
-    model: types.text,
-    dimension: types.number,
-    classes: types.number,
-    l2: types.number,
-    targetScale: types.object('{ mean: 190, deviation: 180 }'),
-    classWeights: types.numbers,
-    clip: types.number,
-    named: types.number
-  },
-  ['model', 'dimension']
-)
 
 /**
  * Creates a linear model: scores, gradients and predictions as functions of the parameters.
@@ -58,7 +44,7 @@ const modelType = types.options<ModelOptions>(
  * @throws OptionError if model, classes, dimension or l2 do not go together, or an option is unknown or of another type
  */
 export function createLearner(options: ModelOptions): Learner {
-  types.checkOptions('the options of createLearner', modelType, options)
+  checkOptions('the options of createLearner', modelType, options)
   const { model, dimension, classes, l2: givenL2, targetScale, classWeights, clip, named } = options
   const outputs = outputsOf(model, classes)
   checkDimension(dimension)

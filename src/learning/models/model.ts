@@ -3,7 +3,7 @@
  * loops accept and refuse the same inputs with the same messages.
  */
 
-import { ExampleError, OptionError } from '../options.js'
+import { ExampleError, number, numbers, OptionError, type OptionsOf, object, options, text } from '../options.js'
 import { type Examples, weightOf } from '../types.js'
 import { checkTargetScale, type ScalarLoss, scalarLosses, standardised, type TargetScale } from './losses.js'
 
@@ -11,33 +11,41 @@ import { checkTargetScale, type ScalarLoss, scalarLosses, standardised, type Tar
 export type ModelName = keyof typeof scalarLosses | 'softmax'
 export const modelNames = [...Object.keys(scalarLosses), 'softmax'] as readonly ModelName[]
 
-/** Options of a linear model. */
-export interface ModelOptions {
-  readonly model: ModelName
-  /** Number of features, including the constant one. */
-  readonly dimension: number
+const modelTypes = {
   /**
    * Number of classes: required for softmax, 2 or absent for other classifiers, absent for regression.
    * @default 2 for classifiers with one score
    */
-  readonly classes?: number
+  classes: number,
   /** λ of the penalty λ/2·‖w‖² in the gradient of each input. Scores do not include the penalty. @default 0 */
-  readonly l2?: number
+  l2: number,
   /** Regression: the scale by which the target is standardised. @default not standardised */
-  readonly targetScale?: TargetScale
+  targetScale: object<TargetScale>('{ mean: 190, deviation: 180 }'),
   /** Factor of the gradients of each class's inputs. Losses are not weighted by it. @default 1 for all classes */
-  readonly classWeights?: readonly number[]
+  classWeights: numbers,
   /**
    * Largest Euclidean norm of the gradient of an input, its weight included: larger ones are scaled down to it. The penalty does not
    * count, because it does not depend on the input. @default no limit
    */
-  readonly clip?: number
+  clip: number,
   /**
    * Softmax: number of classes that have names. The others are added while the model learns, and are in a second block of the
    * parameters. @default all classes
    */
-  readonly named?: number
+  named: number
 }
+
+/** Options of a linear model. */
+export interface ModelOptions extends OptionsOf<typeof modelTypes> {
+  readonly model: ModelName
+  /** Number of features, including the constant one. */
+  readonly dimension: number
+}
+
+export const modelType = options<ModelOptions>({ ...modelTypes, model: text, dimension: number }, [
+  'model',
+  'dimension'
+])
 
 /**
  * The loss of a model with one score; undefined for softmax.

@@ -108,7 +108,7 @@ export type AveragingSpec = {
 export const defaultAveraging: AveragingSpec = { name: 'tail' }
 
 /** The type of the option `averaging`. */
-export const averagingType = named(defaultAveraging.name)
+export const averagingType = named<AveragingSpec>(defaultAveraging.name)
 
 /**
  * The average of a linear model. For regression, the tail is shorter by default: a long average of a target that drifts costs more

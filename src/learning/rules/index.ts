@@ -84,7 +84,7 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
 }
 
 /** The type of the option `rule`. */
-export const ruleType = named(defaultRule.name)
+export const ruleType = named<RuleSpec>(defaultRule.name)
 
 /**
  * Creates an update rule.
