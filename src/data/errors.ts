@@ -3,6 +3,7 @@
  * line that says what to do.
  */
 import { CodedError, type OnNotice } from '../base/errors.js'
+import { callback, flag, type OptionsOf, object, typed } from '../base/option-types.js'
 import type { Shard } from './stages.js'
 import type { Malformed } from './types.js'
 
@@ -70,17 +71,19 @@ export class MalformedInputError extends InputError {
   }
 }
 
-/** Counts malformed inputs and reports them to the caller, or throws under `strict`. */
-export interface ReporterOptions {
+export const reporterTypes = {
   /** Throw a `MalformedInputError` at the first malformed input, instead of skipping and counting it. @default false */
-  readonly strict?: boolean
+  strict: flag,
   /** The share of the input: each malformed input is counted in one of its shards, although all report it. @default all are counted */
-  readonly shard?: Shard
+  shard: object<Shard>('{ index: 0, count: 2 }'),
   /** Called for each malformed input that is skipped, of any shard. @default none */
-  readonly onMalformed?: (malformed: Malformed) => void
+  onMalformed: typed<(malformed: Malformed) => void>(callback),
   /** Called with one line about the input as a whole, such as the columns that the model does not know. @default none */
-  readonly onNotice?: OnNotice
+  onNotice: typed<OnNotice>(callback)
 }
+
+/** What becomes of malformed inputs. */
+export interface ReporterOptions extends OptionsOf<typeof reporterTypes> {}
 
 export class Reporter {
   /** Inputs of the shard skipped so far. */

@@ -5,12 +5,11 @@
 import { basename } from 'node:path'
 import { importance } from '../base/errors.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
-import { openTokens, type TokenRows } from './formats/builtins.js'
-import { type CustomFormat, customInputOptions, isCustomFormat, openCustom } from './formats/custom.js'
-import type { InputOptions, Reader } from './formats/format.js'
+import { openTokens } from './formats/builtins.js'
+import { customInputOptions, isCustomFormat, openCustom } from './formats/custom.js'
+import type { Reader } from './formats/format.js'
 import {
   builtInStreams,
-  type Format,
   formatNames,
   formats,
   guessFormat,
@@ -22,52 +21,17 @@ import {
 import { listed } from './formats/labels.js'
 import { openText } from './formats/text.js'
 import { checkInteger } from './options.js'
-import { Preparation, type Scaling } from './prepare.js'
+import { Preparation } from './prepare.js'
 import { Random } from './random.js'
-import type { From, PassPosition, Rows, StreamPosition } from './rows.js'
+import type { PassPosition, Rows, StreamPosition } from './rows.js'
 import { resolveScale } from './scale.js'
 import { checkSource, sourceName } from './source.js'
 import { logsOf, skippedIn } from './sources/files.js'
 import { inputFiles } from './sources/segments.js'
 import { isUrl } from './sources/url.js'
-import { leaveOut, located, type Shard, shuffle, skipRows, takeRows, takeShard } from './stages.js'
+import { leaveOut, located, shuffle, skipRows, takeRows, takeShard } from './stages.js'
+import type { StreamOptions } from './stream-options.js'
 import type { ExampleStream } from './types.js'
-
-/** Options of a stream: where its rows come from, and in which order and scale. */
-export interface StreamOptions extends InputOptions {
-  /** A file, `-` for standard input, or a built-in stream: `digits`, `digits:test`, `synthetic`. */
-  readonly data: string
-  /** @default guessed from the file's name */
-  readonly format?: Format | CustomFormat
-  /** The share of the rows of each pass, with an index from 0. @default all rows */
-  readonly shard?: Shard
-  /** Rows for validation, of those of the shard: `learn` leaves every n-th out, `validate` yields only these. @default all rows */
-  readonly holdout?: { readonly every: number; readonly part: 'learn' | 'validate' }
-  /** How many times the input is read; may be `Infinity`. @default 1 */
-  readonly passes?: number
-  /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
-  readonly shuffleWindow?: number
-  /** The state by which numbers are standardised. @default that of this stream alone */
-  readonly scaling?: Scaling
-  /** Rows are not scaled and not multiplied, because a later stage does it. @default false */
-  readonly scaleLater?: boolean
-  /** Where the stream begins. @default 'stored' */
-  readonly from?: From
-  /** The stored position: of an earlier stream of these rows, or the number of its rows. @default the start */
-  readonly resume?: StreamPosition | number
-  /** Number of rows after which the stream ends, including those before `resume`. @default at the end of the input */
-  readonly maxRows?: number
-  /** Infers from the first rows of text whether the label is a class or a number, and the names of the classes. @default false */
-  readonly inferLabel?: boolean
-  /** Largest number of classes, including those that the first rows of text lack. @default those of the first rows */
-  readonly classesMax?: number
-  /** Counts the labels of each class in the first rows of text. @default false */
-  readonly countClasses?: boolean
-  /** `hashBits` of a table with categories or texts, if that is not given. @default 18 */
-  readonly tableHashBits?: number
-  /** Rows of tokens that `data` was already converted into. If given, `data` is not read. @default none */
-  readonly tokens?: TokenRows
-}
 
 /**
  * Opens a stream, which can be iterated once.

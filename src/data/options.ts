@@ -1,4 +1,18 @@
 /** Options of a parser, with defaults and limits, which are checked once before anything is read. */
+import type { Readable } from 'node:stream'
+import type { OnNotice } from '../base/errors.js'
+import {
+  callback,
+  choice,
+  flag,
+  list,
+  number,
+  type OptionsOf,
+  object,
+  text,
+  texts,
+  typed
+} from '../base/option-types.js'
 import { type ReporterOptions, StreamOptionsError } from './errors.js'
 import type { DecimalMark } from './schema/numbers.js'
 import type { DerivedHints } from './schema/schema.js'
@@ -16,78 +30,99 @@ export const MAX_DIMENSION = 2 ** 31 - 1
  */
 export type OnHashed = (feature: number, column: ColumnSchema, value: string | undefined) => void
 
-/** Options of a parser. */
-export interface ParserOptions extends ReporterOptions, DerivedHints {
+export const parserTypes = {
   /** Name of the input in messages. @default '<input>' */
-  readonly source?: string
+  source: text,
   /** `class`: labels become class numbers 0 … C−1. `number`: regression, the label is the number itself. @default 'class' */
-  readonly target?: 'class' | 'number'
+  target: choice('class', 'number'),
   /** Number of classes C ≥ 2. Labels outside are malformed. @default the length of `classNames`, otherwise unknown */
-  readonly classes?: number
+  classes: number,
   /** Label texts in the order of their class numbers. @default labels are class numbers, of which −1 counts as 0 */
-  readonly classNames?: readonly string[]
+  classNames: texts,
   /**
    * Gives names that are not among `classNames` provisional labels, in the order of `Rows.newClasses`, instead of refusing them.
    * @default false
    */
-  readonly newClasses?: boolean
+  newClasses: flag,
   /** @internal Called with each label instead of converting it, to infer what the labels are. @default none */
-  readonly onLabel?: (label: string) => void
+  onLabel: typed<(label: string) => void>(callback),
   /** Keeps identifiers of rows: columns with the role `id`, and tags of VW. @default false */
-  readonly ids?: boolean
+  ids: flag,
   /** @internal Called with each hashed value or name and its feature, to explain models. @default none */
-  readonly onHashed?: OnHashed
+  onHashed: typed<OnHashed>(callback),
   /** @internal Columns whose first numbers have marks that may divide thousands, so that others are reported. @default not known */
-  readonly grouped?: readonly string[]
+  grouped: texts,
   /** @internal What an ambiguous mark of a label that is a number means. @default '.' */
-  readonly labelDecimal?: DecimalMark
+  labelDecimal: typed<DecimalMark>(text),
   /** Accept inputs without a label, or with an invalid one in a table: their label is NaN. Otherwise they are malformed. @default false */
-  readonly unlabelled?: boolean
+  unlabelled: flag,
   /** CSV column or JSON key of the label. @default 'label' */
-  readonly label?: string
+  label: text,
   /** CSV columns or JSON keys to leave out. @default none */
-  readonly ignore?: readonly string[]
+  ignore: texts,
   /**
    * The columns of a table in the order of their features, which may be in another order in the file. A file must have all of
    * them; further columns are ignored. In JSON lines, each column is a key. @default CSV: inferred; JSON lines: names are hashed
    */
-  readonly schema?: readonly ColumnSchema[]
+  schema: typed<readonly ColumnSchema[]>(list),
   /** CSV without a schema: the columns that are numbers; every other one is a category. @default inferred */
-  readonly columns?: readonly string[]
+  columns: texts,
   /** CSV without a schema: columns that are categories although their values look like numbers. @default none */
-  readonly categorical?: readonly string[]
+  categorical: texts,
   /** CSV without a schema: the column of the rows' weights. @default none */
-  readonly weight?: string
+  weight: text,
   /** CSV without a schema: the column that identifies rows. @default none */
-  readonly id?: string
+  id: text,
   /** Texts of missing values of a table, besides the empty one. @default the usual marks in any case: NA, n/a, NaN, null, None, -, ?, … */
-  readonly na?: readonly string[]
+  na: texts,
   /** CSV without a schema: what texts become, words or also pairs of neighbouring words. @default 'words' */
-  readonly text?: 'words' | 'bigrams'
+  text: choice('words', 'bigrams'),
   /** CSV: the separator of fields. @default inferred from the first rows, or a comma */
-  readonly delimiter?: Delimiter
+  delimiter: typed<Delimiter>(text),
   /** CSV: the decimal mark of numbers in which a mark is ambiguous. @default inferred for each column from the first rows, or a point */
-  readonly decimal?: '.' | ','
+  decimal: choice('.', ','),
   /**
    * CSV: whether the first line holds the names of the columns. Without a header, the names are `columns`, or the numbers
    * of the columns from 1. @default true
    */
-  readonly header?: boolean
+  header: flag,
   /** Tables with a schema: whether a file may lack columns of features, whose values then count as missing. @default false */
-  readonly lacksColumns?: boolean
+  lacksColumns: flag,
   /** Adds feature 0, which is always 1, and increases the number of every other feature by one. @default false */
-  readonly constant?: boolean
+  constant: flag,
   /** Number of features without the constant one. Larger indices are malformed. @default inferred from the data, or unknown */
-  readonly dimension?: number
+  dimension: number,
   /** Leaves features that `dimension` excludes out of their rows instead of refusing the rows: the model has no weight for them. @default false */
-  readonly ignoreUnknown?: boolean
+  ignoreUnknown: flag,
   /**
    * Number of hashed features as a power of two, 1 … 30. Names are hashed into 2^hashBits features (default 18, as in VW).
    * LIBSVM indices and numeric VW names are not hashed but reduced modulo 2^hashBits if it is given.
    * @default 18 for hashed names
    */
-  readonly hashBits?: number
+  hashBits: number
 }
+
+/** Options of a parser. */
+export interface ParserOptions extends ReporterOptions, DerivedHints, OptionsOf<typeof parserTypes> {}
+
+export const sourceTypes = {
+  /** Standard input. @default that of the process */
+  stdin: object<Readable>('a Readable'),
+  /** Encoding of the text, such as `windows-1252`. @default UTF-8, or UTF-16 if it begins with a byte order mark */
+  encoding: text,
+  /** Aborts reading with the signal's reason. @default none */
+  signal: object<AbortSignal>('that of an AbortController'),
+  /**
+   * Called now and then with the share of the input, from 0 to 1, that has been read. Not called if its size is unknown.
+   * @default none
+   */
+  onRead: typed<(share: number) => void>(callback),
+  /** Called with one line for the log, such as that a file was rotated. @default none */
+  onNotice: typed<OnNotice>(callback)
+}
+
+/** Options of the bytes of an input. */
+export interface SourceOptions extends OptionsOf<typeof sourceTypes> {}
 
 /** @throws StreamOptionsError with the option, its value and the allowed range */
 export function checkInteger(name: string, value: number | undefined, from: number, to: number): void {

@@ -1,12 +1,12 @@
 /** Reads a file or standard input in chunks of bounded size. What is compressed is recognised by its first bytes. `#source` under Node.js. */
 import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, open, readFile, stat } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
-import type { OnNotice } from '../base/errors.js'
 import { MissingInputError, UnreadableInputError } from './errors.js'
+import type { SourceOptions } from './options.js'
 import { decoded, isEncodedFile } from './sources/encodings.js'
 
 /** Size of a read, ahead of the parser. There are two such buffers. */
@@ -15,22 +15,6 @@ const BLOCK_BYTES = 1024 * 1024
 const CHUNK_BYTES = 128 * 1024
 /** Size of the first chunk; it doubles with each further one. Small first chunks let V8 optimise the parser early. */
 const FIRST_CHUNK_BYTES = 512
-
-export interface SourceOptions {
-  /** Standard input. @default process.stdin */
-  readonly stdin?: Readable
-  /** Encoding of the text, such as `windows-1252`. @default UTF-8, or UTF-16 if it begins with a byte order mark */
-  readonly encoding?: string
-  /** Aborts reading with the signal's reason. @default none */
-  readonly signal?: AbortSignal
-  /**
-   * Called now and then with the share of the input, from 0 to 1, that has been read. Not called if its size is unknown.
-   * @default none
-   */
-  readonly onRead?: (share: number) => void
-  /** Called with one line for the log, such as that a file was rotated. @default none */
-  readonly onNotice?: OnNotice
-}
 
 /** Waits, or throws the signal's reason. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,4 +1,6 @@
 /** Options of a peer, their types, and which values they have. */
+
+import { streamType } from '../data/parsing.js'
 import {
   type Active,
   boundsOf,
@@ -13,7 +15,7 @@ import {
 } from '../learning/index.js'
 import type { IdentityKey, Log, WebSocketUpgrades } from '../network/types.js'
 import { growingNames, type LearningSpec } from '../task/learning-spec.js'
-import { executionType, specType, streamType, trustType } from '../task/options.js'
+import { executionType, specType, trustType } from '../task/options.js'
 import { NAME_PATTERN } from '../view/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 

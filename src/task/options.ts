@@ -3,7 +3,7 @@
  */
 
 import type * as z from 'zod'
-import type { Schema, StreamOptions } from '../data/index.js'
+import { type Schema, streamType } from '../data/parsing.js'
 import type { Execution } from '../l2l/index.js'
 import {
   averagingType,
@@ -31,73 +31,9 @@ export type NetworkModel =
   | { readonly layers: readonly object[] }
 
 /** Types of the options of tasks and streams, and of learning specs, for the functions that programs call. */
-const { callback, choice, either, flag, list, number, numbers, object, options, text, texts, typed } = types
+const { choice, either, flag, list, number, numbers, object, options, text, texts, typed } = types
 const target = choice('class', 'number')
 const targetScale = object<TargetScale>('{ mean: 190, deviation: 180 }')
-
-/** Type of `StreamOptions`. */
-export const streamType = options<StreamOptions>(
-  {
-    data: text,
-    format: text,
-    shard: object('{ index: 0, count: 2 }'),
-    holdout: object("{ every: 10, part: 'learn' }"),
-    passes: number,
-    shuffleWindow: number,
-    scaling: object('that of another stream'),
-    scaleLater: flag,
-    from: either(choice('start', 'now', 'stored'), number),
-    resume: either(number, object('the position of an earlier stream')),
-    maxRows: number,
-    inferLabel: flag,
-    classesMax: number,
-    countClasses: flag,
-    tableHashBits: number,
-    tokens: object('rows of tokens'),
-    labels: text,
-    seed: number,
-    noise: number,
-    scale: choice('none', 'standard', 'auto'),
-    follow: flag,
-    stdin: object('a Readable'),
-    signal: object('that of an AbortController'),
-    onRead: callback,
-    onNotice: callback,
-    strict: flag,
-    onMalformed: callback,
-    interactions: list,
-    source: text,
-    target,
-    classes: number,
-    classNames: texts,
-    newClasses: flag,
-    onLabel: callback,
-    labelDecimal: text,
-    grouped: texts,
-    ids: flag,
-    onHashed: callback,
-    unlabelled: flag,
-    label: text,
-    ignore: texts,
-    schema: list,
-    columns: texts,
-    categorical: texts,
-    weight: text,
-    id: text,
-    na: texts,
-    text: choice('words', 'bigrams'),
-    delimiter: text,
-    encoding: text,
-    decimal: choice('.', ','),
-    header: flag,
-    constant: flag,
-    dimension: number,
-    ignoreUnknown: flag,
-    lacksColumns: flag,
-    hashBits: number
-  },
-  ['data']
-)
 
 /** Type of `Execution`. */
 export const executionType = options<Execution>({

@@ -3,10 +3,10 @@
  */
 import { readPackaged } from '#source'
 import { StreamOptionsError } from '../errors.js'
+import type { SourceOptions } from '../options.js'
 import { checkInteger } from '../options.js'
 import { Random } from '../random.js'
 import { addImage, RowBuffer, type Rows } from '../rows.js'
-import type { SourceOptions } from '../source.js'
 import type { BuiltInDefinition, InputOptions, Reader } from './format.js'
 
 /**

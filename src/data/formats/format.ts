@@ -1,36 +1,38 @@
 /** What an entry of the registry of inputs consists of: file formats, text or binary, and built-in streams. */
+import { choice, flag, number, type OptionsOf, text } from '../../base/option-types.js'
 import type { Reporter } from '../errors.js'
-import type { ParserOptions } from '../options.js'
+import type { ParserOptions, SourceOptions } from '../options.js'
 import type { Rows, Verified } from '../rows.js'
 import type { SniffedDialect } from '../schema/dialect.js'
-import type { SourceOptions } from '../source.js'
 import type { ColumnSchema, LabelSchema } from '../types.js'
 import type { LabelReader } from './labels.js'
 import type { RowFormat } from './lines.js'
 
-/** Options of all inputs together. Each input takes some of them. */
-export interface InputOptions extends ParserOptions, SourceOptions {
+export const inputTypes = {
   /** The labels file of IDX. @default the name of the images file with `labels` for `images` and `idx1` for `idx3`, with or without `.gz` */
-  readonly labels?: string
+  labels: text,
   /** Seed of the shuffle and of the built-in streams, a safe integer. @default 0 */
-  readonly seed?: number
+  seed: number,
   /**
    * Noise of `synthetic`: probability in [0, 0.5) that a class is flipped (default 0), or standard deviation ≥ 0 of a number's
    * noise (default 0.1).
    * @default 0
    */
-  readonly noise?: number
+  noise: number,
   /**
    * `standard`: numeric columns are centred and divided by the mean and standard deviation of their past. `auto`: the same for
    * tables whose schema does not scale their numbers. @default 'none'
    */
-  readonly scale?: 'none' | 'standard' | 'auto'
+  scale: choice('none', 'standard', 'auto'),
   /**
    * Waits for more rows at the end of a file, as `tail -F` does, also when the file is rotated or truncated. Of a directory or
    * pattern, the last file is followed, and files with later names. @default false
    */
-  readonly follow?: boolean
+  follow: flag
 }
+
+/** Options of all inputs together. Each input takes some of them. */
+export interface InputOptions extends ParserOptions, SourceOptions, OptionsOf<typeof inputTypes> {}
 
 /** Options that tables take. */
 export const TABLE_OPTIONS = [

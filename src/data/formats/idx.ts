@@ -5,9 +5,9 @@
  */
 import { checkSource, readSource, sourceName } from '#source'
 import { IdxError, MissingInputError, Reporter } from '../errors.js'
+import type { SourceOptions } from '../options.js'
 import { withConstant } from '../options.js'
 import { addImage, RowBuffer, type Rows } from '../rows.js'
-import type { SourceOptions } from '../source.js'
 import type { BinaryDefinition, InputOptions, Reader } from './format.js'
 
 const MAX_BATCH_ROWS = 256

@@ -3,7 +3,8 @@
  * finished first, by its content, then the files that rotation made after it, then the new file.
  */
 import { existsSync } from 'node:fs'
-import { readSource, type SourceOptions } from '../source.js'
+import type { SourceOptions } from '../options.js'
+import { readSource } from '../source.js'
 import { type FilePosition, holds, type ReadAt } from './file-position.js'
 import { filesOf, isFileSet, logsOf, rotatedFiles, withRotated } from './files.js'
 

@@ -6,9 +6,10 @@ import { stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { isCustomFormat } from '../formats/custom.js'
-import { openStream, type StreamOptions } from '../open.js'
+import { openStream } from '../open.js'
 import { Preparation } from '../prepare.js'
 import type { Rows } from '../rows.js'
+import type { StreamOptions } from '../stream-options.js'
 import type { ExampleStream } from '../types.js'
 import {
   type BlockInfo,

@@ -4,8 +4,8 @@
  * else is sent before the block that it belongs to.
  */
 import type { MessagePort } from 'node:worker_threads'
-import type { StreamOptions } from '../open.js'
 import type { Rows } from '../rows.js'
+import type { StreamOptions } from '../stream-options.js'
 import type { ExampleStream, Malformed } from '../types.js'
 
 /** Enough that neither thread waits for a batch that takes longer than usual. */

@@ -4,10 +4,11 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { guessFormat } from '../../../src/data/formats/formats.js'
-import { openStream, type StreamOptions } from '../../../src/data/open.js'
+import { openStream } from '../../../src/data/open.js'
 import { MAX_LINE_BYTES } from '../../../src/data/options.js'
 import { collect } from '../../../src/data/rows.js'
 import { RunningMoments } from '../../../src/data/scale.js'
+import type { StreamOptions } from '../../../src/data/stream-options.js'
 import { plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `${i % 2} ${i + 1}:${i}\n`).join('')
