@@ -239,10 +239,6 @@ export const rows = [
   value('stash', '<place>', to.choice(STASH_LOCATIONS), 'of layer outputs (default: device)', executionAlone),
   value('precision', '<name>', to.choice(PRECISIONS), 'of transfers and the stash (default: float32)', executionAlone),
   value('workers', '<n>', to.whole(1, 64), 'devices that share each batch, a thread each (default: 1)', executionAlone),
-  value('device', '<file>', text, 'plan for a device that is not here: its figures (docs/l2l.md)', {
-    group: 'Execution',
-    for: ['plan']
-  }),
   value('store', '<where>', to.choice(STORES), 'where a network and its optimizer state are (default: memory)', {
     group: 'Execution',
     for: ['train'],

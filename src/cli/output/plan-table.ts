@@ -1,22 +1,13 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
-import type { DeviceFigures, DiskNeeds, ExecutionReport, LayerProfile, Plan, RooflineProfile } from '../../l2l/index.js'
-import { boundOf, meanStepMs } from '../../l2l/planning/types.js'
+import type { DiskNeeds, ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
+import { meanStepMs } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
-/**
- * One line per layer, then the whole plan.
- * @param roofline of a device that is not here: what bounds each layer
- */
-export function showPlan(
-  layers: readonly LayerProfile[],
-  plan: Plan,
-  batch: number,
-  roofline?: Pick<RooflineProfile, 'layers'> & { readonly figures: DeviceFigures }
-): void {
+/** One line per layer, then the whole plan. */
+export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
   const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
-  if (roofline !== undefined) head.push('FLOP a byte', 'bound by')
   const isMixed = plan.deviceOutputs.length + plan.unstashed.length > 0
   if (isMixed) head.push('outputs are')
   if (varies) head.push('takes part')
@@ -29,7 +20,6 @@ export function showPlan(
     milliseconds(batch * layer.vjpMs),
     activationsOf(plan, l, layers.length),
     weightsOf(plan, l, layers.length),
-    ...(roofline === undefined ? [] : bounds(roofline, plan, l, batch)),
     ...(isMixed ? [outputsOf(plan, l, layers.length)] : []),
     ...(varies ? [takesPart(layer)] : [])
   ])
@@ -55,19 +45,6 @@ export function showStore({ least, most, file }: DiskNeeds, rule: string): void 
 
 function milliseconds(ms: number): string {
   return `${ms.toFixed(ms > 0 && ms < 1 ? 3 : 1)} ms`
-}
-
-/** Arithmetic intensity of a layer, and what takes most of its time. */
-function bounds(
-  { layers, figures }: NonNullable<Parameters<typeof showPlan>[3]>,
-  { schedule, keeps, offloads, parts }: Plan,
-  l: number,
-  batch: number
-): string[] {
-  const { flops, bytes } = layers[l].operations
-  if (bytes === 0) return ['', '']
-  const isSaved = schedule.startsWith('baseline') || [...keeps, ...offloads, layers.length - 1].includes(l)
-  return [(flops / bytes).toFixed(1), boundOf(layers[l], figures, { ms: parts[l].ms, batch, isSaved })]
 }
 
 /** Empty for a layer that every step executes in its position. */

@@ -92,7 +92,7 @@ export function profileModel(model: Model): DeviceProfile {
 }
 
 /** Equal for layers that take the same time and memory. */
-export function shapeKey(layer: Layer, hasBackward: boolean): string {
+function shapeKey(layer: Layer, hasBackward: boolean): string {
   const { kind, weights, frozen, shares, input, output, activations } = layer
   const mayBeSkipped = executionProbability(layer) < 1
   return JSON.stringify([kind, weights, frozen, shares, input, output, activations, mayBeSkipped, hasBackward])
@@ -108,7 +108,7 @@ const PASS = { training: true, seed: 1 }
 const NO_WORK: Work = { fixed: 0, sample: 0 }
 
 /** The passes of a layer on some samples. Call it within `tf.tidy`. */
-export interface LayerPasses {
+interface LayerPasses {
   readonly weights: readonly tf.Tensor[]
   forward(): tf.Tensor
   /** VJP with recomputation. */
@@ -117,7 +117,7 @@ export interface LayerPasses {
   prepareSavedVjp(): () => tf.Tensor
 }
 
-export function layerPasses(layer: Layer, model: Model, samples: number): LayerPasses {
+function layerPasses(layer: Layer, model: Model, samples: number): LayerPasses {
   const frozen = layer.frozen && new Float32Array(totalSize(layer.frozen)).fill(0.01)
   const own = upload(layer, layer.weights.length === 0 ? undefined : layer.initialWeights(uniforms(1)), frozen)
   const others = (layer.shares ?? []).map(({ shape }) => tf.randomUniform([...shape], -1, 1, 'float32', 1))
@@ -161,7 +161,7 @@ function measure(layer: Layer, model: Model, hasBackward: boolean): Measured {
 }
 
 /** Loss and gradient of some samples. Call it within `tf.tidy`. */
-export function headPass({ head, sample }: Model, samples: number): () => tf.Tensor {
+function headPass({ head, sample }: Model, samples: number): () => tf.Tensor {
   const y = tf.randomUniform([samples, ...head.input], -1, 1, 'float32', 1)
   const targets = sample.kind === 'tokens' && head.input.length > 1 ? [samples, ...sample.shape] : [samples]
   return () => head.lossAndGradient(y, tf.zeros(targets, head.classifies ? 'int32' : 'float32')).dx

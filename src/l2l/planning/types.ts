@@ -1,7 +1,6 @@
 /** The planner's request and its plan. */
 import type { LayerChoices, Precision, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
-import type { DeviceFigures, RooflineLayer } from './roofline.js'
 
 export interface PlanRequest {
   readonly profile: DeviceProfile
@@ -46,15 +45,4 @@ export function meanStepMs({ parts }: Pick<Plan, 'parts'>, steps: number): numbe
 export function stepTimes(layers: Plan['parts'], headMs: number): Pick<Plan, 'stepMs' | 'parts'> {
   const parts = [...layers, { ms: headMs, from: 0 }]
   return { stepMs: parts.reduce((sum, { ms }) => sum + ms, 0), parts }
-}
-
-/** What takes most of a layer's time: transfers to and from the device, its operations, or its memory traffic. */
-export function boundOf(
-  { operations: { flops, bytes }, share, forwardMs, vjpMs, savedVjpMs }: RooflineLayer,
-  figures: DeviceFigures,
-  { ms, batch, isSaved }: { readonly ms: number; readonly batch: number; readonly isSaved: boolean }
-): 'transfer' | 'compute' | 'memory' {
-  const work = batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs))
-  if (ms / share > 2 * work) return 'transfer'
-  return flops / figures.flops >= bytes / figures.memoryBandwidth ? 'compute' : 'memory'
 }

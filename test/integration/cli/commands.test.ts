@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { admb, admbJson, admbProcess, MAIN } from '../../support/admb-command.js'
-import { blocks } from '../../support/documents.js'
 import { parquetOf } from '../../support/parquet.js'
 
 const SCHEMA = `label: { name: label, kind: class, names: [no, yes] }
@@ -357,32 +356,6 @@ describe('a command', function () {
     assert.equal(code, 0, stderr)
     const { plan } = JSON.parse(stdout)
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
-  })
-
-  it('plans a network for a device that a file describes', async () => {
-    const file = join(dir, 'device.yaml')
-    await writeFile(file, blocks('plan device', 'docs/l2l.md', 'yaml')[0])
-    const command = ['plan', 'mlp', '--data', 'digits', '--device', file]
-    const { stdout } = await admb(command)
-    assert.match(stdout, /NVIDIA H100, as .* describes it, 25\.00 GB a second/)
-    assert.match(stdout, /FLOP a byte +bound by\n(.*\n)*hidden0 .* \d+\.\d +transfer\n/)
-    const json = await admb([...command, '--json'])
-    const { device, profile, plan } = JSON.parse(json.stdout)
-    assert.equal(device, 'NVIDIA H100')
-    assert.ok(profile.layers.at(-1).operations.flops > 0 && plan.deviceBytes <= 80 * 2 ** 30)
-    const line = async (content: string) => {
-      await writeFile(file, content)
-      await refuses(command, 2, /device\.yaml: .*give flops, memory-bandwidth and transfer for each second/)
-    }
-    await line('flops: 1e12\ntransfer: 1GB\n')
-    await line('flops: -1\nmemory-bandwidth: 1GB\ntransfer: 1GB\n')
-    await line('flops: 1e12\nmemory-bandwidth: fast\ntransfer: 1GB\n')
-    await line('flops: 1e12\nmemory-bandwidth: 1GB\ntransfer: 1GB\nbandwidth: 2\n')
-    await refuses(
-      ['plan', 'mlp', '--data', 'digits', '--device', join(dir, 'none.yaml')],
-      2,
-      /cannot read the device .*ENOENT/
-    )
   })
 
   it('trains with 8-bit rule state, no average, bfloat16 and two devices, and scores the stored model', async () => {
