@@ -41,7 +41,6 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* memory(backend)
   yield* time(backend)
   yield* exposed(backend)
-  yield* precision(backend)
 }
 
 interface Step {
@@ -212,26 +211,6 @@ function* exposed(backend: string): Generator<Row> {
       const share = (100 * exposedMs) / stepMs
       yield { name: `training, ${schedule}: waiting for Adam`, value: share, unit: '%', target: { most: 5 }, details }
     }
-  }
-}
-
-/** Memory of a bfloat16 stash relative to float32, on the device and on the host. */
-function* precision(backend: string): Generator<Row> {
-  const model = gpt(16, MEMORY)
-  const { microbatch } = MEMORY
-  for (const stash of ['device', 'host'] as const) {
-    const variant = { schedule: 'l2l-p', microbatch, stash } as const
-    const [wide, narrow] = (['float32', 'bf16'] as const).map(precision =>
-      step(model, MEMORY, { ...variant, precision })
-    )
-    const details = {
-      backend,
-      deviceBytes: [wide.deviceBytes, narrow.deviceBytes],
-      hostBytes: [wide.hostBytes, narrow.hostBytes],
-      gradientMaxDifference: difference(narrow.gradient, wide.gradient)
-    }
-    const share = stash === 'device' ? narrow.deviceBytes / wide.deviceBytes : narrow.hostBytes / wide.hostBytes
-    yield { name: `bf16, stash on the ${stash}: memory over float32`, value: share, unit: 'times', details }
   }
 }
 

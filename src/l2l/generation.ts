@@ -46,7 +46,7 @@ export class Generation {
     const order = servingOrder(model, updates)
     this.#model = model
     this.#order = order
-    this.#weights = order.map(l => load({ model, store, meter, precision: 'float32' }, l))
+    this.#weights = order.map(l => load({ model, store, meter }, l))
     this.#caches = order.map(() => ({ position: 0 }))
     const positions = model.layers[0].weights.find(({ name }) => name === 'positions')
     this.limit = positions?.shape[0] ?? Number.POSITIVE_INFINITY

@@ -26,16 +26,6 @@ export interface PublicKey {
   verify(bytes: Uint8Array, signature: Uint8Array): boolean
 }
 
-/** A temporary file. */
-export interface ScratchFile {
-  /** @param offset in bytes */
-  write(bytes: Uint8Array, offset: number): void
-  /** Fills `into`. @param offset in bytes */
-  read(into: Uint8Array, offset: number): void
-  /** Deletes it. */
-  close(): void
-}
-
 export interface Platform {
   createSha256(): Sha256
   /** SHA-256 of bytes: 32 bytes. */
@@ -53,6 +43,4 @@ export interface Platform {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Waits until the events that are due have been handled. */
   nextTurn(): Promise<void>
-  /** Opens an empty file. @throws PlatformError in browsers */
-  openScratchFile(): ScratchFile
 }

@@ -45,8 +45,7 @@ export const executionType = options<Execution>({
   checkpoint: text,
   microbatch: number,
   stash: text,
-  deviceMemory: number,
-  precision: text
+  deviceMemory: number
 })
 
 /** Type of `Trust`. */

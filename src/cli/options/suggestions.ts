@@ -27,11 +27,7 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['http-cert'], 'http-key', '--http-cert FILE,KEY'],
   [['http-limits'], 'http-body http-rate', '--http-limits body=MIB,rate=N'],
   [['join-page'], 'stun', '--join-page stun:HOST:PORT'],
-  [
-    ['schedule'],
-    'microbatch stash precision workers',
-    '--schedule NAME,KEY=VALUE,… (microbatch, stash, precision, workers)'
-  ],
+  [['schedule'], 'microbatch stash workers', '--schedule NAME,KEY=VALUE,… (microbatch, stash, workers)'],
   [
     ['schema'],
     'categorical weight id interactions text class-weights target target-scale',

@@ -2,7 +2,7 @@
 
 import { formatNames } from '../../data/index.js'
 import { DEVICE_NAMES } from '../../device/types.js'
-import { PRECISIONS, SCHEDULES, STASH_LOCATIONS, STORES } from '../../l2l/executor/types.js'
+import { SCHEDULES, STASH_LOCATIONS, STORES } from '../../l2l/executor/types.js'
 import {
   averages,
   averagingNames,
@@ -237,7 +237,6 @@ export const rows = [
   value('device-memory', '<bytes>', to.bytes, 'device memory limit, such as 256MB', execution),
   value('microbatch', '<n>', to.whole(1), 'rows on the device at a time (default: the whole batch)', executionAlone),
   value('stash', '<place>', to.choice(STASH_LOCATIONS), 'of layer outputs (default: device)', executionAlone),
-  value('precision', '<name>', to.choice(PRECISIONS), 'of transfers and the stash (default: float32)', executionAlone),
   value('workers', '<n>', to.whole(1, 64), 'devices that share each batch, a thread each (default: 1)', executionAlone),
   value('store', '<where>', to.choice(STORES), 'where a network and its optimizer state are (default: memory)', {
     group: 'Execution',

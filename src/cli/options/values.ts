@@ -1,7 +1,7 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
 import { type Delimiter, delimiters, type Format, type From, formatNames } from '../../data/index.js'
-import { PRECISIONS, SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
+import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import {
   modelNames,
@@ -226,7 +226,6 @@ export const schedule: Completed<Execution> = completed([...SCHEDULES, 'auto'], 
   const parsers = {
     microbatch: whole(1),
     stash: choice(STASH_LOCATIONS),
-    precision: choice(PRECISIONS),
     workers: whole(1, 64)
   }
   const how = keyed(rest, parsers, 'l2l-p,microbatch=16')

@@ -11,7 +11,7 @@ import type { Head, Model } from '../../nn/types.js'
 import { runBaseline, runForward, runLayerwise } from './schedules.js'
 import { createStash, SavedActivations } from './stash.js'
 import { addScore, type DeviceMeter, deviceMeter, type StepContext } from './step.js'
-import type { Batch, ExecutorOptions, ParameterStore, Precision, Schedule, Stash, StepScore } from './types.js'
+import type { Batch, ExecutorOptions, ParameterStore, Schedule, Stash, StepScore } from './types.js'
 
 /** Identifies a training step, and a worker's share of its minibatch. */
 export interface TrainStep {
@@ -30,11 +30,10 @@ export class Executor {
   readonly meter: DeviceMeter
   /** Peak bytes of stashed tensors in host memory. */
   stashPeakBytes = 0
-  readonly #precision: Precision
   readonly #outputs: Stash
   readonly #gradients: Stash
   /** Activations in host memory. */
-  readonly #activations = createStash('host', 'float32')
+  readonly #activations = createStash('host')
   #steps = 0
 
   /** @throws OptionError for conflicting options */
@@ -51,10 +50,9 @@ export class Executor {
     }
     this.schedule = schedule
     this.meter = deviceMeter()
-    this.#precision = options.precision ?? 'float32'
     const isMixed = (options.deviceOutputs ?? []).length > 0
-    this.#outputs = createStash(stash, this.#precision, isMixed)
-    this.#gradients = createStash(stash === 'device' ? 'device' : 'host', this.#precision, isMixed)
+    this.#outputs = createStash(stash, isMixed)
+    this.#gradients = createStash(stash, isMixed)
   }
 
   /**
@@ -70,7 +68,6 @@ export class Executor {
       store,
       batch,
       order: trainingOrder(this.model, step, updates),
-      precision: this.#precision,
       frozen: this.options.frozen,
       microbatch: this.#microbatchRows(batch),
       step,
@@ -150,7 +147,7 @@ export class Executor {
     const microbatch = this.#microbatchRows(batch)
     const outputs = this.#outputs
     const { frozen } = this.options
-    return { model, store, batch, order, microbatch, meter, outputs, precision: this.#precision, frozen }
+    return { model, store, batch, order, microbatch, meter, outputs, frozen }
   }
 
   #microbatchRows({ size }: Batch): number {

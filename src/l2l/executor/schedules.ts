@@ -24,10 +24,7 @@ import {
  * @param use called with the outputs of each microbatch and its rows; it must not dispose of the outputs
  */
 export function runForward(
-  context: Pick<
-    StepContext,
-    'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'precision' | 'frozen'
-  >,
+  context: Pick<StepContext, 'model' | 'store' | 'batch' | 'order' | 'microbatch' | 'meter' | 'outputs' | 'frozen'>,
   use: (y: tf.Tensor, from: number, to: number) => void
 ): void {
   const { model, order, outputs } = context

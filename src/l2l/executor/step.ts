@@ -20,8 +20,8 @@ import {
   totalSize,
   type WeightSpec
 } from '../../nn/types.js'
-import { roundToBf16, type SavedActivations } from './stash.js'
-import { addToBlock, type Batch, type FrozenWeights, type ParameterStore, type Precision, type Stash } from './types.js'
+import type { SavedActivations } from './stash.js'
+import { addToBlock, type Batch, type FrozenWeights, type ParameterStore, type Stash } from './types.js'
 
 export interface StepContext {
   readonly model: Model
@@ -29,7 +29,6 @@ export interface StepContext {
   readonly batch: Batch
   /** Indices of the layers that this step executes, in order. */
   readonly order: readonly number[]
-  readonly precision: Precision
   readonly frozen?: FrozenWeights
   /** Rows of a microbatch; the last one may have fewer. */
   readonly microbatch: number
@@ -88,7 +87,7 @@ export function skipOmittedLayers({ model, store, order }: StepContext): void {
 
 /** Loads a layer's weights to the device: its own, frozen ones with their adapters, and shared ones. Names the layer in the meter. */
 export function load(
-  { model, store, meter, precision, frozen }: Pick<StepContext, 'model' | 'store' | 'meter' | 'precision' | 'frozen'>,
+  { model, store, meter, frozen }: Pick<StepContext, 'model' | 'store' | 'meter' | 'frozen'>,
   layer: number
 ): tf.Tensor[] {
   const { name, weights, shares = [] } = model.layers[layer]
@@ -96,15 +95,14 @@ export function load(
   // WebGPU uploads a tensor when it is used first.
   const copies = store.reusesMemory === true && openedDevice().name === 'webgpu'
   const weightsOf = (l: number) => (copies ? store.weights(l).slice() : store.weights(l))
-  const rounded = (block: Float32Array) => (precision === 'bf16' ? roundToBf16(block) : block)
-  const own = weights.length === 0 ? undefined : rounded(weightsOf(layer))
-  const fixed = model.layers[layer].frozen && rounded(frozenBlock(model, frozen, layer))
+  const own = weights.length === 0 ? undefined : weightsOf(layer)
+  const fixed = model.layers[layer].frozen && frozenBlock(model, frozen, layer)
   // Uploaded first: the store may reuse their memory for the shared ones.
   const tensors = upload(model.layers[layer], own, fixed)
   const others = shares.map(({ layer: source, weight, shape, isFrozen }) => {
     const block = isFrozen ? frozenBlock(model, frozen, source) : weightsOf(source)
     const before = totalSize((model.layers[source].frozen ?? model.layers[source].weights).slice(0, weight))
-    return uploadPart(rounded(block.subarray(before, before + sizeOf(shape))), shape)
+    return uploadPart(block.subarray(before, before + sizeOf(shape)), shape)
   })
   return [...tensors, ...others]
 }
@@ -161,18 +159,17 @@ export class GradientSum {
   }
 
   /** Pushes the sum to the store and frees its device memory. */
-  flush({ model, store, precision, shared }: StepContext, layer: number): void {
+  flush({ model, store, shared }: StepContext, layer: number): void {
     const sums = this.#sums ?? []
     this.#sums = undefined
     if (sums.length === 0) return
     const { weights, shares: all = [] } = model.layers[layer]
     const shares = all.filter(({ isFrozen }) => !isFrozen)
     const values = sums.map(sum => sum.dataSync() as Float32Array)
-    const rounded = precision === 'bf16' ? values.map(roundToBf16) : values
-    const own = rounded.slice(0, weights.length)
+    const own = values.slice(0, weights.length)
     for (const [i, { layer: source, weight }] of shares.entries()) {
       // A copy, because the device's memory is freed before the source layer's gradient is pushed.
-      shared.set(`${source}/${weight}`, rounded[weights.length + i].slice())
+      shared.set(`${source}/${weight}`, values[weights.length + i].slice())
     }
     for (const [weight, gradient] of own.entries()) {
       const other = shared.get(`${layer}/${weight}`)

@@ -16,16 +16,12 @@ export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p'] as const
 export type Schedule = (typeof SCHEDULES)[number]
 
 /** Where layer outputs are stored until the backward pass. */
-export const STASH_LOCATIONS = ['device', 'host', 'disk'] as const
+export const STASH_LOCATIONS = ['device', 'host'] as const
 export type StashLocation = (typeof STASH_LOCATIONS)[number]
 
 /** Where the weights that are trained, their average and the optimizer state are kept. */
 export const STORES = ['memory', 'disk'] as const
 export type StoreLocation = (typeof STORES)[number]
-
-/** Number format of stashed outputs and of weights and gradients in transfer. Master weights are float32. */
-export const PRECISIONS = ['float32', 'bf16'] as const
-export type Precision = (typeof PRECISIONS)[number]
 
 /** What `l2l` and `l2l-p` do otherwise than by default, by the indices of the layers. By default, each list is empty. */
 export interface LayerChoices {
@@ -58,8 +54,6 @@ export interface ExecutorOptions extends Partial<LayerChoices> {
   readonly stash?: StashLocation
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
-  /** @default 'float32' */
-  readonly precision?: Precision
   /** Required for a model with frozen weights. @default none */
   readonly frozen?: FrozenWeights
   /** Factors of the gradients by class. @default 1 */

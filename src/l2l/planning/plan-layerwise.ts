@@ -23,10 +23,8 @@ export function planLayerwise(
   microbatch: number,
   stash: StashLocation
 ): Plan | undefined {
-  const { profile, batch, deviceMemory, precision } = task
+  const { profile, batch, deviceMemory } = task
   const { layers, bytesPerMs, head } = profile
-  // In float32 samples: bfloat16 halves the size of the stash.
-  const stashedBatch = precision === 'bf16' ? batch / 2 : batch
   const last = layers.length - 1
   const bucket = Number.isFinite(deviceMemory) ? deviceMemory / BUCKETS : Number.POSITIVE_INFINITY
   // The position of a layer in a group of shuffled ones is not known, and neither is what is on the device before it.
@@ -35,7 +33,7 @@ export function planLayerwise(
   const mayStay = (l: number) =>
     stash === 'host' && task.fixed.stash === undefined && single.has(l) && isKept(layers, l)
   const offloadMs = task.fixed.stash === undefined ? offloadGains(task) : new Map<number, number>()
-  const steps = [...liveBytes(task, schedule, microbatch, stash === 'device' ? stashedBatch : 0)].map(
+  const steps = [...liveBytes(task, schedule, microbatch, stash === 'device' ? batch : 0)].map(
     ({ l, live, stashed, staying }): Step => {
       const { weightBytes, activationBytes, outputBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
       return {
@@ -49,7 +47,7 @@ export function planLayerwise(
         offloadMs: offloadMs.get(l) ?? 0,
         weightBytes,
         weightMs: l < last && hasBackward ? (share * weightBytes) / bytesPerMs : 0,
-        outputBytes: stashedBatch * outputBytes,
+        outputBytes: batch * outputBytes,
         outputMs: l < last && mayStay(l) ? (share * stashCopies(layers[l], batch)) / bytesPerMs : 0,
         againMs: againMs(layers[l], batch, bytesPerMs)
       }
@@ -86,7 +84,7 @@ export function planLayerwise(
   const stashBytes = layers.reduce(
     (sum, { outputBytes, activationBytes }, l) =>
       sum +
-      (isStashed[l] && isKept(layers, l) ? stashedBatch * outputBytes : 0) +
+      (isStashed[l] && isKept(layers, l) ? batch * outputBytes : 0) +
       (offloads.includes(l) ? batch * activationBytes : 0),
     0
   )

@@ -27,12 +27,12 @@ interface ResolvedExecution {
  * @throws OverBudgetError naming the layer that needs the most memory, if no plan fits
  */
 export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
-  const { schedule, deviceMemory, microbatch, stash, precision } = execution
+  const { schedule, deviceMemory, microbatch, stash } = execution
   if (schedule !== 'auto') {
-    return { executorOptions: { schedule, deviceMemory, microbatch, stash, precision }, plan: undefined }
+    return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
   }
   const plan = planFor(model, profileModel(model), execution, batch)
-  return { executorOptions: { ...executorOptionsOf(plan, deviceMemory), precision }, plan }
+  return { executorOptions: executorOptionsOf(plan, deviceMemory), plan }
 }
 
 /**
@@ -40,14 +40,7 @@ export function resolveExecution(model: Model, execution: Execution, batch: numb
  * @throws OverBudgetError
  */
 export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
-  const {
-    schedule,
-    deviceMemory = Number.POSITIVE_INFINITY,
-    microbatch,
-    stash,
-    precision = 'float32',
-    workers = 1
-  } = execution
+  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, workers = 1 } = execution
   const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
   const request: PlanRequest = {
     profile,
@@ -55,7 +48,6 @@ export function planFor(model: Model, profile: DeviceProfile, execution: Executi
     batch: Math.ceil(batch / workers),
     deviceMemory,
     hostMemory: HOST_MEMORY / workers,
-    precision,
     fixed
   }
   const plan = makePlan(request)

@@ -1,5 +1,5 @@
 /** The planner's request and its plan. */
-import type { LayerChoices, Precision, Schedule, StashLocation } from '../executor/types.js'
+import type { LayerChoices, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
 export interface PlanRequest {
@@ -10,7 +10,6 @@ export interface PlanRequest {
   readonly batch: number
   /** Limit of the bytes on the device. */
   readonly deviceMemory: number
-  readonly precision: Precision
   /** Limit of the bytes of saved activations on the host. */
   readonly hostMemory: number
   /** Options that the user has set. */

@@ -109,9 +109,9 @@ export class L2LEngine implements Engine {
     const { workers = 1 } = this.#options
     if (workers === 1) return
     const { schedule, microbatch, stash, deviceMemory, ...rest } = this.#options
-    const { keeps, offloads, unstashed, resident, deviceOutputs, precision, frozen, classWeights } = rest
+    const { keeps, offloads, unstashed, resident, deviceOutputs, frozen, classWeights } = rest
     const kept = { keeps, offloads, unstashed, resident, deviceOutputs }
-    const options = { schedule, microbatch, stash, deviceMemory, ...kept, precision, frozen, classWeights }
+    const options = { schedule, microbatch, stash, deviceMemory, ...kept, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,
       backend,

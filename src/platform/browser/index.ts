@@ -6,7 +6,7 @@ import { deflateSync, Inflate } from 'fflate'
 import { CodedError } from '../../base/errors.js'
 import type { Platform } from '../types.js'
 
-export type { PrivateKey, PublicKey, ScratchFile } from '../types.js'
+export type { PrivateKey, PublicKey } from '../types.js'
 
 /** Something that a browser does not offer, or bytes that it cannot read. */
 export class PlatformError extends CodedError {
@@ -94,8 +94,4 @@ export const nextTurn: Platform['nextTurn'] = () => {
     waiting.push(resolve)
     port2.postMessage(undefined)
   })
-}
-
-export const openScratchFile: Platform['openScratchFile'] = () => {
-  throw new PlatformError('a browser has no temporary files')
 }

@@ -1,13 +1,10 @@
 /** The platform under Node.js: native hashes, signatures and compression. */
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { deflateRawSync, inflateRawSync, crc32 as nativeCrc32 } from 'node:zlib'
 import type { Platform } from '../types.js'
 
-export type { PrivateKey, PublicKey, ScratchFile } from '../types.js'
+export type { PrivateKey, PublicKey } from '../types.js'
 
 export const createSha256: Platform['createSha256'] = () => createHash('sha256')
 
@@ -38,16 +35,3 @@ export const sleep: Platform['sleep'] = (ms, signal) =>
   delay(ms, undefined, { signal, ref: false }).catch(() => undefined)
 
 export const nextTurn: Platform['nextTurn'] = () => immediate()
-
-export const openScratchFile: Platform['openScratchFile'] = () => {
-  const folder = mkdtempSync(join(tmpdir(), 'admb-'))
-  const file = openSync(join(folder, 'scratch'), 'w+')
-  return {
-    write: (bytes, offset) => void writeSync(file, bytes, 0, bytes.length, offset),
-    read: (into, offset) => void readSync(file, into, 0, into.length, offset),
-    close() {
-      closeSync(file)
-      rmSync(folder, { recursive: true, force: true })
-    }
-  }
-}

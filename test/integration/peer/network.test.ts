@@ -19,7 +19,7 @@ describe('peers with a network', function () {
     const shared = ['--schedule', 'l2l,microbatch=8,workers=2']
     const first = await processes.start(...task, '--shard', '1/2', ...shared, '--dir', join(dir, 'a')).ready()
     const second = await processes
-      .start(...task, '--shard', '2/2', '--schedule', 'precision=bf16', '--peer', first.latest.addresses[0])
+      .start(...task, '--shard', '2/2', '--schedule', 'stash=host', '--peer', first.latest.addresses[0])
       .ready()
     await until('both have read their streams', () => [first, second].every(({ latest }) => latest.ended), 60_000)
     await until('both hold the same predictor', () => agree([first, second]), 60_000)

@@ -7,8 +7,6 @@ import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
 import {
   BlockStore,
-  PRECISIONS,
-  type Precision,
   SCHEDULES,
   type Schedule,
   STASH_LOCATIONS,
@@ -26,7 +24,6 @@ import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { share } from '../../support/runs.js'
 
-const precision: Precision = 'float32'
 const hostMemory = 1e9
 /** A head without cost. */
 const head = { ms: 0, work: { fixed: 0, sample: 0 } }
@@ -108,7 +105,7 @@ describe('the planner', () => {
           const [less, more] = limits.sort((a, b) => a - b)
           const profile = { bytesPerMs: 1, layers: profiles(chain), head }
           const plan = (deviceMemory: number) =>
-            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, hostMemory, precision, fixed: {} })
+            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, hostMemory, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
           if ('tooLarge' in tight) return
           // Saved bytes are quantized to buckets, so the last bucket may be unused.
@@ -206,7 +203,7 @@ function isBest(
   const layers = profiles(chain)
   const profile = { bytesPerMs: 1, layers, head }
   const options = { schedule: 'l2l', microbatch: 2, ...fixed } as const
-  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, hostMemory, precision, fixed: options })
+  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, hostMemory, fixed: options })
   const most = Math.max(
     onHost ? mostSaved(layers, onHost, deviceMemory, false) : Number.NEGATIVE_INFINITY,
     onDevice ? mostSaved(layers, onDevice, deviceMemory, true) : Number.NEGATIVE_INFINITY
@@ -292,7 +289,7 @@ describe('layers that vary', () => {
   const taskOf = (layers: readonly LayerProfile[], schedule: Schedule) => {
     const fixed = { schedule, microbatch: schedule === 'baseline' ? undefined : 2 }
     const profile = { bytesPerMs: 1, layers, head }
-    return { profile, inputBytes: 4, batch: 4, deviceMemory: 1e6, hostMemory, precision, fixed }
+    return { profile, inputBytes: 4, batch: 4, deviceMemory: 1e6, hostMemory, fixed }
   }
 
   it('take the time of the steps that execute them, and the memory of always being present', () => {
@@ -348,10 +345,9 @@ describe('layers that vary', () => {
         let whole = 4
         while (trainingOrder(model, whole, 2).length < model.layers.length) whole++
         for (const [schedule, stash, microbatch] of ways()) {
-          if (stash === 'disk') continue
           const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)
           const peaks = [0, 1, 2, 3, whole].map(step =>
-            devicePeak(model, plan, 'float32', undefined, { step, updates: step === 0 ? 0 : 2 })
+            devicePeak(model, plan, undefined, { step, updates: step === 0 ? 0 : 2 })
           )
           const peak = Math.max(...peaks)
           const what = `${schedule}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
@@ -371,13 +367,13 @@ describe('expected device memory', () => {
       fc.property(fc.array(fc.integer({ min: 8, max: 64 }), { minLength: 1, maxLength: 4 }), hidden => {
         const model = denseModel(20, hidden, 5)
         const profile = withEqualTimes(profileModel(model))
-        for (const [schedule, stash, microbatch, precision] of ways()) {
-          const plan = planFor(model, profile, { schedule, microbatch, stash, precision }, 16)
-          const peak = devicePeak(model, plan, precision)
-          const what = `${schedule}, ${precision}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
+        for (const [schedule, stash, microbatch] of ways()) {
+          const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)
+          const peak = devicePeak(model, plan)
+          const what = `${schedule}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
           ok(peak <= plan.deviceBytes && plan.deviceBytes <= 1.25 * peak, what)
-          throws(() => devicePeak(model, plan, precision, 0.8 * peak), OverBudgetError)
-          equal(devicePeak(model, plan, precision, peak), peak)
+          throws(() => devicePeak(model, plan, 0.8 * peak), OverBudgetError)
+          equal(devicePeak(model, plan, peak), peak)
         }
       }),
       { numRuns: 3, endOnFailure: true }
@@ -393,10 +389,10 @@ describe('expected device memory', () => {
       const sample = { kind: 'tokens', shape: [9], vocabulary: 40, padding: 0, separator: 1 } as const
       const model = createModel(parseModel({ model: name, width: 16, layers: 2, heads: 2 }, name), sample, target)
       const profile = withEqualTimes(profileModel(model))
-      for (const [schedule, stash, microbatch, precision] of ways()) {
-        const plan = planFor(model, profile, { schedule, microbatch, stash, precision }, 16)
-        const peak = devicePeak(model, plan, precision)
-        const what = `${schedule}, ${precision}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
+      for (const [schedule, stash, microbatch] of ways()) {
+        const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)
+        const peak = devicePeak(model, plan)
+        const what = `${schedule}, stash ${stash}, microbatch ${microbatch}: ${peak}, expected ${plan.deviceBytes}`
         ok(peak <= plan.deviceBytes && plan.deviceBytes <= 1.25 * peak, what)
       }
     })
@@ -427,7 +423,7 @@ describe('expected device memory', () => {
           continue
         }
         const { deviceBytes } = plan
-        const peak = devicePeak(model, plan, 'float32', limit)
+        const peak = devicePeak(model, plan, limit)
         ok(peak <= deviceBytes && deviceBytes <= 1.25 * peak, `${peak}, expected ${deviceBytes}`)
         for (const field of fields) if (plan[field].length > 0) seen.add(field)
       }
@@ -443,24 +439,16 @@ describe('expected device memory', () => {
   })
 })
 
-function* ways(): Generator<[Schedule, StashLocation | undefined, number, Precision]> {
+function* ways(): Generator<[Schedule, StashLocation | undefined, number]> {
   for (const microbatch of [4, 16]) {
     for (const schedule of SCHEDULES) {
-      if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch, 'float32']
-      else
-        for (const stash of STASH_LOCATIONS)
-          for (const precision of PRECISIONS) yield [schedule, stash, microbatch, precision]
+      if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch]
+      else for (const stash of STASH_LOCATIONS) yield [schedule, stash, microbatch]
     }
   }
 }
 
-function devicePeak(
-  model: Model,
-  plan: Plan,
-  precision: Precision,
-  deviceMemory?: number,
-  part: TrainStep = {}
-): number {
+function devicePeak(model: Model, plan: Plan, deviceMemory?: number, part: TrainStep = {}): number {
   const { schedule, microbatch, stash, keeps, offloads, unstashed, resident, deviceOutputs } = plan
   const options = {
     schedule,
@@ -470,8 +458,7 @@ function devicePeak(
     offloads,
     unstashed,
     resident,
-    deviceOutputs,
-    precision
+    deviceOutputs
   }
   // Other tests may have left buffers.
   const before = deviceMeter().bytes

@@ -1,11 +1,9 @@
-/** Stochastic depth, and bfloat16 precision. */
+/** Stochastic depth. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
-import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import { fromBf16, toBf16 } from '../../../src/l2l/executor/stash.js'
-import { BlockStore, type ExecutorOptions, PRECISIONS, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
+import { BlockStore, type ExecutorOptions, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { BatchEngine, createAveraging, createRule, defaultAveraging, zeros } from '../../../src/learning/index.js'
@@ -14,7 +12,7 @@ import { createModel } from '../../../src/nn/create-model.js'
 import { trainingOrder } from '../../../src/nn/layer-order.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Layer, Model } from '../../../src/nn/types.js'
-import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
 import { arraysOf, difference, numbersOf, withTensors } from '../../support/l2l/layers.js'
 
 function gpt(options: object): Model {
@@ -163,57 +161,5 @@ describe('stochastic depth', () => {
         /layer mlp1 cannot be skipped: it needs a shortcut/
       )
     }
-  })
-})
-
-describe('bfloat16', () => {
-  before(() => openDevice('cpu'))
-
-  it('rounds to nearest, ties to even, and NaN stays NaN', () => {
-    fc.assert(
-      fc.property(fc.float({ noNaN: true, noDefaultInfinity: true }), value => {
-        const [rounded] = fromBf16(toBf16(Float32Array.of(value)))
-        // The relative error is at most 2^-9, except for subnormal numbers.
-        ok(!Number.isFinite(rounded) || Math.abs(rounded - value) <= Math.max(Math.abs(value) * 2 ** -8, 1e-40))
-        deepEqual(fromBf16(toBf16(Float32Array.of(rounded))), Float32Array.of(rounded))
-      })
-    )
-    deepEqual(
-      [...fromBf16(toBf16(Float32Array.of(1 + 2 ** -8, 1 + 3 * 2 ** -8, Number.NaN, -0)))],
-      [1, 1 + 2 ** -6, Number.NaN, -0]
-    )
-  })
-
-  it('halves the stash and changes gradients slightly, equally for all stash locations', () => {
-    const model = gpt({ layers: 3, width: 32 })
-    const way = { schedule: 'l2l-p', microbatch: 1, stash: 'device' } as const
-    const [wide, narrow] = PRECISIONS.map(precision => stepsOf(model, { ...way, precision }, 1))
-    for (const stash of STASH_LOCATIONS) {
-      deepEqual(stepsOf(model, { ...way, stash, precision: 'bf16' }, 1).sums, narrow.sums)
-    }
-    const constant = stepsOf(model, { ...way, stash: 'host' }, 1).deviceBytes
-    const share = (narrow.deviceBytes - constant) / (wide.deviceBytes - constant)
-    ok(share > 0.4 && share < 0.6, `${share} of the stash`)
-    for (const [k, block] of wide.sums[0].entries()) {
-      const length = Math.hypot(...block)
-      const off = Math.hypot(...block.map((v, i) => v - narrow.sums[0][k][i]))
-      ok(off > 0 && off < 0.05 * length, `${off} of ${length}`)
-    }
-  })
-
-  it('trains to a similar loss as float32', () => {
-    const ends = PRECISIONS.map(precision => {
-      const model = denseModel(5, [12, 12], 3)
-      const rule = { name: 'adam', step: 0.01 } as const
-      const options = { model, rule, averaging: { name: 'tail' }, batch: 8, predictWith: 'current' } as const
-      const engine = new L2LEngine({ ...options, schedule: 'l2l', microbatch: 4, precision })
-      const examples = randomRows(model, 64)
-      for (let pass = 0; pass < 30; pass++) engine.learn(examples)
-      const before = engine.progress.loss
-      engine.learn(examples)
-      engine.finish()
-      return engine.progress.loss - before
-    })
-    ok(Math.abs(ends[1] / ends[0] - 1) < 0.1, `${ends}`)
   })
 })
