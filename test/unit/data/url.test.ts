@@ -1,12 +1,10 @@
-/** Rows over HTTP: positions with and without byte ranges, resources that grow, and errors. */
+/** Rows over HTTP: positions with and without byte ranges, and errors. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { openStream, type StreamPosition } from '../../../src/data/index.js'
-import { openUrl } from '../../../src/data/sources/url.js'
-import { until } from '../../support/peer-processes.js'
 import { plainRows } from '../../support/streams.js'
 
 const lines = (from: number, to: number) =>
@@ -20,17 +18,14 @@ describe('a URL', function () {
   let content: Buffer
   let hasRanges = true
   let hasValidator = true
-  const statuses: number[] = []
   before(async () => {
     server = createServer((request, response) => {
       const reply = (status: number, headers: Record<string, string>, body?: Buffer) => {
-        statuses.push(status)
         response.writeHead(status, headers).end(body)
       }
       if (request.url !== '/rows.libsvm') return reply(404, {})
       const headers: Record<string, string> = hasValidator ? { etag: `"${content.length}-${content[4]}"` } : {}
       if (!hasValidator) headers['transfer-encoding'] = 'chunked'
-      if (hasValidator && request.headers['if-none-match'] === headers.etag) return reply(304, headers)
       const first = hasRanges ? /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') : null
       if (first === null) return reply(200, headers, content)
       if (Number(first[1]) >= content.length) return reply(416, { 'content-range': `bytes */${content.length}` })
@@ -78,52 +73,15 @@ describe('a URL', function () {
       assert.match(other.notices.join('\n'), /rows\.libsvm is not what was read before/)
     })
 
-  const valuesFrom = async (from: 'now' | number) => {
-    const values: number[] = []
-    for await (const batch of await openStream({ data: url, from })) {
-      values.push(...plainRows(batch).map(({ features }) => features[0][1]))
-    }
-    return values
-  }
-
-  it('begins at the first row from an offset on, or at its end, if it has byte ranges', async () => {
+  it('is neither followed nor read from an offset', async () => {
     hasRanges = true
     hasValidator = true
     content = Buffer.from(lines(0, 5))
-    assert.deepEqual(await valuesFrom(0), range(0, 5))
-    assert.deepEqual(await valuesFrom(1), range(1, 5))
-    assert.deepEqual(await valuesFrom(6), range(1, 5))
-    assert.deepEqual(await valuesFrom(7), range(2, 5))
-    assert.deepEqual(await valuesFrom('now'), [])
-    content = Buffer.from(`${lines(0, 20_000)}0 1:7`)
-    assert.deepEqual(await valuesFrom('now'), [7])
-    await assert.rejects(valuesFrom(1e9), { message: /rows\.libsvm has \d+ bytes, fewer than the offset 1000000000$/ })
-    content = Buffer.from(gzipSync(lines(0, 5)))
-    await assert.rejects(valuesFrom('now'), { message: /is compressed and has no offsets: remove the option from$/ })
-    hasRanges = false
-    content = Buffer.from(lines(0, 5))
-    await assert.rejects(valuesFrom('now'), { message: /the server has no byte ranges, .*: remove the option from$/ })
-  })
-
-  it('is followed from its end without reading what it has', async () => {
-    hasRanges = true
-    hasValidator = true
-    content = Buffer.from(lines(0, 500))
-    const source = await openUrl(url, { follow: true, onNotice: line => assert.fail(line) }, 5)
-    const start = await source.locate('now', undefined)
-    assert.equal(start?.offset, content.length)
-    for await (const piece of source.pieces(start)) {
-      let read = ''
-      setTimeout(() => {
-        content = Buffer.concat([content, Buffer.from('0 1:500\n')])
-      }, 30)
-      for await (const bytes of piece.read()) {
-        read += Buffer.from(bytes).toString()
-        if (read.length === 8) break
-      }
-      assert.equal(read, '0 1:500\n')
-      break
+    await assert.rejects(openStream({ data: url, follow: true }), /cannot be followed: remove the option follow$/)
+    const read = async () => {
+      for await (const _ of await openStream({ data: url, from: 6 }));
     }
+    await assert.rejects(read, /has no offsets: remove the option from$/)
   })
 
   it('without a validator, a length or ranges has no position', async () => {
@@ -133,34 +91,7 @@ describe('a URL', function () {
     const { values, position } = await read()
     assert.deepEqual(values, range(0, 5))
     assert.equal(position, undefined)
-    await assert.rejects(openStream({ data: url, follow: true }), /cannot be followed: remove the option follow$/)
   })
-
-  for (const ranges of [true, false])
-    it(`is followed ${ranges ? 'with' : 'without'} byte ranges, and read again if it is replaced`, async () => {
-      hasRanges = ranges
-      hasValidator = true
-      content = Buffer.from(lines(0, 3))
-      const abort = new AbortController()
-      const notices: string[] = []
-      const options = { follow: true, signal: abort.signal, onNotice: (line: string) => notices.push(line) }
-      const source = await openUrl(url, options, 20)
-      let text = ''
-      const reading = (async () => {
-        for await (const piece of source.pieces(undefined))
-          for await (const bytes of piece.read()) text += Buffer.from(bytes)
-      })()
-      await until('the first rows', () => text === lines(0, 3))
-      content = Buffer.from(lines(0, 8))
-      await until('appended rows', () => text === lines(0, 8))
-      statuses.length = 0
-      await until('unchanged answers', () => statuses.filter(status => status === 304).length > 2)
-      content = Buffer.from(lines(50, 70))
-      await until('the new rows', () => text === lines(0, 8) + lines(50, 70))
-      assert.match(notices.join('\n'), /was replaced: it is read from its beginning$/)
-      abort.abort(new Error('enough'))
-      await assert.rejects(reading, /enough/)
-    })
 
   it('that cannot be read fails with one line', async () => {
     await assert.rejects(openStream({ data: `${url}.gz`, format: 'libsvm' }), {
