@@ -268,7 +268,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       discarded: totals.discarded ?? this.#served - totals.used - totals.held,
       messages: this.transport.messages,
       bytes: this.transport.bytes,
-      ...(this.#statuses && { statuses: this.#statuses.traffic }),
+      statuses: this.#statuses?.traffic,
       violations: this.#violation === undefined ? [] : [this.#violation],
       events: this.#events,
       traceHash: this.#trace.digest,

@@ -131,7 +131,7 @@ export class OverlayWiring implements Wiring {
       self: keys[node],
       addresses: this.#addresses(node),
       dials: this.#isTab(node) ? TRANSPORT_WEBSOCKET | (tabLinks ? TRANSPORT_WEBRTC : 0) : BASE_TRANSPORTS,
-      ...(tabs > 0 && { transportsOf }),
+      transportsOf: tabs > 0 ? transportsOf : undefined,
       degree,
       random: () => nodeRandom.next(),
       now: this.#clock

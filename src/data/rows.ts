@@ -113,9 +113,9 @@ export class RowBuffer {
       offsets,
       indices,
       values,
-      ...(weights && { weights }),
-      ...(ids && { ids }),
-      ...(newClasses && { newClasses })
+      weights,
+      ids,
+      newClasses
     }
   }
 }

@@ -143,9 +143,9 @@ function withoutFirst(rows: Rows, count: number): Rows {
     offsets: rows.offsets.subarray(count),
     indices: rows.indices,
     values: rows.values,
-    ...(rows.weights && { weights: rows.weights.subarray(count) }),
-    ...(rows.newClasses && { newClasses: rows.newClasses }),
-    ...(rows.ids && { ids: rows.ids.slice(count) }),
+    weights: rows.weights?.subarray(count),
+    newClasses: rows.newClasses,
+    ids: rows.ids?.slice(count),
     positionAfter: positionAfter && (more => positionAfter(count + more))
   }
 }

@@ -80,7 +80,7 @@ export class DenseRows implements Batch {
     const values = this.#values.slice(from * this.width, to * this.width)
     const labels = this.#labels.slice(from, to)
     const weights = this.weights(from, to)
-    return { size: to - from, values, labels, ...(weights && { weights }) }
+    return { size: to - from, values, labels, weights }
   }
 
   /** Replaces the contents by rows that were already checked. Takes ownership of the arrays. */

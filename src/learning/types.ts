@@ -57,7 +57,7 @@ export function rowsOf(examples: Examples, from: number, to: number): Examples {
     offsets: offsets.subarray(from),
     indices,
     values,
-    ...(weights && { weights: weights.subarray(from) })
+    weights: weights?.subarray(from)
   }
 }
 

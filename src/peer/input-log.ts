@@ -243,5 +243,5 @@ function savedPiece(rows: Rows): Pick<InputPiece, 'rows' | 'newClasses'> {
 
 /** The rows of a piece that holds them. */
 export function restored({ count, rows = {}, newClasses }: InputPiece): Rows {
-  return { ...restoredRows(count, rows), ...(newClasses && { newClasses }) }
+  return { ...restoredRows(count, rows), newClasses }
 }

@@ -33,7 +33,7 @@ export function joinOffer(
 ): JoinOffer {
   return {
     ...self,
-    ...(name !== undefined && { name }),
+    name,
     spec: specText(spec),
     relay,
     stun,

@@ -388,7 +388,7 @@ export class LearnerLoop {
       clippedShare: this.#node.inspect.clippedShare,
       quarantined: this.#node.inspect.quarantined,
       refused: this.#node.inspect.refused,
-      ...(this.#budget && { privacy: this.#budget.status })
+      privacy: this.#budget?.status
     }
   }
 

@@ -333,7 +333,7 @@ export class Peer extends EventEmitter {
   get offer(): JoinOffer {
     const { id, addresses } = this
     const { data } = this.status()
-    return joinOffer(this.#options, { id, addresses, networkId: this.#networkId, ...(data !== undefined && { data }) })
+    return joinOffer(this.#options, { id, addresses, networkId: this.#networkId, data })
   }
 
   /** Connections over WebSockets that an HTTP server receives; undefined if the peer takes none. */

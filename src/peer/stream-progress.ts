@@ -76,7 +76,7 @@ export class StreamProgress {
     this.#windows?.arrive(this.#now())
     const metrics = this.#metrics?.metrics(this.score.loss - this.#earlierLoss)
     const baseline = this.#baseline?.figures
-    return metrics && { ...metrics, ...(baseline && { baseline }) }
+    return metrics && { ...metrics, baseline }
   }
 
   /** What to say of this run's loss if a constant prediction has it as well. */

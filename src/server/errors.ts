@@ -109,7 +109,7 @@ function explain(error: FastifyError & { remedy?: string }): { readonly status: 
   }
   const { statusCode: status = 500, message } = error
   if (error instanceof RefusedError) {
-    return { status, failure: { error: message, code: error.code, ...(error.remedy && { remedy: error.remedy }) } }
+    return { status, failure: { error: message, code: error.code, remedy: error.remedy } }
   }
   if (status >= 500) {
     return { status: 500, failure: { error: 'internal error: see the log of the peer', code: 'ERR_INTERNAL' } }

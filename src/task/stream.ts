@@ -94,7 +94,7 @@ export function streamFor(spec: LearningSpec, options: ReadOptions): StreamOptio
     classNames: undefined,
     ...known,
     ...(kind === 'digits' || kind === 'digits:test' ? { target: undefined } : {}),
-    ...(label !== undefined && { label }),
+    label: label ?? known.label,
     data,
     scale,
     maxRows
@@ -116,7 +116,7 @@ export function optionsOf(spec: LearningSpec, kind: Kind): ParserOptions {
   )
   // The model may have been trained on rows that lacked some features.
   const ignoreUnknown = options.dimension !== undefined && !isTable
-  return { target, constant, ...(ignoreUnknown && { ignoreUnknown }), ...Object.fromEntries(fitting) }
+  return { target, constant, ignoreUnknown: ignoreUnknown || undefined, ...Object.fromEntries(fitting) }
 }
 
 /** @throws OptionError if the opened stream does not fit the model */

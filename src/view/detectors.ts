@@ -77,7 +77,7 @@ export class PeerRecord {
   row(group: number): PeerRow {
     const { version: _version, interval: _interval, trail: _trail, leaving: _leaving, ...reported } = this.status
     const { id, firstSeen, lastSeen, alive, left, below } = this
-    return { id, ...reported, firstSeen, lastSeen, alive, left, group, ...(below === undefined ? {} : { below }) }
+    return { id, ...reported, firstSeen, lastSeen, alive, left, group, below }
   }
 }
 

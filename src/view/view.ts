@@ -223,7 +223,7 @@ export class NetworkView {
     const shown = [...own, ...records.filter(({ id }) => id !== this.self)].slice(0, CURVES_SHOWN)
     return {
       at: this.#at,
-      ...(this.self === undefined ? {} : { self: this.self }),
+      self: this.self,
       network: this.describe(this.#network),
       peers: records.map(record => this.#row(record)),
       events: [...this.#log.events],

@@ -68,7 +68,7 @@ export function decodeSaved(
   }
   const { id, headers: lineage, attestation } = frame
   const { claims } = decoder
-  return { predictor: { id, parameters, average, state }, lineage, claims, ...(attestation && { attestation }) }
+  return { predictor: { id, parameters, average, state }, lineage, claims, attestation }
 }
 
 /** A saved predictor, one record per block (per layer of a network), none of which is as large as the model. */

@@ -56,7 +56,7 @@ export class Continuation {
       offsets: Int32Array.from(offsets),
       indices: Int32Array.from(indices),
       values: Float32Array.from(values),
-      ...(weights && { weights: Float32Array.from(weights) })
+      weights: weights && Float32Array.from(weights)
     }
   }
 
@@ -79,9 +79,9 @@ export class Continuation {
       offsets: [...offsets.subarray(0, size + 1)],
       indices: [...indices.subarray(0, entries)],
       values: [...values.subarray(0, entries)],
-      ...(weights && { weights: [...weights.subarray(0, size)] })
+      weights: weights && [...weights.subarray(0, size)]
     }
-    return { stream: streamKey(this.#options.stream), rows: this.#rows, ...(size > 0 && { pending }) }
+    return { stream: streamKey(this.#options.stream), rows: this.#rows, pending: size > 0 ? pending : undefined }
   }
 
   #note(part: Examples): void {

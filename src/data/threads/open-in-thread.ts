@@ -138,7 +138,7 @@ export class ReaderThread {
         const block = await this.#next()
         if (block.size < 0) return
         const { newClasses } = this.facts
-        yield { size: block.size, ...block.view, ...(newClasses && { newClasses }) }
+        yield { size: block.size, ...block.view, newClasses }
         this.#ring.release()
       }
     } finally {

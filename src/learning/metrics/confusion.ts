@@ -169,7 +169,7 @@ export class Confusion {
     return {
       accuracy: sum(label => this.#hits[label]) / sum(label => this.#inputs[label]),
       balancedAccuracy: sum(label => this.#hits[label] / this.#inputs[label]) / occurring.length,
-      ...(rows === undefined ? {} : { confusion: rows })
+      confusion: rows
     }
   }
 

@@ -96,7 +96,7 @@ export class ProgressiveMetrics implements Outcomes {
     const inputs = this.#inputs
     if (this.#computed?.inputs !== inputs || this.#computed.loss !== loss)
       this.#computed = { inputs, loss, figures: this.#figures(loss) }
-    return { ...this.#computed.figures, ...(this.#timed && { byTime: this.#timed.figures }) }
+    return { ...this.#computed.figures, byTime: this.#timed?.figures }
   }
 
   #figures(loss: number): Omit<Metrics, 'byTime'> {

@@ -93,7 +93,7 @@ class TwoClassTally implements Tally {
     const pairs = confusion.inputs(0) * confusion.inputs(1)
     return {
       ...confusion.figures,
-      ...(pairs > 0 ? { auc: wins / pairs } : {}),
+      auc: pairs > 0 ? wins / pairs : undefined,
       ...(calibration.error === undefined ? {} : { calibrationError: calibration.error })
     }
   }
@@ -122,7 +122,7 @@ class ClassesTally implements Tally {
 
   figures(): Counted {
     const { error } = this.#calibration
-    return { ...this.#confusion.figures, ...(error === undefined ? {} : { calibrationError: error }) }
+    return { ...this.#confusion.figures, calibrationError: error }
   }
 }
 
@@ -169,7 +169,7 @@ class NumberTally implements Tally {
     return {
       rmse: Math.sqrt(this.#squares / this.#weight),
       mae: this.#absolute / this.#weight,
-      ...(this.#variation > 0 ? { r2: 1 - this.#squares / this.#variation } : {})
+      r2: this.#variation > 0 ? 1 - this.#squares / this.#variation : undefined
     }
   }
 }
@@ -202,5 +202,5 @@ class SumsTally implements Tally {
 export function figuresOf(kind: OutcomeKind, inputs: number, loss: number, tally: Tally): Figures {
   if (inputs === 0) return { inputs, loss }
   const isLogLoss = kind.kind === 'classes' || (kind.kind === 'two-class' && kind.isLogLoss === true)
-  return { inputs, loss, ...tally.figures(loss), ...(isLogLoss ? { logLoss: loss } : {}) }
+  return { inputs, loss, ...tally.figures(loss), logLoss: isLogLoss ? loss : undefined }
 }
