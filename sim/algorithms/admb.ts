@@ -9,7 +9,6 @@ import {
   isFragment,
   type Precedence,
   type Predictor,
-  type PredictorId,
   quotaOf
 } from '../../src/admb/index.js'
 import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learning/index.js'
@@ -18,6 +17,7 @@ import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import { type Algorithm, bestOf, type LearningNode, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import { SharedContributors, SharedPredictors } from './shared.js'
 
 export const admb: AlgorithmDefinition = {
   create: world => create(world, 'origin'),
@@ -94,8 +94,6 @@ interface NodeState {
   isOver: boolean
 }
 
-const MAX_SHARED = 4096
-
 /** Tag of the timers of a node's disk. */
 const DISK = -2
 
@@ -105,22 +103,6 @@ const AGAIN_PER_PERIOD = 8
 /** The world overwrites the arrays of an input. */
 function copyOf({ size, labels, offsets, indices, values }: Examples): Examples {
   return { size, labels: labels.slice(), offsets: offsets.slice(), indices: indices.slice(), values: values.slice() }
-}
-
-/** The newest predictors, shared between the nodes that adopt them. A node recomputes a predictor that has been evicted. */
-class SharedPredictors {
-  readonly #predictors = new Map<string, Predictor>()
-
-  add(predictor: Predictor): void {
-    this.#predictors.set(formatId(predictor.id), predictor)
-    if (this.#predictors.size > MAX_SHARED) {
-      this.#predictors.delete(this.#predictors.keys().next().value as string)
-    }
-  }
-
-  get(id: PredictorId): Predictor | undefined {
-    return this.#predictors.get(formatId(id))
-  }
 }
 
 /** The starting predictor, as an update of that node. */
@@ -135,6 +117,7 @@ function create(world: World, precedence: Precedence): Algorithm {
   const { rate, signers } = scenario.trust
   const quota = rate === undefined ? undefined : quotaOf(rate, scenario.period)
   const shared = new SharedPredictors()
+  const contributors = world.sharesPredictors && !scenario.signed ? new SharedContributors() : undefined
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
   /** Peer ids of all nodes so far. */
@@ -162,6 +145,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       fragmentBytes: scenario.fragmentBytes,
       keptBytes: scenario.keptBytes,
       isOrdered: world.isOrdered,
+      contributors,
       known: world.sharesPredictors ? id => shared.get(id) : undefined,
       allocate: length => slab.allocate(length),
       signer: scenario.signed ? simulatedSigner(labels[index]) : undefined,

@@ -4,28 +4,26 @@ import type { Blocks } from '../../learning/types.js'
 import { setBlock } from '../../numeric/support.js'
 import { type ContributorTable, type Coverage, contributorCount, covered, disjoint } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
+import { LONG_LIST } from '../wire/coverage-encoder.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'
 import type { Edge, NeighbourSum } from './edge.js'
 
-/** Contributor lists up to this length are kept, whatever the share of contributors that have left. */
-const LONG_LIST = 256
-
 export class NeighbourSums {
-  readonly #self: string
-  readonly #originOf: (contributor: number) => string
+  readonly #self: number
+  readonly #peerOf: (contributor: number) => number
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
-  /** The edge whose contributor list contains a peer. */
-  readonly #edgeByOrigin = new Map<string, Edge>()
+  /** The edge whose contributor list contains a peer, by the peer's number. */
+  #edgeByPeer: (Edge | undefined)[] = []
   #areDisjoint = true
   /** Whether all held sums together are within the limits of one. */
   #areSmall = true
   #count = 0
 
-  /** @param self peer id of this node */
-  constructor(self: string, table: ContributorTable, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
+  /** @param self this node as a contributor */
+  constructor(self: number, table: ContributorTable, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
     this.#self = self
-    this.#originOf = contributor => table.contributor(contributor).origin
+    this.#peerOf = contributor => table.peerOf(contributor)
     this.#edges = edges
     this.#buffers = buffers
   }
@@ -47,7 +45,7 @@ export class NeighbourSums {
   store(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
     const before = edge.held.sum
-    if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#originOf(one) === this.#self)) {
+    if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#isSelf(one))) {
       this.#buffers.give(neighbourSum.sum)
       if (before === undefined) return
       edge.held.replace(undefined)
@@ -73,11 +71,10 @@ export class NeighbourSums {
 
   /** Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset. */
   switchPredictor(): void {
-    const inUse = this.#maxListLength()
     let isStale = !this.#areDisjoint
     for (const edge of this.#edges.values()) {
-      if (edge.encoder.size > inUse) edge.encoder.reset()
-      if (edge.decoder.contributors.length > inUse) isStale = true
+      edge.encoder.endEpoch()
+      if (edge.decoder.endEpoch()) isStale = true
       if (edge.held.sum === undefined) continue
       this.#buffers.give(edge.held.sum.sum)
       edge.held.replace(undefined)
@@ -155,7 +152,7 @@ export class NeighbourSums {
     for (const candidate of held) {
       const size = contributorCount(candidate.coverage)
       if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
-      if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#originOf))) continue
+      if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#peerOf))) continue
       selected.push(candidate)
       gradients += candidate.count
       contributors += size
@@ -175,6 +172,11 @@ export class NeighbourSums {
     for (const edge of this.#edges.values())
       if (edge !== except && edge.held.sum && edge.held.sum.count > 0) return false
     return true
+  }
+
+  /** Whether the contributor is this node, in any of its runs. */
+  #isSelf(contributor: number): boolean {
+    return this.#peerOf(contributor) === this.#peerOf(this.#self)
   }
 
   #recount(): void {
@@ -197,7 +199,7 @@ export class NeighbourSums {
   }
 
   #reindex(): void {
-    this.#edgeByOrigin.clear()
+    this.#edgeByPeer = []
     this.#areDisjoint = true
     for (const edge of this.#edges.values()) {
       edge.held.indexed = 0
@@ -208,10 +210,10 @@ export class NeighbourSums {
   /** Indexes contributors that were appended to an edge's list. */
   #indexContributors(edge: Edge): void {
     for (; edge.held.indexed < edge.decoder.contributors.length; edge.held.indexed++) {
-      const origin = this.#originOf(edge.decoder.contributors[edge.held.indexed])
-      const other = this.#edgeByOrigin.get(origin)
-      if (other === undefined) this.#edgeByOrigin.set(origin, edge)
-      if (origin === this.#self || (other !== undefined && other !== edge)) this.#areDisjoint = false
+      const peer = this.#peerOf(edge.decoder.contributors[edge.held.indexed])
+      const other = this.#edgeByPeer[peer]
+      if (other === undefined) this.#edgeByPeer[peer] = edge
+      if (peer === this.#peerOf(this.#self) || (other !== undefined && other !== edge)) this.#areDisjoint = false
     }
   }
 }

@@ -65,7 +65,7 @@ export class AdmbNode {
   readonly #options: AdmbOptions
   /** This run, as one of the contributors. */
   readonly #self: number
-  readonly #table = new ContributorTable()
+  readonly #table: ContributorTable
   /** Open sessions by edge. */
   readonly #edges = new Map<number, Edge>()
   /** The predictor, its lineage and the steps that led to it. */
@@ -108,7 +108,10 @@ export class AdmbNode {
     const report = (effect: Effect) => {
       this.#effects.push(effect)
     }
-    const [table, edges] = [this.#table, this.#edges]
+    const { contributors: table = new ContributorTable() } = options
+    const edges = this.#edges
+    this.#table = table
+    if (options.contributors) this.#maxContributors = Number.POSITIVE_INFINITY
     this.#options = options
     this.shapes = shapes
     this.#self = table.indexOf(contributor)
@@ -130,7 +133,7 @@ export class AdmbNode {
       influence: this.#influence,
       noise: options.noise
     })
-    const sums = new NeighbourSums(self, table, edges, buffers)
+    const sums = new NeighbourSums(this.#self, table, edges, buffers)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
     const outgoingSums = new OutgoingSums(ledger, sums, buffers, this.#pace)
     const push = new PushPolicy(current, { self, precedence, pushBytes, wholeBytes })

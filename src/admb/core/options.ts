@@ -1,5 +1,6 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
 import type { BatchRule, Blocks, InfluenceRule, Layout } from '../../learning/types.js'
+import type { ContributorTable } from '../state/coverage.js'
 import type { Batch, Header, Predictor, Recipe } from '../state/predictor.js'
 import type { Precedence } from '../state/predictor-id.js'
 import type { JumpRule, QuarantinedPredictor } from '../trust/jumps.js'
@@ -135,6 +136,11 @@ export interface AdmbOptions extends Recipe {
    * @default none
    */
   readonly known?: PredictorLookup
+  /**
+   * Contributors that the nodes of a process share, if frames are not signed. They are never removed.
+   * @default a table of its own
+   */
+  readonly contributors?: ContributorTable
   /**
    * Whether frames of an edge session arrive in the order in which they were sent, and none is lost. Integer sums then refer to sums
    * that are still on their way. If a frame is lost nevertheless, the neighbour receives the sums later.

@@ -46,10 +46,10 @@ export function contributorCount({ segments }: Coverage): number {
   return count
 }
 
-/** Whether no peer has contributed to both, in any of its runs. @param originOf the peer of a contributor */
-export function disjoint(a: Coverage, b: Coverage, originOf: (contributor: number) => string): boolean {
-  const coveredByA = new Set(covered(a).map(originOf))
-  return !covered(b).some(contributor => coveredByA.has(originOf(contributor)))
+/** Whether no peer has contributed to both, in any of its runs. @param peerOf number of the peer of a contributor */
+export function disjoint(a: Coverage, b: Coverage, peerOf: (contributor: number) => number): boolean {
+  const coveredByA = new Set(covered(a).map(peerOf))
+  return !covered(b).some(contributor => coveredByA.has(peerOf(contributor)))
 }
 
 /** Union of pairwise disjoint coverages, with a list of its own. */
@@ -108,6 +108,8 @@ export class ContributorTable {
   /** Indices of the runs of each origin. */
   readonly #runs = new Map<string, number[]>()
   readonly #contributors: (Contributor | undefined)[] = []
+  /** By index: that of the first known run of the same origin. */
+  readonly #firstRuns: number[] = []
   /** Verified certificates by index. */
   readonly #certificates: (Uint8Array | undefined)[] = []
   /** How many were ever added. */
@@ -138,6 +140,7 @@ export class ContributorTable {
         this.#runs.set(origin, runs)
       }
       runs.push(index)
+      this.#firstRuns[index] = runs[0]
     }
     this.#lastIndex = index
     return index
@@ -156,6 +159,21 @@ export class ContributorTable {
     const found = this.#contributors[index]
     if (found === undefined) throw new RangeError(`no contributor with index ${index}`)
     return found
+  }
+
+  /** A number that the runs of one peer have in common, below `limit`. It is valid until contributors are removed. */
+  peerOf(index: number): number {
+    return this.#firstRuns[index]
+  }
+
+  /** Upper bound of indices. */
+  get limit(): number {
+    return this.#contributors.length
+  }
+
+  /** A coverage with the same content. A table that several nodes of a process share returns the same object to all of them. */
+  intern(coverage: Coverage): Coverage {
+    return coverage
   }
 
   /** Changes whenever a certificate is added. */
@@ -188,6 +206,7 @@ export class ContributorTable {
       const runs = (this.#runs.get(removed.origin) ?? []).filter(run => run !== index)
       if (runs.length > 0) this.#runs.set(removed.origin, runs)
       else this.#runs.delete(removed.origin)
+      for (const run of runs) this.#firstRuns[run] = runs[0]
     }
   }
 

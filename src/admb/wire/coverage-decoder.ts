@@ -6,7 +6,7 @@
 import type { Coverage } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { FrameError } from './bytes.js'
-import { MAX_BASE_LENGTH, MAX_BASES, SequenceWindow } from './coverage-encoder.js'
+import { MAX_BASE_LENGTH, MAX_BASES, RecentUse, SequenceWindow } from './coverage-encoder.js'
 import { FragmentBuffer } from './fragments.js'
 
 export class CoverageDecoder {
@@ -30,6 +30,7 @@ export class CoverageDecoder {
   /** Positions in `contributors` by dictionary index; −1 if not assigned yet. */
   readonly #localIndices: number[] = []
   readonly #indexByContributor = new Map<number, number>()
+  readonly #use = new RecentUse()
   readonly #received = new SequenceWindow<Coverage>(MAX_BASES, {
     sizeOf: ({ segments }) => segments.length,
     maxSize: MAX_BASE_LENGTH
@@ -98,9 +99,16 @@ export class CoverageDecoder {
     }
   }
 
+  /** An epoch has ended. @returns whether many of `contributors` have left, so that the list should be reset */
+  endEpoch(): boolean {
+    const last = this.#received.last
+    return this.#use.isStale(this.contributors.length, last?.contributors === this.contributors ? last.segments : [])
+  }
+
   /** Starts a new `contributors` list; coverages received so far keep the old one. */
   resetContributors(): void {
     this.contributors = []
+    this.#use.clear()
     this.#localIndices.fill(-1)
     this.#indexByContributor.clear()
   }

@@ -10,6 +10,38 @@ export const MAX_BASES = 64
 export const MAX_BASE_LENGTH = 1 << 20
 const LEAST_BASES = 2
 
+/** Lists of contributors up to this length are kept, whatever the share of contributors that have left. */
+export const LONG_LIST = 256
+/** Number of epochs after which the unused entries of long lists are counted. */
+const EPOCHS = 16
+
+/** Finds lists of contributors of which fewer than half have been in the sums of the last epochs. */
+export class RecentUse {
+  #used: boolean[] = []
+  #epochs = 0
+
+  /**
+   * Whether the list should be replaced. Call it at the end of each epoch.
+   * @param length of the list
+   * @param segments of the last sum, by position in the list
+   */
+  isStale(length: number, segments: readonly number[]): boolean {
+    if (length <= LONG_LIST) return false
+    for (let i = 0; i < segments.length; i++) if (segments[i] > 0) this.#used[i] = true
+    if (++this.#epochs < EPOCHS) return false
+    let count = 0
+    for (let i = 0; i < length; i++) if (this.#used[i]) count++
+    this.clear()
+    return 2 * count < length
+  }
+
+  /** The list has been replaced. */
+  clear(): void {
+    this.#used = []
+    this.#epochs = 0
+  }
+}
+
 export interface Base {
   /** Sequence number of the sum, 0 for none. */
   readonly sequence: number
@@ -36,6 +68,7 @@ export class CoverageEncoder {
   #certified = 0
   /** Arrays that are no longer needed as bases, for reuse. */
   #spare: number[][] = []
+  readonly #use = new RecentUse()
 
   /** Number of dictionary entries. */
   get size(): number {
@@ -113,9 +146,15 @@ export class CoverageEncoder {
     }
   }
 
+  /** An epoch has ended. Starts a new dictionary if this one has many former contributors. */
+  endEpoch(): void {
+    if (this.#use.isStale(this.size, this.#sent.last ?? NO_CONTRIBUTORS)) this.reset()
+  }
+
   /** Starts a new dictionary. */
   reset(): void {
     this.bare.clear()
+    this.#use.clear()
     this.#dictionary = []
     this.#indices = []
     this.#acknowledged = 0
@@ -188,6 +227,11 @@ export class SequenceWindow<T> {
   get(sequence: number): T | undefined {
     for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] === sequence) return this.#items[i]
     return undefined
+  }
+
+  /** The newest value. */
+  get last(): T | undefined {
+    return this.#items.at(-1)
   }
 
   /** The highest sequence number up to this one, 0 for none. */

@@ -96,7 +96,7 @@ export function decodeFrame(
       const parent = readId(input, table, decoder, known)
       if (parent.updates !== child.updates - 1) throw new FrameError('parent is not one update behind its child')
       const signature = readSignature(input)
-      const header = { id: child, parent, count: gradients, coverage }
+      const header = { id: child, parent, count: gradients, coverage: table.intern(coverage) }
       headers.push(signature ? { ...header, signature } : header)
       child = parent
     }
