@@ -9,7 +9,7 @@ import {
   type Predictor,
   type PredictorId
 } from '../../src/admb/index.js'
-import { ContributorTable, runsBetween } from '../../src/admb/state/coverage.js'
+import { ContributorTable, coverageOf } from '../../src/admb/state/coverage.js'
 import { Authenticity } from '../../src/admb/trust/authenticity.js'
 import { attestedBytes, certifiedBytes } from '../../src/admb/trust/signatures.js'
 import { decodeVoucher, encodeVoucher } from '../../src/admb/trust/vouchers.js'
@@ -126,7 +126,8 @@ class ForgingNode extends AdmbNode {
       for (const [i, [run]] of forged.claims.entries())
         table.certify(contributors[i], certificateIn(forged) ?? simulatedSigner(run.origin).sign(certifiedBytes(run)))
     }
-    const coverage = { contributors, segments: forged.claims.map(([, segments]) => segments) }
+    const segments = forged.claims.map(([, segments]) => segments)
+    const coverage = coverageOf(contributors, segments)
     const frame = { ...head, request: false, headers: [], content: undefined, sum: undefined }
     if (forged.kind === 'whole') {
       const { id, parameters, average, state } = forged.predictor
@@ -142,7 +143,7 @@ class ForgingNode extends AdmbNode {
     }
     const { id, count, sum = this.predictor.parameters.map(({ length }) => new Float32Array(length)) } = forged
     if (id.updates > 0) encoder.index(table.indexOf(id))
-    const changes = runsBetween([], encoder.segments([coverage]))
+    const changes = encoder.runs([coverage])
     return encodeFrame(
       { ...frame, id, sum: { base: 0, changes, count, sum, float32: 0 } },
       this.shapes,

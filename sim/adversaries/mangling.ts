@@ -1,7 +1,7 @@
 /** Nodes that change the bytes of their frames, replace frames by other messages, or ignore what they receive. */
 
 import { AdmbNode, type AdmbOptions, type Header, isFragment } from '../../src/admb/index.js'
-import { ContributorTable } from '../../src/admb/state/coverage.js'
+import { ContributorTable, NO_COVERAGE } from '../../src/admb/state/coverage.js'
 import { clear } from '../../src/admb/state/vectors.js'
 import { type Equivocation, encodeProof } from '../../src/admb/trust/equivocation.js'
 import { nameOf, statementOf } from '../../src/admb/trust/signatures.js'
@@ -97,7 +97,7 @@ export const manglers = table({
 /** A proof with a signature of the maker and a random one, or with two signatures of the same header. */
 function accusation({ id, parent, count, signature = new Uint8Array(64) }: Header, random: Random): Equivocation {
   const rest = (header: Header) => statementOf(header, new ContributorTable(), { hash: () => new Uint8Array(16) }).rest
-  const coverage = { contributors: [], segments: [] }
+  const coverage = NO_COVERAGE
   const invented = Uint8Array.from({ length: 64 }, () => random.below(256))
   const first = { rest: rest({ id, parent, count, coverage }), signature }
   const second = { rest: rest({ id, parent, count: count + random.below(2), coverage }), signature: invented }

@@ -11,6 +11,7 @@ import {
   type Recipe,
   type Shapes,
   sameId,
+  segmentCount,
   WAIT_BATCHES
 } from '../../src/admb/index.js'
 import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learning/index.js'
@@ -50,9 +51,8 @@ export class Size implements Invariant {
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${least} gradients`)
     if (header.count !== batch.count)
       throw new Violation('size', `the header of ${key} has a count of ${header.count} for ${batch.count} gradients`)
-    const { segments } = header.coverage
-    const most = segments.reduce((sum, covered) => sum + covered, 0) * this.#most * WAIT_BATCHES
-    if (batch.count > most || batch.count < segments.filter(covered => covered > 0).length)
+    const most = segmentCount(header.coverage) * this.#most * WAIT_BATCHES
+    if (batch.count > most || batch.count < header.coverage.size)
       throw new Violation('size', `${origin} made ${key} from ${batch.count} gradients in segments of ${most}`)
   }
 

@@ -8,7 +8,8 @@ import {
   type Predictor,
   type PredictorId,
   type Recipe,
-  sameId
+  sameId,
+  segmentCount
 } from '../../src/admb/index.js'
 import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learning/index.js'
 import { valuesOf } from '../../src/numeric/lattice.js'
@@ -297,7 +298,7 @@ export class Noised implements Invariant {
     if (change.cause !== 'updated') return
     const { header, batch, parent } = change
     const found = this.#segmentsIn(batch.sum, parent)
-    const segments = header.coverage.segments.reduce((sum, covered) => sum + covered, 0)
+    const segments = segmentCount(header.coverage)
     if (found === segments) return
     throw new Violation('noise', `${formatId(header.id)} has the noise of ${found} segments, and covers ${segments}`)
   }

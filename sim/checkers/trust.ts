@@ -134,7 +134,7 @@ export class BoundedInfluence implements Invariant {
   predictorChanged(_checked: CheckedNode, change: PredictorChange): void {
     if (change.cause !== 'updated') return
     const { parent, header, batch } = change
-    const contributors = header.coverage.segments.filter(covered => covered > 0).length
+    const contributors = header.coverage.size
     this.#check(`the batch of ${formatId(header.id)}`, parent, batch.sum, batch.count, contributors)
   }
 

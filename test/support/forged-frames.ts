@@ -1,6 +1,6 @@
 /** Frames that no correct peer sends, for tests of what a node accepts. */
 import type { AdmbNode, Contributor, Effect, Header, Predictor, PredictorId } from '../../src/admb/index.js'
-import { ContributorTable, runsBetween } from '../../src/admb/state/coverage.js'
+import { ContributorTable, coverageOf } from '../../src/admb/state/coverage.js'
 import { CoverageEncoder } from '../../src/admb/wire/coverage-encoder.js'
 import { encodeFrame } from '../../src/admb/wire/encode.js'
 import type { SentFrame } from '../../src/admb/wire/frame.js'
@@ -48,18 +48,19 @@ export class Forger {
     const encoder = new CoverageEncoder()
     const { id } = this.#node.predictor
     if (id.updates > 0) encoder.index(table.indexOf(id))
-    const covered = encoder.size > 0 ? [0] : []
+    const contributed: number[] = []
     for (const [contributor, certificate] of contributors) {
       const index = table.indexOf(contributor)
       if (certificate) table.certify(index, certificate)
       encoder.index(index)
-      covered.push(segments)
+      contributed.push(index)
     }
-    return this.#send(
-      { id, headers: [], sum: { base: 0, changes: runsBetween([], covered), count, sum, float32: 0 } },
-      table,
-      encoder
+    const coverage = coverageOf(
+      contributed,
+      contributed.map(() => segments)
     )
+    const changes = encoder.runs([coverage])
+    return this.#send({ id, headers: [], sum: { base: 0, changes, count, sum, float32: 0 } }, table, encoder)
   }
 
   /**
@@ -73,7 +74,15 @@ export class Forger {
       const contributors = Array.from({ length: coverage.size }, (_, i) =>
         table.indexOf({ origin: coverage.prefix + i, incarnation: 1, nonce: 0 })
       )
-      return { id, parent, count, coverage: { contributors, segments: contributors.map(() => coverage.segments) } }
+      return {
+        id,
+        parent,
+        count,
+        coverage: coverageOf(
+          contributors,
+          contributors.map(() => coverage.segments)
+        )
+      }
     })
     const whole = { kind: 'whole', ...content } as const
     return this.#send({ id: lineage[0].id, headers, content: whole }, table, new CoverageEncoder())

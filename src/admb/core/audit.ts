@@ -2,7 +2,7 @@
  * Audit: compares the journals of nodes with the headers of one lineage. It trusts neither the nodes' ledgers nor their counters:
  * the header of an update covers the first segments of each contributor's list at the parent, and the journal holds that list.
  */
-import { type Contributor, type ContributorTable, type Coverage, covered, segmentsOf } from '../state/coverage.js'
+import { type Contributor, type ContributorTable, type Coverage, entriesOf, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { compareIds, idKey, type PredictorId } from '../state/predictor-id.js'
 import type { JournalRecord, Ranges } from './journal.js'
@@ -123,7 +123,7 @@ export function otherContributors(
 ): readonly { readonly run: Contributor; readonly segments: number }[] {
   const counts = new Map<number, number>()
   for (const { coverage } of headers) {
-    for (const index of covered(coverage)) counts.set(index, (counts.get(index) ?? 0) + segmentsOf(coverage, index))
+    for (const [index, segments] of entriesOf(coverage)) counts.set(index, (counts.get(index) ?? 0) + segments)
   }
   return [...counts]
     .map(([index, segments]) => ({ run: table.contributor(index), segments }))
@@ -171,11 +171,11 @@ function unrecordedIn(
   const lists = new Map(epochs.map(({ record, list }) => [epochKey(runOf(origin, record), record.id), list.length]))
   const since = completeSince(origin, epochs)
   for (const { id, parent, coverage } of headers) {
-    for (const index of covered(coverage)) {
+    for (const [index, covered] of entriesOf(coverage)) {
       const run = table.contributor(index)
       const first = run.origin === origin ? since.get(runKey(run)) : undefined
       if (first === undefined || parent.updates < first) continue
-      const segments = segmentsOf(coverage, index) - (lists.get(epochKey(run, parent)) ?? 0)
+      const segments = covered - (lists.get(epochKey(run, parent)) ?? 0)
       if (segments > 0) found.push({ run, predictor: id, segments })
     }
   }

@@ -257,7 +257,7 @@ export class HeaderCache {
     for (const [key, { coverage }] of this.#headers) {
       if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
-      this.#contributors -= coverage.contributors.length
+      this.#contributors -= coverage.size
     }
     this.#last = lineage
     return lineage
@@ -287,8 +287,7 @@ export class HeaderCache {
 
   #add(header: Header): void {
     const key = idKey(header.id)
-    this.#contributors +=
-      header.coverage.contributors.length - (this.#headers.get(key)?.coverage.contributors.length ?? 0)
+    this.#contributors += header.coverage.size - (this.#headers.get(key)?.coverage.size ?? 0)
     this.#headers.set(key, header)
   }
 

@@ -109,10 +109,8 @@ export class FrameReceiver {
 
   #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum & { coverage: Coverage }): void {
     const { buffers, sums, outgoingSums, trust } = this.#parts
-    // The same frame may have brought the predictor, which resets the contributor lists.
-    const current = edge.decoder.reorder(coverage)
-    edge.decoder.recordReceived(sequence, current, base)
-    const neighbourSum = { sequence, count, coverage: current, sum }
+    edge.decoder.recordReceived(sequence, coverage, base)
+    const neighbourSum = { sequence, count, coverage, sum }
     const use = trust?.use(edge, neighbourSum) ?? 'replaces'
     if (use === 'replaces') sums.store(edge, neighbourSum)
     else buffers.give(sum)

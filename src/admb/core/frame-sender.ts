@@ -106,6 +106,6 @@ export class FrameSender {
 /** Upper bound of the number of contributors that a frame with these headers and a sum refers to. */
 function maximumContributors(headers: readonly Header[]): number {
   let size = 0
-  for (const { coverage } of headers) size += coverage.contributors.length
+  for (const { coverage } of headers) size += coverage.size
   return Math.min(size, FRAME_LIMITS.contributors) + headers.length + 1 + FRAME_LIMITS.contributors
 }

@@ -16,7 +16,7 @@
 import type { Blocks } from '../../learning/types.js'
 import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../numeric/support.js'
-import type { Contributor, Coverage } from '../state/coverage.js'
+import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
@@ -454,7 +454,7 @@ export class Ledger {
   /** Covers all closed segments. */
   get #coverage(): Coverage {
     const { length } = this.#list
-    return { contributors: this.#contributors, segments: length === 0 ? [] : [length] }
+    return length === 0 ? NO_COVERAGE : { contributors: this.#contributors, runs: [0, 1, length], size: 1 }
   }
 
   /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */

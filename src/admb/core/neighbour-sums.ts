@@ -2,7 +2,7 @@
 
 import type { Blocks } from '../../learning/types.js'
 import { setBlock } from '../../numeric/support.js'
-import { type ContributorTable, type Coverage, contributorCount, covered, disjoint } from '../state/coverage.js'
+import { type ContributorTable, type Coverage, covered, disjoint } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
 import { LONG_LIST } from '../wire/coverage-encoder.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'
@@ -111,11 +111,10 @@ export class NeighbourSums {
    */
   compact(inUse = this.#maxListLength()): void {
     for (const edge of this.#edges.values()) {
-      const { encoder, decoder, held } = edge
+      const { encoder, decoder } = edge
       if (encoder.size > inUse) encoder.reset()
       if (decoder.contributors.length <= inUse) continue
       decoder.resetContributors()
-      if (held.sum) held.sum = { ...held.sum, coverage: decoder.reorder(held.sum.coverage) }
     }
     this.#reindex()
     this.#recount()
@@ -127,7 +126,7 @@ export class NeighbourSums {
     let length = LONG_LIST
     for (const edge of this.#edges.values()) {
       if (!isLong(edge)) continue
-      for (const { held } of this.#edges.values()) length += held.sum ? 2 * covered(held.sum.coverage).length : 0
+      for (const { held } of this.#edges.values()) length += held.sum ? 2 * held.sum.coverage.size : 0
       break
     }
     return length
@@ -150,7 +149,7 @@ export class NeighbourSums {
     // This node is one of the contributors.
     let contributors = 1
     for (const candidate of held) {
-      const size = contributorCount(candidate.coverage)
+      const { size } = candidate.coverage
       if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
       if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#peerOf))) continue
       selected.push(candidate)
@@ -193,7 +192,7 @@ export class NeighbourSums {
     for (const { held } of this.#edges.values()) {
       if (held.sum === undefined) continue
       gradients += held.sum.count
-      contributors += held.sum.coverage.segments.length
+      contributors += held.sum.coverage.size
     }
     return gradients <= MAX_SHARE && contributors <= FRAME_LIMITS.contributors
   }

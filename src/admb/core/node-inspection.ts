@@ -1,12 +1,6 @@
 /** Details of an ADMB node that statuses, checks and tests read. Reading changes nothing. */
 import type { Blocks } from '../../learning/types.js'
-import {
-  type ContributorTable,
-  type Coverage,
-  type CoveredContributor,
-  covered,
-  segmentsOf
-} from '../state/coverage.js'
+import { type ContributorTable, type Coverage, type CoveredContributor, entriesOf } from '../state/coverage.js'
 import type { Batch } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { OwnInfluence } from '../trust/influence.js'
@@ -121,10 +115,7 @@ export class NodeInspection {
 
   /** The contributors in the coverage of a sum that this node holds, or of a header that it keeps. */
   contributorsOf(coverage: Coverage): readonly CoveredContributor[] {
-    return covered(coverage).map(number => ({
-      ...this.#parts.table.contributor(number),
-      segments: segmentsOf(coverage, number)
-    }))
+    return entriesOf(coverage).map(([number, segments]) => ({ ...this.#parts.table.contributor(number), segments }))
   }
 
   /** Predictor that the neighbour holds, according to its last frame. */

@@ -70,13 +70,13 @@ export class OutgoingSums {
     }
     const base = edge.encoder.base(exchanged?.base)
     const reference = exchanged?.sent(base.sequence)
-    const segments = edge.encoder.segments(coverages)
-    edge.encoder.recordSent(sequence, segments)
+    const runs = edge.encoder.runs(coverages)
+    edge.encoder.recordSent(sequence, runs)
     edge.sentSums.last = { sequence, count, period }
     const version = this.#version - edge.held.changes
     if (version !== edge.sentSums.version) edge.sentSums.backoff.start(period, edge.roundTrip)
     edge.sentSums.version = version
-    const changes = runsBetween(base.segments, segments)
+    const changes = runsBetween(base.runs, runs)
     if (exchanged === undefined) return { base: base.sequence, changes, count, sum, float32: 0 }
     exchanged.recordSent(sequence, sum)
     const difference = sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))

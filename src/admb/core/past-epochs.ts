@@ -2,7 +2,7 @@
  * The earlier epochs of a node's own gradients. From the headers of a predictor's lineage they determine which segments the lineage
  * has used, which may still be carried over or learned again, and how many gradients are on the lineage.
  */
-import { type Coverage, segmentsOf } from '../state/coverage.js'
+import { type Coverage, NO_COVERAGE, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
@@ -26,7 +26,6 @@ export interface History {
 
 /** Share of the history that is kept beyond it, so that epochs are forgotten together. */
 const SLACK = 1 / 8
-const NO_COVERAGE: Coverage = { contributors: [], segments: [] }
 
 export class PastEpochs {
   /** Oldest first. */

@@ -1,6 +1,6 @@
 /** Makes updates from the own sum and the neighbours' sums (Dekel et al., Algorithm 6). */
 import type { Blocks, Layout } from '../../learning/types.js'
-import { type Contributor, contributorCount, union } from '../state/coverage.js'
+import { type Contributor, union } from '../state/coverage.js'
 import type { Batch, Header, Predictor } from '../state/predictor.js'
 import { type BufferPool, createStep, expand, type Shapes, type Step } from '../state/vectors.js'
 import type { Trust } from '../trust/trust.js'
@@ -41,7 +41,7 @@ export class Updater {
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.close(period), sums.selected())
     const coverage = union(coverages)
-    const batch = { sum, count, contributorCount: contributorCount(coverage) }
+    const batch = { sum, count, contributorCount: coverage.size }
     const predictor = current.next(batch, contributor)
     if (predictor === undefined) return undefined
     const unsigned: Header = { id: predictor.id, parent: current.predictor.id, count, coverage }
@@ -55,7 +55,7 @@ export class Updater {
   /** Whether this sum alone makes the update non-finite. */
   isOverflowing({ sum, count, coverage }: NeighbourSum): boolean {
     const { current, contributor } = this.#options
-    return count > 0 && !current.next({ sum, count, contributorCount: contributorCount(coverage) }, contributor)
+    return count > 0 && !current.next({ sum, count, contributorCount: coverage.size }, contributor)
   }
 
   /** The running average after an update with the available gradients; that of the predictor if there are none. */
@@ -65,7 +65,7 @@ export class Updater {
     if (ledger.count + sums.count === 0) return averaging.read?.(average, before) ?? average
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.total(), sums.selected())
-    const contributors = contributorCount(union(coverages))
+    const contributors = union(coverages).size
     const { parameters, state } = rule.step(current.predictor, sum, count, id.updates, contributors)
     buffers.give(sum)
     const next = averaging.average(average, parameters, id.updates, before, rule.leastWeight?.(state))

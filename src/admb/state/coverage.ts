@@ -11,39 +11,72 @@
 import type { PredictorId } from './predictor-id.js'
 
 /**
- * Immutable. All sums received over one edge share one append-only list of contributors, so comparing two of them means
- * comparing numbers at equal positions.
- */
-export interface Coverage {
-  /** Indices of distinct contributors, in any order; may be longer than `segments`. */
-  readonly contributors: readonly number[]
-  /** Number of covered segments of the contributor at the same position, 0 for none. */
-  readonly segments: readonly number[]
-}
-
-/**
- * Run-length-encoded difference between two lists of segments, as triples: number of unchanged positions, length of the
- * run that follows, and the change of every position in the run. Nodes close segments at the same pace, so a whole
- * subtree is often a single triple.
+ * Segments by position in a list, as triples: number of positions before the run, length of the run, and the number of segments
+ * that every position in it has, or the change of that number. Numbers are not 0. Nodes close segments at the same pace, so a
+ * whole subtree is often a single run.
  */
 export type Runs = readonly number[]
 
+/** Immutable. All sums received over one edge share one list of contributors, and differ in their runs. */
+export interface Coverage {
+  /** Indices of distinct contributors, in any order. Some may not be covered, except in headers. */
+  readonly contributors: readonly number[]
+  /** Number of covered segments by position in `contributors`. */
+  readonly runs: Runs
+  /** Number of covered contributors. */
+  readonly size: number
+}
+
+export const NO_COVERAGE: Coverage = { contributors: [], runs: [], size: 0 }
+
+/** @param segments number of covered segments of the contributor at the same position, 0 for none */
+export function coverageOf(contributors: readonly number[], segments: readonly number[]): Coverage {
+  const runs: number[] = []
+  const at = contributors.filter((_, i) => segments[i] > 0)
+  for (const covered of segments) if (covered > 0) appendRun(runs, 0, 1, covered)
+  return { contributors: at, runs, size: at.length }
+}
+
+/** The covered contributors, each with the number of its segments. */
+export function entriesOf({ contributors, runs }: Coverage): [contributor: number, segments: number][] {
+  const entries: [number, number][] = []
+  let position = 0
+  for (let r = 0; r < runs.length; r += 3) {
+    position += runs[r]
+    for (const end = position + runs[r + 1]; position < end; position++)
+      entries.push([contributors[position], runs[r + 2]])
+  }
+  return entries
+}
+
 /** Number of covered segments of a contributor, 0 for none. */
-export function segmentsOf({ contributors, segments }: Coverage, contributor: number): number {
-  for (let i = 0; i < segments.length; i++) if (contributors[i] === contributor) return segments[i]
+export function segmentsOf({ contributors, runs }: Coverage, contributor: number): number {
+  let position = 0
+  for (let r = 0; r < runs.length; r += 3) {
+    position += runs[r]
+    for (const end = position + runs[r + 1]; position < end; position++)
+      if (contributors[position] === contributor) return runs[r + 2]
+  }
   return 0
 }
 
 /** The contributors with at least one covered segment. */
-export function covered({ contributors, segments }: Coverage): number[] {
-  return contributors.filter((_, i) => segments[i] > 0)
+export function covered(coverage: Coverage): number[] {
+  return entriesOf(coverage).map(([contributor]) => contributor)
 }
 
-/** Number of these contributors. */
-export function contributorCount({ segments }: Coverage): number {
+/** Total number of covered segments. */
+export function segmentCount({ runs }: Coverage): number {
   let count = 0
-  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) count++
+  for (let r = 0; r < runs.length; r += 3) count += runs[r + 1] * runs[r + 2]
   return count
+}
+
+/** Number of positions in the runs. */
+export function lengthOf(runs: Runs): number {
+  let length = 0
+  for (let r = 1; r < runs.length; r += 3) length += runs[r]
+  return length
 }
 
 /** Whether no peer has contributed to both, in any of its runs. @param peerOf number of the peer of a contributor */
@@ -54,36 +87,60 @@ export function disjoint(a: Coverage, b: Coverage, peerOf: (contributor: number)
 
 /** Union of pairwise disjoint coverages, with a list of its own. */
 export function union(coverages: readonly Coverage[]): Coverage {
-  const contributors: number[] = []
-  const segments: number[] = []
-  for (const coverage of coverages) {
-    for (let i = 0; i < coverage.segments.length; i++) {
-      if (coverage.segments[i] === 0) continue
-      contributors.push(coverage.contributors[i])
-      segments.push(coverage.segments[i])
-    }
-  }
-  return { contributors, segments }
+  const entries = coverages.flatMap(entriesOf)
+  return coverageOf(
+    entries.map(([contributor]) => contributor),
+    entries.map(([, segments]) => segments)
+  )
 }
 
-/** The runs that turn `base` into `next`; missing positions count as 0. */
-export function runsBetween(base: readonly number[], next: readonly number[]): Runs {
+/** Appends a run, or extends the last one if it has the same number. @param gap positions since the last run */
+export function appendRun(runs: number[], gap: number, length: number, number: number): void {
+  const last = runs.length - 3
+  if (gap === 0 && last >= 0 && runs[last + 2] === number) runs[last + 1] += length
+  else runs.push(gap, length, number)
+}
+
+/** The change that turns `base` into `next`. */
+export function runsBetween(base: Runs, next: Runs): Runs {
+  return base.length === 0 ? next : combined(next, base, -1)
+}
+
+/** The runs after a change. The numbers may be negative if the change is not one of these runs. */
+export function changedRuns(base: Runs, change: Runs): Runs {
+  return base.length === 0 ? change : combined(base, change, 1)
+}
+
+/** Adds `sign` times the numbers of `b` to those of `a`. */
+function combined(a: Runs, b: Runs, sign: number): Runs {
   const runs: number[] = []
-  const length = Math.max(base.length, next.length)
+  let [i, j] = [0, 0]
+  // The run of each list at or after the position.
+  let [startA, startB] = [a.length > 0 ? a[0] : Infinity, b.length > 0 ? b[0] : Infinity]
+  let [endA, endB] = [startA + (a[1] ?? 0), startB + (b[1] ?? 0)]
+  let position = Math.min(startA, startB)
   let end = 0
-  for (let i = 0; i < length; ) {
-    const change = changeAt(base, next, i)
-    const start = i++
-    if (change === 0) continue
-    while (i < length && changeAt(base, next, i) === change) i++
-    runs.push(start - end, i - start, change)
-    end = i
+  while (position < Infinity) {
+    const [isInA, isInB] = [startA <= position, startB <= position]
+    const until = Math.min(isInA ? endA : startA, isInB ? endB : startB)
+    const number = (isInA ? a[i + 2] : 0) + (isInB ? sign * b[j + 2] : 0)
+    if (number !== 0) {
+      appendRun(runs, position - end, until - position, number)
+      end = until
+    }
+    if (until === endA) {
+      i += 3
+      startA = i < a.length ? endA + a[i] : Infinity
+      endA = startA + (a[i + 1] ?? 0)
+    }
+    if (until === endB) {
+      j += 3
+      startB = j < b.length ? endB + b[j] : Infinity
+      endB = startB + (b[j + 1] ?? 0)
+    }
+    position = startA <= until || startB <= until ? until : Math.min(startA, startB)
   }
   return runs
-}
-
-function changeAt(base: readonly number[], next: readonly number[], i: number): number {
-  return (i < next.length ? next[i] : 0) - (i < base.length ? base[i] : 0)
 }
 
 /** One node in one run. */

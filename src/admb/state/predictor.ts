@@ -7,7 +7,7 @@ import type { BatchRule, Blocks, Content } from '../../learning/types.js'
 import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { roundChanged } from '../../numeric/numbers.js'
 import { advance, type Batch, type Recipe, SharedContent } from './advance.js'
-import { type Contributor, type Coverage, contributorCount } from './coverage.js'
+import type { Contributor, Coverage } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
 import { copyOf, isFinite32 } from './vectors.js'
 
@@ -112,5 +112,5 @@ export function isFinitePredictor({ shared, parameters, average, state }: Predic
 
 /** The predictor that a header describes, from its parent and the sum of its batch. The caller compares the digests. */
 export function replayed(parent: Predictor, sum: Blocks, { id, count, coverage }: Header, recipe: Recipe): Predictor {
-  return nextPredictor(parent, { sum, count, contributorCount: contributorCount(coverage) }, id, recipe)
+  return nextPredictor(parent, { sum, count, contributorCount: coverage.size }, id, recipe)
 }

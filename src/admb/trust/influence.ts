@@ -7,7 +7,7 @@ import type { Blocks, InfluenceRule } from '../../learning/types.js'
 import { stepOf } from '../../numeric/lattice.js'
 import { newBlock } from '../../numeric/memory.js'
 import { setBlock, supportOf } from '../../numeric/support.js'
-import { type Coverage, contributorCount, covered } from '../state/coverage.js'
+import { type Coverage, covered } from '../state/coverage.js'
 import { type Exponents, exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
 
@@ -52,7 +52,7 @@ export function checkInfluence(
 ): void {
   const scales = rule.of(parameters)
   const votes = sum[rule.index]
-  const contributors = contributorCount(coverage)
+  const contributors = coverage.size
   for (let b = 0; b < rule.bounded; b++) {
     const slack = TOLERANCE * count
     if (!(votes[b] >= -slack && votes[b] <= count + slack))

@@ -3,7 +3,7 @@
  * Frames state one number for all contributors to a sum, so a sum or a batch is compared with what all of them may contribute together.
  * When it is used, it is charged to them in proportion to that.
  */
-import type { Coverage } from '../state/coverage.js'
+import { type Coverage, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 
@@ -139,10 +139,8 @@ export class Quotas {
   }
 
   /** By peer. */
-  #segmentsOf({ contributors, segments }: Coverage): Map<string, number> {
-    const byOrigin = new Map<string, number>()
-    for (const [i, number] of segments.entries()) if (number > 0) byOrigin.set(this.#originOf(contributors[i]), number)
-    return byOrigin
+  #segmentsOf(coverage: Coverage): Map<string, number> {
+    return new Map(entriesOf(coverage).map(([contributor, segments]) => [this.#originOf(contributor), segments]))
   }
 
   #available(origin: string): number {

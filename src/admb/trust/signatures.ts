@@ -3,7 +3,7 @@
  * different headers with one name prove that the maker has signed both. A peer also signs each of its runs, so that no other peer can
  * claim gradients in its name. The bytes are specified in docs/protocol.md.
  */
-import type { Contributor, ContributorTable, Coverage } from '../state/coverage.js'
+import { type Contributor, type ContributorTable, type Coverage, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type Reader, Writer } from '../wire/bytes.js'
@@ -108,10 +108,8 @@ function readContributor(input: Reader): Contributor {
 }
 
 /** The covered contributors in the order of their names, which is the same at all nodes. */
-function coverageBytes({ contributors, segments }: Coverage, table: ContributorTable): Uint8Array {
-  const covered: [Contributor, number][] = []
-  for (let i = 0; i < segments.length; i++)
-    if (segments[i] > 0) covered.push([table.contributor(contributors[i]), segments[i]])
+function coverageBytes(coverage: Coverage, table: ContributorTable): Uint8Array {
+  const covered = entriesOf(coverage).map(([index, segments]) => [table.contributor(index), segments] as const)
   covered.sort(([a], [b]) =>
     a.origin === b.origin ? a.incarnation - b.incarnation || a.nonce - b.nonce : a.origin < b.origin ? -1 : 1
   )

@@ -3,7 +3,7 @@
  * its last frame, and the coverages of the sums received, which are the bases of later differences.
  */
 
-import type { Coverage } from '../state/coverage.js'
+import { type Coverage, changedRuns, lengthOf, type Runs } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { FrameError } from './bytes.js'
 import { MAX_BASE_LENGTH, MAX_BASES, RecentUse, SequenceWindow } from './coverage-encoder.js'
@@ -12,7 +12,7 @@ import { FragmentBuffer } from './fragments.js'
 export class CoverageDecoder {
   /** Fragments that arrived before their frame. */
   readonly fragments = new FragmentBuffer()
-  /** Contributors of the sums received, in order of first appearance; shared by their coverages. */
+  /** Contributors of the sums received since the last reset, in order of first appearance. */
   contributors: number[] = []
   /** Certificates in the neighbour's dictionary that this node has not verified, by contributor. */
   readonly claims = new Map<number, Uint8Array>()
@@ -22,17 +22,17 @@ export class CoverageDecoder {
   /** The id with this digest. */
   digestId: PredictorId | undefined
 
-  /** The neighbour's dictionary: indices into this node's `ContributorTable`. */
-  readonly #dictionary: number[] = []
+  /** The neighbour's dictionary: indices into this node's `ContributorTable`. The coverages of its sums share it. */
+  #dictionary: number[] = []
   readonly #defined = new Set<number>()
   /** Whether the current definitions replace the dictionary. */
   #isReplaced = false
-  /** Positions in `contributors` by dictionary index; −1 if not assigned yet. */
-  readonly #localIndices: number[] = []
-  readonly #indexByContributor = new Map<number, number>()
+  /** Whether the dictionary entry is in `contributors`, by dictionary index. */
+  #isListed: boolean[] = []
+  #listedCount = 0
   readonly #use = new RecentUse()
   readonly #received = new SequenceWindow<Coverage>(MAX_BASES, {
-    sizeOf: ({ segments }) => segments.length,
+    sizeOf: ({ runs }) => runs.length,
     maxSize: MAX_BASE_LENGTH
   })
 
@@ -65,14 +65,16 @@ export class CoverageDecoder {
     if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} has been defined at another index`)
     this.#defined.add(contributor)
     this.#dictionary.push(contributor)
-    this.#localIndices.push(-1)
   }
 
   /** Removes the entries from this index on. A dictionary that replaces another one mostly begins with the same entries. */
   #truncate(length: number): void {
+    if (length >= this.#dictionary.length) return
     for (let i = length; i < this.#dictionary.length; i++) this.#defined.delete(this.#dictionary[i])
-    this.#dictionary.length = Math.min(length, this.#dictionary.length)
-    this.#localIndices.length = this.#dictionary.length
+    // Coverages received so far keep the list.
+    this.#dictionary = this.#dictionary.slice(0, length)
+    this.#isListed.length = Math.min(length, this.#isListed.length)
+    this.#listedCount = this.#isListed.filter(Boolean).length
   }
 
   /** The contributor at a dictionary index. */
@@ -81,73 +83,57 @@ export class CoverageDecoder {
     return this.#dictionary[index]
   }
 
-  /** Position in `contributors` of the dictionary entry `index`, which must be defined. */
-  localIndex(index: number): number {
-    const known = this.#localIndices[index]
-    if (known >= 0) return known
-    const local = this.#indexOf(this.#dictionary[index])
-    this.#localIndices[index] = local
-    return local
-  }
-
   /** Adds the contributors to which this end refers. */
   mark(live: Set<number>): void {
     for (const contributor of this.#dictionary) live.add(contributor)
     for (const contributor of this.contributors) live.add(contributor)
     for (const { contributors } of this.#received.values()) {
-      if (contributors !== this.contributors) for (const contributor of contributors) live.add(contributor)
+      if (contributors !== this.#dictionary) for (const contributor of contributors) live.add(contributor)
     }
   }
 
   /** An epoch has ended. @returns whether many of `contributors` have left, so that the list should be reset */
   endEpoch(): boolean {
-    const last = this.#received.last
-    return this.#use.isStale(this.contributors.length, last?.contributors === this.contributors ? last.segments : [])
+    return this.#use.isStale(this.contributors.length, this.#received.last?.runs ?? [])
   }
 
-  /** Starts a new `contributors` list; coverages received so far keep the old one. */
+  /** Starts a new `contributors` list. */
   resetContributors(): void {
     this.contributors = []
     this.#use.clear()
-    this.#localIndices.fill(-1)
-    this.#indexByContributor.clear()
+    this.#isListed = []
+    this.#listedCount = 0
   }
 
-  /** Copy of the segments, ordered like `contributors`, of the sum with that sequence number; undefined if unknown. */
-  segments(sequence: number): number[] | undefined {
-    if (sequence === 0) return []
-    const coverage = this.#received.get(sequence)
-    if (coverage === undefined) return undefined
-    const { segments } = this.reorder(coverage)
-    return segments === coverage.segments ? segments.slice() : segments
-  }
-
-  /** Reorders a coverage received earlier like `contributors`, which may have been reset since. */
-  reorder(coverage: Coverage): { readonly contributors: number[]; readonly segments: number[] } {
-    const { contributors } = this
-    if (coverage.contributors === contributors) return { contributors, segments: coverage.segments as number[] }
-    const segments: number[] = []
-    coverage.segments.forEach((covered, i) => {
-      if (covered === 0) return
-      const index = this.#indexOf(coverage.contributors[i])
-      while (segments.length <= index) segments.push(0)
-      segments[index] = covered
-    })
-    return { contributors, segments }
+  /**
+   * Coverage of a sum, by its difference to the sum with that sequence number.
+   * @returns undefined if that sum is unknown
+   */
+  coverage(base: number, changes: Runs): Coverage | undefined {
+    const known = base === 0 ? undefined : this.#received.get(base)
+    if (base > 0 && known?.contributors !== this.#dictionary) return undefined
+    const runs = changedRuns(known?.runs ?? [], changes)
+    return { contributors: this.#dictionary, runs, size: lengthOf(runs) }
   }
 
   /** @param base sequence number of the sum that the difference refers to: older ones are no longer needed */
   recordReceived(sequence: number, coverage: Coverage, base: number): void {
+    if (this.#listedCount < this.#dictionary.length) this.#list(coverage.runs)
     this.#received.evictBefore(base)
     this.#received.add(sequence, coverage)
   }
 
-  #indexOf(contributor: number): number {
-    let index = this.#indexByContributor.get(contributor)
-    if (index === undefined) {
-      index = this.contributors.push(contributor) - 1
-      this.#indexByContributor.set(contributor, index)
+  /** Adds the contributors of these positions to the list. */
+  #list(runs: Runs): void {
+    let position = 0
+    for (let r = 0; r < runs.length; r += 3) {
+      position += runs[r]
+      for (const end = position + runs[r + 1]; position < end; position++) {
+        if (this.#isListed[position]) continue
+        this.#isListed[position] = true
+        this.#listedCount++
+        this.contributors.push(this.#dictionary[position])
+      }
     }
-    return index
   }
 }

@@ -2,7 +2,7 @@
  * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
  * coverages of the sums sent, which are the bases of later differences.
  */
-import type { Coverage } from '../state/coverage.js'
+import type { Coverage, Runs } from '../state/coverage.js'
 import { FRAME_LIMITS } from './frame.js'
 
 /** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
@@ -23,14 +23,18 @@ export class RecentUse {
   /**
    * Whether the list should be replaced. Call it at the end of each epoch.
    * @param length of the list
-   * @param segments of the last sum, by position in the list
+   * @param runs of the last sum
    */
-  isStale(length: number, segments: readonly number[]): boolean {
+  isStale(length: number, runs: Runs): boolean {
     if (length <= LONG_LIST) return false
-    for (let i = 0; i < segments.length; i++) if (segments[i] > 0) this.#used[i] = true
+    let position = 0
+    for (let r = 0; r < runs.length; r += 3) {
+      position += runs[r]
+      for (const end = position + runs[r + 1]; position < end; position++) this.#used[position] = true
+    }
     if (++this.#epochs < EPOCHS) return false
     let count = 0
-    for (let i = 0; i < length; i++) if (this.#used[i]) count++
+    for (const isUsed of this.#used) if (isUsed) count++
     this.clear()
     return 2 * count < length
   }
@@ -46,11 +50,13 @@ export interface Base {
   /** Sequence number of the sum, 0 for none. */
   readonly sequence: number
   /** By dictionary index. */
-  readonly segments: readonly number[]
+  readonly runs: Runs
 }
 
-const NO_BASE: Base = { sequence: 0, segments: [] }
+const NO_BASE: Base = { sequence: 0, runs: [] }
 const NO_CONTRIBUTORS: readonly number[] = []
+/** Scratch memory of `runs`: segments by dictionary index, which are 0 between calls. */
+let scratch = new Float64Array(64)
 
 export class CoverageEncoder {
   /** Contributors by dictionary index. */
@@ -66,8 +72,6 @@ export class CoverageEncoder {
   /** Contributors that were defined without a certificate. */
   readonly bare = new Set<number>()
   #certified = 0
-  /** Arrays that are no longer needed as bases, for reuse. */
-  #spare: number[][] = []
   readonly #use = new RecentUse()
 
   /** Number of dictionary entries. */
@@ -89,18 +93,31 @@ export class CoverageEncoder {
     return index
   }
 
-  /** Union of pairwise disjoint coverages, as segments by dictionary index. */
-  segments(coverages: readonly Coverage[]): number[] {
-    const result = this.#spare.pop() ?? []
-    for (let i = 0; i < result.length; i++) result[i] = 0
-    while (result.length < this.#dictionary.length) result.push(0)
-    for (const { contributors, segments } of coverages) {
-      for (let i = 0; i < segments.length; i++) {
-        if (segments[i] === 0) continue
-        const index = this.index(contributors[i])
-        while (result.length <= index) result.push(0)
-        result[index] = segments[i]
+  /** Union of pairwise disjoint coverages, by dictionary index. */
+  runs(coverages: readonly Coverage[]): Runs {
+    let [from, to] = [Number.POSITIVE_INFINITY, 0]
+    for (const { contributors, runs } of coverages) {
+      let position = 0
+      for (let r = 0; r < runs.length; r += 3) {
+        position += runs[r]
+        for (const end = position + runs[r + 1]; position < end; position++) {
+          const index = this.index(contributors[position])
+          if (index >= scratch.length) scratch = grown(scratch, index)
+          scratch[index] = runs[r + 2]
+          if (index < from) from = index
+          if (index >= to) to = index + 1
+        }
       }
+    }
+    const result: number[] = []
+    let end = 0
+    for (let i = from; i < to; ) {
+      const segments = scratch[i]
+      const start = i
+      while (i < to && scratch[i] === segments) scratch[i++] = 0
+      if (segments === 0) continue
+      result.push(start - end, i - start, segments)
+      end = i
     }
     return result
   }
@@ -160,7 +177,6 @@ export class CoverageEncoder {
     this.#acknowledged = 0
     this.#unacknowledged = []
     this.#sent = this.#createWindow()
-    this.#spare = []
   }
 
   /**
@@ -168,13 +184,13 @@ export class CoverageEncoder {
    * @default the newest sum that the neighbour has acknowledged
    */
   base(sequence = this.#acknowledgedSum): Base {
-    const segments = this.#sent.get(sequence)
-    return segments === undefined ? NO_BASE : { sequence, segments }
+    const runs = this.#sent.get(sequence)
+    return runs === undefined ? NO_BASE : { sequence, runs }
   }
 
-  /** @param segments segments of the sum sent; ownership passes to the encoder */
-  recordSent(sequence: number, segments: number[]): void {
-    this.#sent.add(sequence, segments)
+  /** @param runs of the sum sent */
+  recordSent(sequence: number, runs: Runs): void {
+    this.#sent.add(sequence, runs)
   }
 
   acknowledgeSum(sequence: number): void {
@@ -183,18 +199,18 @@ export class CoverageEncoder {
     this.#sent.evictBefore(sequence)
   }
 
-  #createWindow(): SequenceWindow<number[]> {
-    return new SequenceWindow(MAX_BASES, {
-      onEvict: segments => this.#spare.push(segments),
-      sizeOf: segments => segments.length,
-      maxSize: MAX_BASE_LENGTH
-    })
+  #createWindow(): SequenceWindow<Runs> {
+    return new SequenceWindow(MAX_BASES, { sizeOf: runs => runs.length, maxSize: MAX_BASE_LENGTH })
   }
 }
 
+function grown(array: Float64Array, index: number): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(Math.max(index + 1, 2 * array.length))
+  larger.set(array)
+  return larger
+}
+
 interface WindowOptions<T> {
-  /** Called with each evicted value. */
-  readonly onEvict?: (item: T) => void
   /** Size of a value, which must not change. */
   readonly sizeOf?: (item: T) => number
   /** Maximum total size of more than two values. */
@@ -266,6 +282,5 @@ export class SequenceWindow<T> {
     this.#sequences.shift()
     const item = this.#items.shift() as T
     this.#size -= this.#options.sizeOf?.(item) ?? 0
-    this.#options.onEvict?.(item)
   }
 }

@@ -1,6 +1,6 @@
 /** Strict decoding of frames. */
 import type { Layout } from '../../learning/types.js'
-import type { Contributor, ContributorTable, Coverage } from '../state/coverage.js'
+import { appendRun, type Contributor, type ContributorTable, type Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { chainOf, checkChain, createStep, MAX_STEPS, type Shapes, type Step } from '../state/vectors.js'
@@ -90,7 +90,7 @@ export function decodeFrame(
     for (let i = 0; i < count; i++) {
       const gradients = input.uint(FRAME_LIMITS.count, 'number of gradients')
       const coverage = readCoverage(input, decoder)
-      size += coverage.contributors.length
+      size += coverage.size
       if (isLineageTooLarge(count, size))
         throw new FrameError(`${count} headers name more than ${size - 1} contributors`)
       const parent = readId(input, table, decoder, known)
@@ -201,20 +201,18 @@ function readOrigin(input: Reader, updates: number, table: ContributorTable, dec
 
 function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
   const contributors: number[] = []
-  const segments: number[] = []
+  const runs: number[] = []
   let index = 0
-  for (let runs = readRunCount(input); runs > 0; runs--) {
+  for (let count = readRunCount(input); count > 0; count--) {
     index += input.uint(FRAME_LIMITS.definitions)
     const end = index + input.uint(FRAME_LIMITS.definitions)
     const covered = readChange(input, index, end, decoder)
     if (covered < 0) throw new FrameError(`coverage of ${covered} segments`)
     checkSize(contributors.length + end - index)
-    for (; index < end; index++) {
-      contributors.push(decoder.contributor(index))
-      segments.push(covered)
-    }
+    appendRun(runs, 0, end - index, covered)
+    for (; index < end; index++) contributors.push(decoder.contributor(index))
   }
-  return { contributors, segments }
+  return { contributors, runs, size: contributors.length }
 }
 
 /**
@@ -276,34 +274,26 @@ function readSum(
   allocateSum: () => Float32Array[]
 ): ReceivedSum | undefined {
   const base = input.uint()
-  const known = decoder.segments(base)
-  const segments = known ?? []
-  let index = 0
-  for (let runs = readRunCount(input); runs > 0; runs--) {
-    index += input.uint(FRAME_LIMITS.definitions)
-    const end = index + input.uint(FRAME_LIMITS.definitions)
-    const change = readChange(input, index, end, decoder)
-    for (; index < end; index++) {
-      const local = decoder.localIndex(index)
-      while (segments.length <= local) segments.push(0)
-      const covered = segments[local] + change
-      // The result cannot be checked if the base is unknown.
-      if (known !== undefined && (covered < 0 || covered > MAX_SEGMENTS)) {
-        throw new FrameError(`coverage of ${covered} segments`)
-      }
-      segments[local] = covered
-    }
+  const changes: number[] = []
+  let end = 0
+  for (let count = readRunCount(input); count > 0; count--) {
+    const start = end + input.uint(FRAME_LIMITS.definitions)
+    const next = start + input.uint(FRAME_LIMITS.definitions)
+    appendRun(changes, start - end, next - start, readChange(input, start, next, decoder))
+    end = next
   }
   const count = input.uint(FRAME_LIMITS.count, 'number of gradients')
   const sum = readVector(input, shapes.parameters, VECTORS.sum, decoder, transfer, allocateSum)
   if (sum === undefined) return undefined
-  if (known === undefined) return { base, count, sum, coverage: undefined }
-  const size = coveredCount(segments)
-  checkSize(size)
-  if (size > 0 !== count > 0) {
+  // The result cannot be checked if the base is unknown.
+  const coverage = decoder.coverage(base, changes)
+  if (coverage === undefined) return { base, count, sum, coverage }
+  checkSegments(coverage)
+  checkSize(coverage.size)
+  if (coverage.size > 0 !== count > 0) {
     throw new FrameError(`sum of ${count} gradients with ${count > 0 ? 'an empty' : 'a non-empty'} coverage`)
   }
-  return { base, count, sum, coverage: { contributors: decoder.contributors, segments } }
+  return { base, count, sum, coverage }
 }
 
 /** Number of runs that follow, each of at least three bytes. */
@@ -320,10 +310,9 @@ function readChange(input: Reader, start: number, end: number, decoder: Coverage
   return change
 }
 
-function coveredCount(segments: readonly number[]): number {
-  let count = 0
-  for (let i = 0; i < segments.length; i++) if (segments[i] > 0) count++
-  return count
+function checkSegments({ runs }: Coverage): void {
+  for (let r = 2; r < runs.length; r += 3)
+    if (runs[r] < 0 || runs[r] > MAX_SEGMENTS) throw new FrameError(`coverage of ${runs[r]} segments`)
 }
 
 /** @param size number of contributors in a coverage */

@@ -1,12 +1,11 @@
 /** Encoding of frames. */
-import { type ContributorTable, type Runs, runsBetween } from '../state/coverage.js'
+import type { ContributorTable, Runs } from '../state/coverage.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import type { Shapes } from '../state/vectors.js'
 import { type Allocate, blockBytes, blockSize, Writer } from './bytes.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
 import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type SentFrame, type Whole } from './frame.js'
 
-const NONE: readonly number[] = []
 const NO_RUNS: Runs[] = []
 
 export interface EncodeOptions {
@@ -31,7 +30,7 @@ export function encodeFrame(
   const coverages: Runs[] = frame.headers.length === 0 ? NO_RUNS : []
   for (const { parent, coverage } of frame.headers) {
     if (!isSame(parent, known)) indexOfOrigin(parent, table, encoder)
-    coverages.push(runsBetween(NONE, encoder.segments([coverage])))
+    coverages.push(encoder.runs([coverage]))
   }
   const { from, contributors } = encoder.definitions(frame.sequence)
   const vectors = transfer === 0 ? vectorBytes(frame, shapes) : 0

@@ -8,7 +8,7 @@
  * again: a frame contains a lineage and a sum, whose contributors fit in a dictionary together.
  */
 import type { Blocks } from '../../learning/types.js'
-import { type Coverage, contributorCount, type Runs } from '../state/coverage.js'
+import { type Coverage, type Runs, segmentCount } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { Shapes, Step } from '../state/vectors.js'
@@ -156,7 +156,7 @@ export const LEAST_HEADERS = 64
 export function lineageLength(headers: readonly Header[], size = sizeOfCoverages(headers), isLow?: boolean): number {
   let { length } = headers
   let rest = size
-  while (isLineageTooLarge(length, rest)) rest -= headers[--length].coverage.contributors.length
+  while (isLineageTooLarge(length, rest)) rest -= headers[--length].coverage.size
   // Indices are compact: mostly all of them are below the limit.
   if (rest <= FRAME_LIMITS.contributors || (isLow ?? headers.slice(0, length).every(areLow))) return length
   const distinct = new Set<number>()
@@ -170,13 +170,14 @@ export function lineageLength(headers: readonly Header[], size = sizeOfCoverages
 /** Total of the sizes of the coverages of headers [from, to). @param from @default 0 @param to @default all */
 export function sizeOfCoverages(headers: readonly Header[], from = 0, to = headers.length): number {
   let size = 0
-  for (let i = from; i < to; i++) size += headers[i].coverage.contributors.length
+  for (let i = from; i < to; i++) size += headers[i].coverage.size
   return size
 }
 
 /** Whether the indices of all contributors are below the limit of their number. */
 export function areLow({ coverage }: Header): boolean {
-  return coverage.contributors.every(contributor => contributor < FRAME_LIMITS.contributors)
+  for (const contributor of coverage.contributors) if (contributor >= FRAME_LIMITS.contributors) return false
+  return true
 }
 
 /** @param size total of the sizes of the coverages */
@@ -190,13 +191,11 @@ export function isLineageTooLarge(headers: number, size: number): boolean {
  * @throws FrameError
  */
 export function checkCount(count: number, coverage: Coverage, maxBatch: number): void {
-  let segments = 0
-  for (let i = 0; i < coverage.segments.length; i++) segments += coverage.segments[i]
+  const segments = segmentCount(coverage)
   const most = WAIT_BATCHES * maxBatch
   if (count > most * segments)
     throw new FrameError(`${count} gradients in ${segments} segments; at most ${most} each are possible`)
-  const contributors = contributorCount(coverage)
-  if (count < contributors) throw new FrameError(`${count} gradients of ${contributors} contributors`)
+  if (count < coverage.size) throw new FrameError(`${count} gradients of ${coverage.size} contributors`)
 }
 
 /**

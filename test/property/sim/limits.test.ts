@@ -27,7 +27,12 @@ const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
     ...supports,
     { file: 'src/numeric/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 1;' },
     { file: 'src/admb/wire/exchanged-sums.js', from: 'const PAST_EXCHANGES = 3;', to: 'const PAST_EXCHANGES = 1;' },
-    { file: 'src/admb/core/neighbour-sums.js', from: 'const LONG_LIST = 256;', to: 'const LONG_LIST = 3;' },
+    {
+      file: 'src/admb/wire/coverage-encoder.js',
+      from: 'export const LONG_LIST = 256;',
+      to: 'export const LONG_LIST = 3;'
+    },
+    { file: 'src/admb/wire/coverage-encoder.js', from: 'const EPOCHS = 16;', to: 'const EPOCHS = 2;' },
     { file: 'src/admb/core/node.js', from: 'const COMPACTION_PERIODS = 256;', to: 'const COMPACTION_PERIODS = 2;' }
   ],
   'the encoding of long blocks': [

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { simulatedSigner } from '../../../sim/engine/random.js'
 import { AdmbNode, type Header, type Saved } from '../../../src/admb/index.js'
+import { coverageOf } from '../../../src/admb/state/coverage.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 8
@@ -40,7 +41,7 @@ describe('signed headers', () => {
     offer(node, header => header)
     const refused: Record<string, (header: Header) => Header> = {
       count: header => ({ ...header, count: header.count + 1 }),
-      coverage: ({ coverage, ...header }) => ({ ...header, coverage: { ...coverage, segments: [2] } }),
+      coverage: ({ coverage, ...header }) => ({ ...header, coverage: coverageOf(coverage.contributors, [2]) }),
       parent: header => ({ ...header, parent: { ...header.parent, digest: '0'.repeat(32) } }),
       signature: header => ({ ...header, signature: other.lineage[0].signature })
     }
