@@ -2,14 +2,8 @@
  * What the nodes of a simulation hold in common, to save memory and time. Each real node has its own copy. Nodes do not share
  * anything while checkers run, so that none can hide a fault of another.
  */
-import {
-  appendRun,
-  ContributorTable,
-  type Coverage,
-  formatId,
-  type Predictor,
-  type PredictorId
-} from '../../src/admb/index.js'
+import { formatId, type Predictor, type PredictorId } from '../../src/admb/index.js'
+import { appendRun, ContributorTable, type Coverage } from '../../src/admb/state/coverage.js'
 
 const MAX_SHARED = 4096
 

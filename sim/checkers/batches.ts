@@ -11,9 +11,9 @@ import {
   type Recipe,
   type Shapes,
   sameId,
-  segmentCount,
   WAIT_BATCHES
 } from '../../src/admb/index.js'
+import { segmentCount } from '../../src/admb/state/coverage.js'
 import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learning/index.js'
 import { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'

@@ -8,9 +8,9 @@ import {
   type Predictor,
   type PredictorId,
   type Recipe,
-  sameId,
-  segmentCount
+  sameId
 } from '../../src/admb/index.js'
+import { segmentCount } from '../../src/admb/state/coverage.js'
 import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learning/index.js'
 import { valuesOf } from '../../src/numeric/lattice.js'
 import { Violation } from '../result.js'

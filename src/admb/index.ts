@@ -20,15 +20,7 @@ export {
 export { JournalQueue } from './driver/journal-queue.js'
 export { type AnnouncedPredictor, PredictorGossip } from './driver/predictor-gossip.js'
 export { QUIET_PERIODS } from './driver/remainder.js'
-export {
-  appendRun,
-  type Contributor,
-  ContributorTable,
-  type Coverage,
-  type CoveredContributor,
-  type Runs,
-  segmentCount
-} from './state/coverage.js'
+export type { Contributor, ContributorTable, Coverage, CoveredContributor, Runs } from './state/coverage.js'
 export {
   type Batch,
   type Header,
