@@ -148,7 +148,7 @@ export class TestThenTrain {
           prediction,
           score: oneScore(this.#currentLearner, this.#serving.forRows(rows, row, row + 1), rows, row)
         })
-        return { ...this.#named(prediction), ...rowIdOf(given, row), id }
+        return { ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) }
       })
     }
   }
