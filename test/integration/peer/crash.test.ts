@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LEARNERS, type LearnerKind, PeerProcesses, until } from '../../support/peer-processes.js'
 import { share } from '../../support/runs.js'
 
-const KILLS: Record<LearnerKind, number> = { 'a convex model': share(16), 'a network': share(12) }
+const KILLS: Record<LearnerKind, number> = { 'a convex model': share(16), 'a network': share(8) }
 /** Networks start and step more slowly. */
 const STRETCH: Record<LearnerKind, number> = { 'a convex model': 1, 'a network': 4 }
 

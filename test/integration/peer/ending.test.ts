@@ -39,24 +39,24 @@ describe('a peer stops', function () {
     return { model, progress: stored?.progress as { inputs: number; position: number } }
   }
 
-  for (const learner of LEARNERS)
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      it(`with ${learner} on ${signal}, with exit code 0, a last object, and all inputs stored`, async () => {
-        const state = join(dir, 'state')
-        const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
-        args.push(...(await processes.modelOptions(learner)))
-        const peer = await processes.start(...args).ready()
-        await until('the first update', () => peer.latest.updates > 0)
-        assert.equal(await peer.stop(signal), 0, peer.stderr)
-        const { inputs, http, addresses } = peer.latest
-        assert.ok(http && addresses.length === 1)
-        assert.deepEqual(peer.strayLines, [])
-        const { model, progress } = await checkpoint(state)
-        assert.equal(model.batch, 16)
-        assert.equal(progress.inputs, inputs)
-        assert.equal(progress.position, inputs)
-      })
-    }
+  for (const [kind, signal] of (['SIGINT', 'SIGTERM'] as const).entries()) {
+    const learner = LEARNERS[kind]
+    it(`with ${learner} on ${signal}, with exit code 0, a last object, and all inputs stored`, async () => {
+      const state = join(dir, 'state')
+      const args = ['--data', 'digits', '--rate', '700', '--batch', '16', '--dir', state]
+      args.push(...(await processes.modelOptions(learner)))
+      const peer = await processes.start(...args).ready()
+      await until('the first update', () => peer.latest.updates > 0)
+      assert.equal(await peer.stop(signal), 0, peer.stderr)
+      const { inputs, http, addresses } = peer.latest
+      assert.ok(http && addresses.length === 1)
+      assert.deepEqual(peer.strayLines, [])
+      const { model, progress } = await checkpoint(state)
+      assert.equal(model.batch, 16)
+      assert.equal(progress.inputs, inputs)
+      assert.equal(progress.position, inputs)
+    })
+  }
 
   for (const learner of LEARNERS)
     it(`with ${learner} and resumes at its position in the stream: each row is learned once`, async () => {

@@ -33,7 +33,6 @@ describe('peers with a network', function () {
 
   for (const [kind, options] of [
     ['float32 sums', ['--sums', 'exact']],
-    ['integer sums', ['--sums', 'lattice']],
     ['integer sums of local steps with momentum', ['--sums', 'lattice', '--local-steps', '8,momentum=0.5']]
   ] as const)
     it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {

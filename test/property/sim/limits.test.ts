@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { type CodeChange, mutantOf, removeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
 
-const RUNS = share(100)
+const RUNS = share(60)
 
 const supports: readonly CodeChange[] = [
   { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
