@@ -9,12 +9,6 @@ import { commandNames } from '../../../src/cli/commands/index.js'
 import { admb, admbJson, admbProcess, MAIN } from '../../support/admb-command.js'
 import { parquetOf } from '../../support/parquet.js'
 
-const SCHEMA = `label: { name: label, kind: class, names: [no, yes] }
-columns:
-  - { name: x, kind: number }
-  - { name: y, kind: number }
-`
-
 describe('a command', function () {
   this.timeout(60_000)
   let dir: string
@@ -146,16 +140,6 @@ describe('a command', function () {
     assert.equal(allowed.code, 0, allowed.stderr)
     await refuses(['train', '--data', data, '--skip-limit', '2'], 2, /share from 0 to 1/)
     await refuses(['train', '--data', data, '--data', 'b.csv'], 2, /given twice/)
-  })
-
-  it('compares skipped inputs to those of all shards, as they belong to none', async () => {
-    const rows = Array.from({ length: 1000 }, (_, i) => (i % 200 === 0 ? `${i % 2} 1:x` : `${i % 2} 1:${i % 2}`))
-    const data = await file('shards.svm', `${rows.join('\n')}\n`)
-    const { code, stderr } = await admb(['train', '--data', data, '--shard', '3/20'])
-    assert.equal(code, 0, stderr)
-    const limited = await admb(['train', '--data', data, '--shard', '3/20', '--skip-limit', '0.004'])
-    assert.equal(limited.code, 1)
-    assert.match(limited.stderr, /about 5 of 1,0\d\d inputs \(0\.5 %\) were skipped/)
   })
 
   it('fails if nothing can be learned or scored', async () => {
@@ -442,25 +426,6 @@ describe('a command', function () {
     await refuses(text, 1, /\(text, Mood\) has no label column "mood" \(did you mean "Mood"\?\)/)
   })
 
-  it('reads the files of a directory that are named as data, and names the others', async () => {
-    const folder = join(dir, 'mixed')
-    await mkdir(folder)
-    const rows = 'x,y\n1,a\n-1,b\n'
-    for (const [name, content] of [
-      ['one.csv', rows],
-      ['two.csv', rows],
-      ['README.md', '# About\n'],
-      ['table.xlsx', 'PK']
-    ])
-      await writeFile(join(folder, name), content)
-    const { inputs, notices } = await admbJson(['train', '--data', folder, '--label', 'y'])
-    assert.equal(inputs, 4)
-    assert.match(notices.join('\n'), /2 files are not named as data and are left out: README\.md, table\.xlsx/)
-    await rm(join(folder, 'one.csv'))
-    await rm(join(folder, 'two.csv'))
-    await refuses(['train', '--data', folder], 1, /none of its files is named as data \(README\.md, table\.xlsx\)/)
-  })
-
   it('takes the port of HTTP before a peer starts', async () => {
     const holder = createServer()
     await new Promise<void>(resolve => holder.listen(0, '127.0.0.1', resolve))
@@ -494,25 +459,6 @@ describe('a command', function () {
     )
     assert.match(stdout, /dropout +dropout rate \(from 0 to below 1; default: 0\)/)
     assert.match(stdout, /norm +position of the layer norms.* \(before or after; default: before\)/)
-  })
-
-  it('continues training in a directory as if both runs were one', async () => {
-    const rows = Array.from({ length: 96 }, (_, i) => `${(i * 7) % 13},${(i * 5) % 11},${i % 3 ? 'no' : 'yes'}\n`)
-    const head = 'x,y,label\n'
-    const whole = await file('whole.csv', head + rows.join(''))
-    const first = await file('first.csv', head + rows.slice(0, 40).join(''))
-    const second = await file('second.csv', head + rows.slice(40).join(''))
-    const shared = ['--schema', await file('xy.yaml', SCHEMA), '--batch', '8', '--json']
-    const train = async (data: string, name: string) => {
-      const { code, stdout, stderr } = await admb(['train', '--data', data, '--dir', join(dir, name), ...shared])
-      assert.equal(code, 0, stderr)
-      return JSON.parse(stdout) as { readonly updates: number; readonly predictor: { readonly digest: string } }
-    }
-    const one = await train(whole, 'one')
-    await train(first, 'two')
-    const two = await train(second, 'two')
-    assert.equal(two.updates, one.updates)
-    assert.equal(two.predictor.digest, one.predictor.digest)
   })
 
   it('completes commands, options and files in shells', async () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import {
   AdmbNode,
-  type Header,
   isFragment,
   nextPredictor,
   type Predictor,
@@ -14,7 +13,6 @@ import {
   type AveragingSpec,
   type Blocks,
   createAveraging,
-  createLearner,
   createRule,
   latticeRecipe,
   lazyAveraging,
@@ -22,7 +20,6 @@ import {
   roundedRecipe,
   treeDigest
 } from '../../../src/learning/index.js'
-import { supportOf } from '../../../src/numeric/support.js'
 import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */
@@ -144,94 +141,6 @@ describe('updates of large sparse models', () => {
 })
 
 describe('nodes with a large sparse model', () => {
-  const rows = fc.array(
-    fc.record({
-      node: fc.nat(2),
-      action: fc.constantFrom('learn', 'learn', 'learn', 'tick', 'send', 'send', 'drop'),
-      features: fc.array(fc.nat(DIMENSION - 1), { minLength: 1, maxLength: 6 }),
-      marks: fc.boolean()
-    }),
-    { minLength: 40, maxLength: 120 }
-  )
-
-  for (const isLattice of [false, true]) {
-    it(`agree on the bits through races and lost frames, with ${isLattice ? 'integer' : 'float32'} sums`, () => {
-      fc.assert(
-        fc.property(rows, events => {
-          const learner = createLearner({ model: 'logistic', dimension: DIMENSION })
-          const rule = createRule({ name: 'adagrad', maxLossDecrease: 1 })
-          const plain = { rule, averaging: lazyAveraging(createAveraging()), digest: treeDigest }
-          const recipe = isLattice ? latticeRecipe(plain, { batch: 4 }) : plain
-          const initial = startingPredictor(learner.initial(), recipe)
-          const nodes = ['a', 'b', 'c'].map(
-            (self, i) =>
-              new AdmbNode({
-                ...{ ...recipe, self, incarnation: 1, layout: learner.layout, initial, batch: 4, carry: 4 },
-                // The last one looks for the elements itself.
-                marksElements: i < 2
-              })
-          )
-          // A line: a – b – c.
-          const links = [
-            [0, 1],
-            [1, 2]
-          ]
-          for (const [number, [one, other]] of links.entries()) {
-            nodes[one].connect(number, number + 1, nodes[other] === nodes[1] ? 'b' : 'c')
-            nodes[other].connect(number, number + 1, nodes[one] === nodes[0] ? 'a' : 'b')
-          }
-          /** Contents by digest, computed by dense updates. */
-          const known = new Map([[initial.id.digest, initial]])
-          const check = (node: AdmbNode) => {
-            for (const effect of node.takeEffects()) {
-              if (effect.kind === 'refused') assert.fail(effect.reason)
-              if (effect.kind !== 'updated') continue
-              const { header, batch }: { header: Header; batch: typeof effect.batch } = effect
-              const parent = known.get(header.parent.digest) as Predictor
-              known.set(header.id.digest, nextPredictor(parent, batch, header.id, dense(recipe)))
-            }
-            const { predictor } = node
-            assert.deepEqual(copied(predictor), copied(known.get(predictor.id.digest) as Predictor))
-          }
-          const deliver = (from: number, isLost: boolean) => {
-            for (const [number, link] of links.entries()) {
-              if (!link.includes(from)) continue
-              const to = link[0] === from ? link[1] : link[0]
-              const frame = nodes[from].frame(number)
-              if (frame === undefined || isLost) continue
-              nodes[to].receive(number, frame)
-              check(nodes[to])
-            }
-          }
-          for (const { node: index, action, features } of events) {
-            const node = nodes[index]
-            if (action === 'tick') node.tick()
-            else if (action === 'send' || action === 'drop') deliver(index, action === 'drop')
-            else {
-              const examples = {
-                ...{ size: 1, labels: Float32Array.of(features[0] & 1), offsets: Int32Array.of(0, features.length) },
-                ...{ indices: Int32Array.from(features), values: new Float32Array(features.length).fill(1) }
-              }
-              learner.addGradient(node.predictor.parameters, examples, 0, 1, node.accumulator)
-              assert.equal(supportOf(node.accumulator[0]) !== undefined, index < 2)
-              node.added(1)
-            }
-            check(node)
-          }
-          for (let round = 0; round < 40; round++) {
-            for (const [index, node] of nodes.entries()) {
-              node.tick()
-              deliver(index, false)
-            }
-          }
-          const [{ id }, ...others] = nodes.map(({ predictor }) => predictor)
-          for (const other of others) assert.deepEqual(other.id, id)
-        }),
-        { numRuns: 60 }
-      )
-    })
-  }
-
   it('send a predictor whole while it is updated', () => {
     const recipe = { rule: createRule(), averaging: lazyAveraging(createAveraging()), digest: treeDigest }
     const layout = { blocks: [{ name: 'weights', length: DIMENSION }] }

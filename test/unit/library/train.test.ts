@@ -1,8 +1,5 @@
 /** Training in this process from arrays and files, and errors for invalid options and inputs. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { simulate } from '../../../src/library/simulate.js'
 import { EndedEarlyError, type TrainOptions, train } from '../../../src/library/train.js'
 
@@ -33,22 +30,6 @@ describe('train', () => {
     assert.equal(once.spec.model, 'softmax')
     assert.ok((once.report.accuracy ?? 0) > 0.8)
     assert.deepEqual(again.report, once.report)
-  })
-
-  it('counts skipped inputs of a file, or rejects them under strict', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'admb-library-'))
-    try {
-      const file = join(dir, 'some.libsvm')
-      await writeFile(file, '1 1:0.5\n0 2:one\n0 2:1\n')
-      const { report } = await train({ data: file, features: 2 })
-      assert.deepEqual([report.inputs, report.skipped], [2, 1])
-      await assert.rejects(train({ data: { data: file, strict: true }, features: 2 }), /some\.libsvm:2:/)
-      // A linear model grows with its data.
-      const grown = await train({ data: file })
-      assert.deepEqual([grown.report.inputs, grown.spec.dimension], [2, 3])
-    } finally {
-      await rm(dir, { recursive: true })
-    }
   })
 
   it('returns the learned model with the error that ended it', async () => {

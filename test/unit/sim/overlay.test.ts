@@ -38,13 +38,6 @@ const all = [...Array(12).keys()]
 const half = (side: number) => all.filter(node => node % 2 === side)
 
 describe('the topology overlay', () => {
-  it('forms one tree, on which the nodes learn together', () => {
-    const { updates, snapshots } = run({}, [], [300])
-    // A single node would need 60 ms per update and make 16 updates.
-    assert.ok(updates > 150, `${updates} updates`)
-    assert.ok(spread(snapshots[0], all) <= 2)
-  })
-
   it('forms the tree before the first input, if there is a warm-up', () => {
     assert.ok((run({ warmup: 40 * HEARTBEAT }, []).startInputs as number) < (run({}, []).startInputs as number))
   })
@@ -63,31 +56,6 @@ describe('the topology overlay', () => {
       assert.ok(gained > 15, `${gained} updates`)
     }
     assert.ok(spread(after, all) <= 2, JSON.stringify(after))
-  })
-
-  it('is deterministic for a seed', () => {
-    const values = {
-      inputs: 4000,
-      loss: 0.1,
-      reorder: 0.1,
-      delay: 'exponential',
-      bandwidth: 2000,
-      phases: 'spread',
-      speedSpread: 0.3,
-      linkSpread: 0.3,
-      faults: {
-        crashShare: 0.1,
-        silentShare: 0.5,
-        pauseShare: 0.05,
-        awayShare: 0.1,
-        partitionShare: 0.2,
-        clogShare: 0.02
-      }
-    }
-    const runOnce = (more: object) => simulate(scenario({ ...values, ...more }))
-    assert.deepEqual(runOnce({}).violations, [])
-    assert.equal(runOnce({}).traceHash, runOnce({}).traceHash)
-    assert.notEqual(runOnce({ seed: 2 }).traceHash, runOnce({}).traceHash)
   })
 
   it('runs algorithms without sessions on the tree of shortest paths over the links', () => {
