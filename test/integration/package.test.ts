@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { scratchFolder } from '../support/scratch.js'
 
 const run = promisify(execFile)
 
@@ -29,15 +30,13 @@ function hasRegistry(): boolean {
 
 describe('the packed package', function () {
   this.timeout(300_000)
-  let folder: string
+  const folder = scratchFolder()
   let packed: Packed
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'admb-package-'))
     // It is built already.
     const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder])
     packed = (JSON.parse(stdout) as Packed[])[0]
   })
-  after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('holds what its users need, and nothing else', () => {
     const paths = packed.files.map(({ path }) => path)

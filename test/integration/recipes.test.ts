@@ -1,11 +1,11 @@
 /** The recipes for contributors, followed as written: applied to a copy of the sources, compiled, linted and run. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { read } from '../support/documents.js'
 import { applyBlock, recipeBlocks } from '../support/recipes.js'
+import { scratchFolder } from '../support/scratch.js'
 
 const COPIED = ['src', 'sim', 'test', 'scripts', 'dist', 'package.json', 'tsconfig.json', 'biome.json']
 /** Links, and what other tests write. */
@@ -14,7 +14,7 @@ const SKIPPED = /(^|\/)node_modules$|^dist\/(mutants|reference|reference-example
 describe('the recipes', function () {
   this.timeout(300_000)
   const blocks = recipeBlocks(read('docs/recipes.md'))
-  let root: string
+  const root = scratchFolder()
   let env: NodeJS.ProcessEnv
 
   /** @returns stdout; throws with stdout and stderr if a command fails */
@@ -37,7 +37,6 @@ describe('the recipes', function () {
   }
 
   before(() => {
-    root = mkdtempSync(join(tmpdir(), 'admb-recipes-'))
     for (const path of COPIED) {
       cpSync(path, join(root, path), { recursive: true, filter: source => !SKIPPED.test(source) })
     }
@@ -58,7 +57,6 @@ exit 1
     for (const block of blocks) if (block.kind !== 'run') applyBlock(block, root)
     bash('node_modules/.bin/tsc --build tsconfig.json')
   })
-  after(() => rmSync(root, { recursive: true, force: true }))
 
   it('pass the linter', () => {
     const files = blocks.filter(({ target }) => target.endsWith('.ts')).map(({ target }) => target)

@@ -1,7 +1,6 @@
 /** Networks from and to Hugging Face's folders: evaluated, predicted, fine-tuned, exported, and evaluated again. */
 import assert from 'node:assert/strict'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { assertCompatible } from '../../../src/network/hello.js'
 import { readSafetensors } from '../../../src/nn/weights/safetensors.js'
@@ -9,6 +8,7 @@ import { learningSpecFields } from '../../../src/task/learning-spec.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { admb, admbJson } from '../../support/admb-command.js'
 import { referenceOf } from '../../support/l2l/checkpoints.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const NAMES = ['other', 'same', 'unclear']
 
@@ -18,17 +18,15 @@ describe('checkpoints on the command line', function () {
   const numbers = referenceOf('bert-number')
   const gpt2 = referenceOf('gpt2')
   const llama = referenceOf('llama')
-  let dir: string
+  const dir = scratchFolder()
   let pairs: string
   let scores: string
   let book: string
   before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'admb-checkpoints-'))
     pairs = await file('pairs.tsv', tableOf('same', bert.labels?.map(label => NAMES[label]) ?? []))
     scores = await file('scores.tsv', tableOf('score', numbers.labels?.map(String) ?? []))
     book = await file('book.txt', gpt2.text as string)
   })
-  after(() => rm(dir, { recursive: true, force: true }))
 
   function tableOf(label: string, values: readonly string[]): string {
     const rows = bert.texts?.map(([a, b], i) => `${a}\t${b}\t${values[i]}\n`) ?? []

@@ -1,21 +1,17 @@
 /** Classes that are added while a model learns, from the command line. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { train } from '../../../src/library/train.js'
 import { admb } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const rows = (classes: readonly string[], count: number) =>
   Array.from({ length: count }, (_, i) => `${i % classes.length},${classes[i % classes.length]}\n`).join('')
 
 describe('classes added later', function () {
   this.timeout(60_000)
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-classes-'))
-  })
-  after(() => rm(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   const write = async (name: string, content: string) => {
     await writeFile(join(folder, name), content)

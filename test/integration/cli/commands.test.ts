@@ -1,21 +1,17 @@
 /** Errors of the commands: one line on stderr, and the documented exit code. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { admb, admbJson, admbProcess, MAIN } from '../../support/admb-command.js'
 import { parquetOf } from '../../support/parquet.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('a command', function () {
   this.timeout(60_000)
-  let dir: string
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'admb-cli-'))
-  })
-  after(() => rm(dir, { recursive: true, force: true }))
+  const dir = scratchFolder()
 
   async function refuses(args: readonly string[], exitCode: number, line: RegExp, input?: string): Promise<void> {
     const { code, stdout, stderr } = await admb(args, { input })

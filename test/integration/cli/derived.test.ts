@@ -1,17 +1,13 @@
 /** Interactions from the command line. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('features that are derived from others', function () {
   this.timeout(60_000)
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-derived-'))
-  })
-  after(() => rm(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   const write = async (name: string, content: string) => {
     await writeFile(join(folder, name), content)

@@ -1,9 +1,9 @@
 /** `admb explain`: weights by the names of columns and values. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { admb, admbJson } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const pick = <T>(list: readonly T[], i: number): T => list[(i * 7919) % list.length]
 
@@ -32,12 +32,11 @@ interface Weight {
 
 describe('admb explain', function () {
   this.timeout(60_000)
-  let dir: string
+  const dir = scratchFolder()
   let data: string
   const path = (name: string) => join(dir, name)
   const json = (...words: string[]) => admbJson(words)
   before(async () => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-explain-'))
     data = path('homes.csv')
     writeFileSync(data, table(3000))
     await json(
@@ -54,7 +53,6 @@ describe('admb explain', function () {
       '3'
     )
   })
-  after(() => rmSync(dir, { recursive: true, force: true }))
 
   it('names the weights of columns, and with data those of hashed values', async () => {
     const unnamed = await json('explain', '--dir', path('price'), '--top', '10000')

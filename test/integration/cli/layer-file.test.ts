@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type CommandResult, MAIN, admb as runAdmb } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const ROWS = 300
 const [PASSES, BATCH] = [2, 3]
@@ -25,10 +25,9 @@ function admb(args: readonly string[], prefix: readonly string[] = []): Promise<
 
 describe('admb train --store disk', function () {
   this.timeout(240_000)
-  let folder: string
+  const folder = scratchFolder()
   let train: readonly string[]
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-test-'))
     const data = join(folder, 'rows.csv')
     const row = (i: number) => `${'abc'[i % 3]},${Math.sin(i)},${Math.cos(7 * i)},${(i % 11) / 11}\n`
     await writeFile(data, `label,x,y,z\n${Array.from({ length: ROWS }, (_, i) => row(i)).join('')}`)
@@ -37,7 +36,6 @@ describe('admb train --store disk', function () {
     const learning = `--rule adam --batch ${BATCH} --backend cpu --schedule l2l-p --shuffle-window 100 --passes ${PASSES}`
     train = ['train', '--data', data, '--label', 'label', '--model', model, ...learning.split(' ')]
   })
-  after(() => rm(folder, { recursive: true, force: true }))
 
   const at = (name: string) => join(folder, name)
   const onDisk = (name: string) => [...train, '--store', 'disk', '--host-memory', '1500KB', '--dir', at(name), '--json']

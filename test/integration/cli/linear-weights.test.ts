@@ -1,9 +1,9 @@
 /** Weights of linear models as text: `admb export --format`, and `--weights`. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 /** Rows of VW whose label is the sign of x − y. */
 const VW = Array.from({ length: 400 }, (_, i) => {
@@ -13,17 +13,15 @@ const VW = Array.from({ length: 400 }, (_, i) => {
 
 describe('weights of linear models in text files', function () {
   this.timeout(60_000)
-  let folder = ''
+  const folder = scratchFolder()
   let data = ''
   let dir = ''
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-weights-'))
     data = join(folder, 'data.vw')
     dir = join(folder, 'model')
     await writeFile(data, VW)
     await json('train', '--data', data, '--dir', dir)
   })
-  after(() => rm(folder, { recursive: true }))
 
   async function json(...args: string[]): Promise<Record<string, never>> {
     const { code, stdout, stderr } = await admb([...args, '--json'])

@@ -1,17 +1,13 @@
 /** Files as people have them are learned, or refused in one line that says what to do. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
 import { messyFiles } from '../../support/messy-files.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('messy files', () => {
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-messy-'))
-  })
-  after(() => rm(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   const write = async (name: string, content: string) => {
     await writeFile(join(folder, name), content)

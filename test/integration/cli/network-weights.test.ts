@@ -1,16 +1,15 @@
 /** Networks of tables in files and directories of `--weights`, which keep scaling, columns and class names. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb, admbJson } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('networks of tables by --weights', function () {
   this.timeout(60_000)
-  let folder = ''
+  const folder = scratchFolder()
   const at = (name: string) => join(folder, name)
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-network-weights-'))
     // The classes depend on a number far from 0 and on a category; the number to predict is large.
     const rows = Array.from({ length: 600 }, (_, i) => {
       const x = 1000 + 10 * Math.sin(7 * i)
@@ -48,7 +47,6 @@ describe('networks of tables by --weights', function () {
       assert.equal(code, 0, stderr)
     }
   })
-  after(() => rm(folder, { recursive: true, force: true }))
 
   it('have the figures of their directory', async () => {
     for (const [name, data] of [

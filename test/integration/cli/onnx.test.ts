@@ -1,13 +1,13 @@
 /** `admb export --format onnx`: raw rows in, the predictions of `admb predict` out; and the ONNX checker and onnxruntime. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb } from '../../support/admb-command.js'
 import { useBackend } from '../../support/l2l/layers.js'
 import { onnxCases } from '../../support/onnx/cases.js'
 import { evaluate, readOnnx } from '../../support/onnx/evaluate.js'
 import { hasPython, runPython } from '../../support/python.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 /** A large mean beside its deviation in numbers that float32 has, because that is what the graph takes, a column of small numbers, and one with missing values. */
 const ROWS = Array.from({ length: 300 }, (_, i) => [
@@ -21,11 +21,7 @@ const csv = (labelOf: (row: readonly number[], i: number) => string | number) =>
 
 describe('export to ONNX', function () {
   this.timeout(120_000)
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-onnx-'))
-  })
-  after(() => rm(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   async function succeed(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await admb(args)

@@ -1,18 +1,14 @@
 /** Data as people have them, from the command line: each was read to a wrong result, or without a word about one. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { admb, admbJson } from '../../support/admb-command.js'
 import { parquetOf } from '../../support/parquet.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('ordinary data', function () {
   this.timeout(60_000)
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-ordinary-'))
-  })
-  after(() => rm(folder, { recursive: true, force: true }))
+  const folder = scratchFolder()
 
   const at = (name: string) => join(folder, name)
   const write = async (name: string, content: string) => {

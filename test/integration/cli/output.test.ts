@@ -2,23 +2,21 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileProblem } from '../../../src/base/errors.js'
 import { StateWriteError } from '../../../src/storage/errors.js'
 import { admb, MAIN } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('output that cannot be written', function () {
   this.timeout(60_000)
-  let folder = ''
+  const folder = scratchFolder()
   let data = ''
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-output-'))
     data = join(folder, 'rows.csv')
     await writeFile(data, `x,y\n${'1,yes\n-1,no\n'.repeat(2000)}`)
   })
-  after(() => rm(folder, { recursive: true, force: true }))
 
   it('because the disk is full is an error', function () {
     if (!existsSync('/dev/full')) this.skip()

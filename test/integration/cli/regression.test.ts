@@ -1,12 +1,12 @@
 /** `--model linear` from the command line: one target scale for all shards and runs, and figures in the target's units. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { learningSpecFields, parseSpec, specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { admb, admbJson } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 /** Prices near 100,000 that follow from two columns. */
 function table(rows: number, level = 100_000): string {
@@ -19,15 +19,13 @@ function table(rows: number, level = 100_000): string {
 
 describe('a regression', function () {
   this.timeout(60_000)
-  let dir: string
+  const dir = scratchFolder()
   const path = (name: string) => join(dir, name)
   const flags = ['--label', 'price', '--model', 'linear', '--scale', 'standard']
   before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-regression-'))
     writeFileSync(path('homes.csv'), table(4000))
     writeFileSync(path('later.csv'), table(4000, 500_000))
   })
-  after(() => rmSync(dir, { recursive: true, force: true }))
 
   const task = (more: object): TaskOptions => ({
     model: 'linear',

@@ -2,19 +2,15 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MAIN } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('admb sim', function () {
   this.timeout(60_000)
-  let folder: string
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'admb-sim-'))
-  })
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = scratchFolder()
 
   function start(...args: string[]) {
     const child = spawn(process.execPath, [MAIN, 'sim', ...args], { cwd: folder, timeout: 50_000 })

@@ -1,10 +1,10 @@
 /** `admb tune`: the same result with any number of threads, and the same figures as `admb train`. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { admb, admbJson, admbProcess } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 /** A label that depends on two numbers and a category, and drifts. */
 function table(rows: number): string {
@@ -19,16 +19,14 @@ function table(rows: number): string {
 
 describe('admb tune', function () {
   this.timeout(60_000)
-  let dir: string
+  const dir = scratchFolder()
   let data: string
   const path = (name: string) => join(dir, name)
   const json = (...words: string[]) => admbJson(words)
   before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-tune-'))
     data = path('drift.csv')
     writeFileSync(data, table(3000))
   })
-  after(() => rmSync(dir, { recursive: true, force: true }))
 
   it('finds better options than the defaults, and train has the same loss with its file and its line', async () => {
     const out = path('best.yaml')

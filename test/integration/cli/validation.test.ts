@@ -1,9 +1,9 @@
 /** `admb train` with rows that are never learned: the best pass is kept, and training ends when it no longer improves. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { admb, admbJson } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 /** Few rows with many columns, so that further passes overfit. */
 function noisy(rows: number, from: number): string {
@@ -18,14 +18,12 @@ function noisy(rows: number, from: number): string {
 
 describe('training with validation', function () {
   this.timeout(60_000)
-  let dir: string
+  const dir = scratchFolder()
   const path = (name: string) => join(dir, name)
   before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-validation-'))
     writeFileSync(path('train.csv'), noisy(200, 0))
     writeFileSync(path('other.csv'), noisy(300, 1000))
   })
-  after(() => rmSync(dir, { recursive: true, force: true }))
 
   const train = (...more: string[]) => admbJson(['train', '--data', path('train.csv'), '--label', 'y', ...more])
 

@@ -1,18 +1,14 @@
 /** Weights of inputs and classes, and identifiers, from the command line. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { train } from '../../../src/library/train.js'
 import { admb } from '../../support/admb-command.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('weights', function () {
   this.timeout(60_000)
-  let folder = ''
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-weights-'))
-  })
-  after(() => rm(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   const write = async (name: string, content: string) => {
     await writeFile(join(folder, name), content)

@@ -1,12 +1,12 @@
 /** `npm run gpu-report` on small sizes and without a GPU: its file, and that a failing part does not end the others. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runParts } from '../../../scripts/gpu-report/parts.js'
 import { type Ended, runProcess } from '../../../scripts/gpu-report/process.js'
 import { type Report, tableOf } from '../../../scripts/gpu-report/report.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const MAIN = fileURLToPath(new URL('../../../scripts/gpu-report/main.js', import.meta.url))
 const LIMIT_MS = 60_000
@@ -15,12 +15,7 @@ const ignore = () => undefined
 
 describe('the GPU report', function () {
   this.timeout(2 * LIMIT_MS)
-  let folder = ''
-
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'admb-gpu-report-'))
-  })
-  after(() => rmSync(folder, { recursive: true }))
+  const folder = scratchFolder()
 
   function run(args: readonly string[]): Promise<Ended> {
     // No Python, so that the result is the same on every machine.

@@ -1,14 +1,14 @@
 /** HTTPS: the API, the command line, renewal of the certificate. */
 import assert from 'node:assert/strict'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { admb } from '../../support/admb-command.js'
 import { makeCertificate } from '../../support/certificate.js'
 import { PeerServer } from '../../support/http-server.js'
 import { PeerProcesses } from '../../support/peer-processes.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 function statusOf(url: string, ca: Buffer, token: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
@@ -34,11 +34,7 @@ function presented(port: number): Promise<string | undefined> {
 
 describe('HTTPS', function () {
   this.timeout(60_000)
-  let dir: string
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'admb-test-'))
-  })
-  after(() => rm(dir, { recursive: true }))
+  const dir = scratchFolder()
 
   it('serves page, API and metrics, and renews its certificate', async function () {
     const [one, two] = [makeCertificate(dir, 'one'), makeCertificate(dir, 'two')]

@@ -1,10 +1,10 @@
 /** The shards of a file divide its malformed inputs among them, as they divide its rows. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { openStream, type StreamOptions } from '../../../src/data/index.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 async function readAll(options: StreamOptions) {
   let reported = 0
@@ -15,11 +15,7 @@ async function readAll(options: StreamOptions) {
 }
 
 describe('malformed inputs of shards', () => {
-  let dir: string
-  before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-shards-'))
-  })
-  after(() => rmSync(dir, { recursive: true }))
+  const dir = scratchFolder()
 
   const texts = {
     libsvm: (isRow: boolean) => (isRow ? '1 1:0.5' : '1 1:x'),

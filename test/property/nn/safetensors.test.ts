@@ -1,19 +1,16 @@
 /** Safetensors files, for drawn tensors. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { type NamedTensor, readSafetensors, writeSafetensors } from '../../../src/nn/weights/safetensors.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('safetensors', () => {
-  let folder: string
+  const folder = scratchFolder()
   let file: string
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'weights-'))
     file = join(folder, 'm.safetensors')
   })
-  after(() => rmSync(folder, { recursive: true }))
 
   const tensor = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }).chain(shape =>
     fc

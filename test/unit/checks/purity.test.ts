@@ -1,9 +1,9 @@
 /** The linter's rules for the pure modules: each planted file violates one of them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { scratchFolder } from '../../support/scratch.js'
 
 const PLANTED: Readonly<Record<string, string>> = {
   'the date': 'export const now = () => Date.now()',
@@ -37,11 +37,10 @@ const INNOCENT =
   "import type { Blocks } from '../../learning/types.js'\nexport const sizes = (blocks: Blocks) => blocks.length\n"
 
 describe('purity of the state machines', () => {
-  let root: string
+  const root = scratchFolder()
   let errors: string[]
 
   before(() => {
-    root = mkdtempSync(join(tmpdir(), 'admb-purity-'))
     for (const folder of ['scripts', 'src/admb/core', 'src/cli']) mkdirSync(join(root, folder), { recursive: true })
     for (const file of ['biome.json', 'scripts/no-async.grit']) copyFileSync(resolve(file), join(root, file))
     for (const [name, text] of Object.entries(PLANTED)) writeFileSync(join(root, planted(name)), `${text}\n`)
@@ -52,7 +51,6 @@ describe('purity of the state machines', () => {
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
     errors = `${stdout}${stderr}`.split('\n').filter(line => line.startsWith('::error'))
   })
-  after(() => rmSync(root, { recursive: true }))
 
   for (const name of Object.keys(PLANTED)) {
     it(`rejects ${name}`, () => {

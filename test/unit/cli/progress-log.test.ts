@@ -1,22 +1,18 @@
 /** The progressive log: sums over runs, restarts and files, and damaged files. */
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ProgressLog, readProgress } from '../../../src/cli/output/progress-log.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('a progressive log', () => {
-  let dir: string
+  const dir = scratchFolder()
   const at = (name: string) => join(dir, name)
   const write = (name: string, run: string, ...sums: { inputs: number; loss: number; hits?: number }[]) => {
     const log = new ProgressLog(at(name))
     for (const entry of sums.slice(0, -1)) log.note({ run, ...entry })
     log.end({ run, ...sums[sums.length - 1] })
   }
-  before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'admb-log-'))
-  })
-  after(() => rmSync(dir, { recursive: true, force: true }))
 
   it('adds up the last lines of all runs, in all files', () => {
     write('a', 'one', { inputs: 10, loss: 9, hits: 4 }, { inputs: 200, loss: 100, hits: 150 })

@@ -1,20 +1,16 @@
 /** Plug-ins: loading, errors, and the comparison between peers. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRule } from '../../../src/learning/index.js'
 import { train } from '../../../src/library/train.js'
 import { learningSpecFields, loadPlugins, parseSpec, specText } from '../../../src/peer/index.js'
 import { createPeerTask } from '../../../src/task/task.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('plug-ins', () => {
-  let folder: string
+  const folder = scratchFolder()
   let modules = 0
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'admb-plugins-'))
-  })
-  after(() => rmSync(folder, { recursive: true }))
 
   function module(source: string): string {
     const file = join(folder, `plugin${modules++}.mjs`)

@@ -1,7 +1,6 @@
 /** Checkpoints on disk: parts, digests, tokenizers of vocabulary files. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkpointBlocks } from '../../../src/l2l/execution.js'
 import { initialBlocks } from '../../../src/nn/blocks.js'
@@ -13,13 +12,10 @@ import { readTokenizer } from '../../../src/nn/tokenizers/subwords.js'
 import { initialWeights, openCheckpoint, weightsDigest } from '../../../src/nn/weights/checkpoint.js'
 import { writeNetwork } from '../../../src/nn/weights/write-checkpoint.js'
 import { referenceOf } from '../../support/l2l/checkpoints.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 describe('checkpoints', () => {
-  let dir: string
-  before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'checkpoint-'))
-  })
-  after(() => rmSync(dir, { recursive: true }))
+  const dir = scratchFolder()
 
   const { tokenizer } = openCheckpoint(referenceOf('bert').folder)
   const spec: NetworkSpec = {

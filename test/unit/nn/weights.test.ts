@@ -1,7 +1,6 @@
 /** Weight files: the safetensors format, the project's layout, and the layouts of GPT-2 and BERT. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { initialBlocks } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
@@ -10,6 +9,7 @@ import type { Model, Sample } from '../../../src/nn/types.js'
 import { coverageOf, exportBlocks, importBlocks } from '../../../src/nn/weights/exchange.js'
 import { type LayoutName, PREFIXES } from '../../../src/nn/weights/layouts.js'
 import { readSafetensors, writeSafetensors } from '../../../src/nn/weights/safetensors.js'
+import { scratchFolder } from '../../support/scratch.js'
 
 const WIDTH = 4
 const LENGTH = 3
@@ -27,13 +27,11 @@ const imported = (model: Model, from: string, layout: LayoutName) => [
 ]
 
 describe('safetensors', () => {
-  let folder: string
+  const folder = scratchFolder()
   let file: string
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'weights-'))
     file = join(folder, 'm.safetensors')
   })
-  after(() => rmSync(folder, { recursive: true }))
 
   it('reads F16 and BF16', () => {
     writeRaw(

@@ -1,7 +1,6 @@
 /** Reports are complete, well-formed, consistent with the runs, and load nothing from the network. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseScenario, simulate } from '../../../../sim/index.js'
 import { figuresOf, outcomesOf } from '../../../../sim/report/figures.js'
@@ -9,6 +8,7 @@ import { groupRuns, loadWriter, type ReportedRun, spreadOf, TimelineRecorder } f
 import { summarise } from '../../../../sim/report/page.js'
 import { curvesOf, scenarioEntries } from '../../../../sim/report/tables.js'
 import { parseCsv } from '../../../support/reports.js'
+import { scratchFolder } from '../../../support/scratch.js'
 
 const BASE = { nodes: 6, inputs: 3000, batch: 64, dimension: 5, faults: { crashShare: 0.05, partitionShare: 0.1 } }
 
@@ -43,18 +43,16 @@ function assertWellFormed(xml: string, what: string): void {
 describe('a report', function () {
   this.timeout(60_000)
   const label = 'admb </script><b>"&\''
-  let folder: string
+  const folder = scratchFolder()
   let runs: ReportedRun[]
   let page: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admb-report-'))
     runs = [measured({ algorithm: 'serial' }, 'serial'), measured({ algorithm: 'admb' }, label)]
     const write = await loadWriter()
     await write(folder, { title: 'Title <1>', about: 'About & so on.', command: "admb sim run 'a b'", runs })
     page = await readFile(join(folder, 'index.html'), 'utf8')
   })
-  after(() => rm(folder, { recursive: true, force: true }))
 
   it('is a single page that loads nothing', () => {
     assert.doesNotMatch(page, /(?:src|href|srcset|action|data)\s*=\s*["']?\s*(?:https?:)?\/\//i)
