@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
-import { admb, admbJson, admbProcess, MAIN } from '../../support/admb-command.js'
+import { admb, admbProcess, MAIN } from '../../support/admb-command.js'
 import { parquetOf } from '../../support/parquet.js'
 import { scratchFolder } from '../../support/scratch.js'
 
