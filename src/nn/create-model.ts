@@ -23,7 +23,7 @@ export function createModel(spec: ModelSpec, sample: Sample, target: Target, tun
   for (const [i, layerSpec] of layersOf(spec).entries()) {
     const name = layerSpec.name ?? `${layerSpec.kind}${i}`
     const layer = createLayer(layerSpec, { name, input, isTokens, sample, first: layers[0] })
-    layers.push({ ...layer, from: layerSpec.from, shuffle: layerSpec.shuffle })
+    layers.push({ ...layer, from: layerSpec.from })
     input = layer.output
     isTokens = false
   }

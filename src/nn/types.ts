@@ -119,8 +119,6 @@ export interface Layer {
   readonly skipRate?: number
   /** Number of updates after which the layer takes part; before, it passes its input through. @default 0 */
   readonly from?: number
-  /** Adjacent layers with the same name are shuffled in training. @default the layer has a fixed position */
-  readonly shuffle?: string
   /**
    * Initial weights, as one block.
    * @param random uniform in [0, 1)

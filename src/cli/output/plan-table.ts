@@ -48,11 +48,10 @@ function milliseconds(ms: number): string {
 }
 
 /** Empty for a layer that every step executes in its position. */
-function takesPart({ share, from, shuffle }: LayerProfile): string {
+function takesPart({ share, from }: LayerProfile): string {
   const parts = [
     share < 1 ? `in ${(100 * share).toFixed(0)} % of the steps` : '',
-    from > 0 ? `from update ${from} on` : '',
-    shuffle === undefined ? '' : 'shuffled with its neighbours'
+    from > 0 ? `from update ${from} on` : ''
   ]
   return parts.filter(part => part !== '').join(', ')
 }

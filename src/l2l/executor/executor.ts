@@ -17,7 +17,7 @@ import type { Batch, ExecutorOptions, ParameterStore, Schedule, Stash, StepScore
 export interface TrainStep {
   /** Number of updates that made the weights; layers that take part later are omitted. @default all layers take part */
   readonly updates?: number
-  /** Seed of dropout, skips and shuffles. @default one more than in the previous step */
+  /** Seed of dropout and skips. @default one more than in the previous step */
   readonly step?: number
   /** Index of the batch's first microbatch within the minibatch. @default 0 */
   readonly firstMicrobatch?: number

@@ -6,7 +6,6 @@
  * stashed, and those of the others are recomputed together in the backward pass.
  * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
-import { shuffleGroups } from '../../nn/layer-order.js'
 import { type LayerChoices, NO_CHOICES, type Schedule, type StashLocation } from '../executor/types.js'
 import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
@@ -27,11 +26,7 @@ export function planLayerwise(
   const { layers, bytesPerMs, head } = profile
   const last = layers.length - 1
   const bucket = Number.isFinite(deviceMemory) ? deviceMemory / BUCKETS : Number.POSITIVE_INFINITY
-  // The position of a layer in a group of shuffled ones is not known, and neither is what is on the device before it.
-  const groups = shuffleGroups(layers, [...layers.keys()])
-  const single = new Set(groups.flatMap(group => (group.length === 1 ? group : [])))
-  const mayStay = (l: number) =>
-    stash === 'host' && task.fixed.stash === undefined && single.has(l) && isKept(layers, l)
+  const mayStay = (l: number) => stash === 'host' && task.fixed.stash === undefined && isKept(layers, l)
   const offloadMs = task.fixed.stash === undefined ? offloadGains(task) : new Map<number, number>()
   const steps = [...liveBytes(task, schedule, microbatch, stash === 'device' ? batch : 0)].map(
     ({ l, live, stashed, staying }): Step => {
@@ -53,8 +48,8 @@ export function planLayerwise(
       }
     }
   )
-  // Where layers may be absent or in another order, segments may become longer.
-  const isFixed = layers.every(({ share, from, shuffle }) => share === 1 && from === 0 && shuffle === undefined)
+  // Where layers may be absent, segments may become longer.
+  const isFixed = layers.every(({ share, from }) => share === 1 && from === 0)
   const longest = stash === 'device' && isFixed && Number.isFinite(deviceMemory) ? MOST_LAYERS : 1
   // The best state before each layer for each number of saved buckets: the rows of the dynamic program.
   const rows = Array.from({ length: layers.length + 1 }, () => new Map<number, State>())
@@ -163,44 +158,29 @@ function* liveBytes(
   const { after, before, ends } = neighboursOf(layers)
   const largestWeights = (among: ReadonlySet<number>) =>
     schedule === 'l2l-p' ? Math.max(0, ...[...among].map(l => layers[l].loadBytes)) : 0
-  for (const group of shuffleGroups(layers, [...layers.keys()])) {
+  for (const [l, layer] of layers.entries()) {
     // With the stash on the device, the outputs and later the output gradients of all microbatches are on the device.
-    // All layers of a group have outputs of the same size, and any of them may be executed last.
-    const outputBytes = group.reduce((sum, l) => sum + (l < last ? stashed * layers[l].outputBytes : 0), 0)
+    const outputBytes = l < last ? stashed * layer.outputBytes : 0
     // Below the first layer that is trained, the outputs of two layers.
-    const dropped = group[0] > 0 && !isKept(layers, group[0] - 1) ? stashed * layers[group[0] - 1].outputBytes : 0
-    const stashedBytes = outputBytes + dropped
-    const each = group.map(l => {
-      const layer = layers[l]
-      const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
-      const forwardOf = ({ fixed, sample }: Work) => input + fixed + microbatch * sample + largestWeights(after[l])
-      const isSplit = microbatch < batch
-      const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
-      const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
-      const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
-      const backwardOf = (work: Work) =>
-        Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
-      const loaded = { fixed: layer.savedWork.fixed, sample: layer.savedWork.sample + layer.activationBytes }
-      // Includes the prefetched layer, unless the layer below is resident.
-      const isCertain = before[l].size === 1
-      return (isBelowResident: boolean, isOffloaded = false) => {
-        const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
-        const forward = forwardOf(isOffloaded ? layer.savingWork : layer.forwardWork)
-        const backward = backwardOf(isOffloaded ? loaded : layer.work)
-        return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
-      }
-    })
-    for (const [i, l] of group.entries()) {
-      // The other layers of the group may already have saved their activations.
-      const worst = () => Math.max(...each.map(live => Math.max(live(false), live(false, true))))
-      const isLast = i === group.length - 1
-      yield {
-        l,
-        live: group.length === 1 ? each[i] : worst,
-        stashed: stashedBytes,
-        staying: isLast && isKept(layers, group[0]) ? outputBytes : 0
-      }
+    const dropped = l > 0 && !isKept(layers, l - 1) ? stashed * layers[l - 1].outputBytes : 0
+    const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
+    const forwardOf = ({ fixed, sample }: Work) => input + fixed + microbatch * sample + largestWeights(after[l])
+    const isSplit = microbatch < batch
+    const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
+    const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
+    const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
+    const backwardOf = (work: Work) =>
+      Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
+    const loaded = { fixed: layer.savedWork.fixed, sample: layer.savedWork.sample + layer.activationBytes }
+    // Includes the prefetched layer, unless the layer below is resident.
+    const isCertain = before[l].size === 1
+    const live = (isBelowResident: boolean, isOffloaded = false) => {
+      const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
+      const forward = forwardOf(isOffloaded ? layer.savingWork : layer.forwardWork)
+      const backward = backwardOf(isOffloaded ? loaded : layer.work)
+      return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
     }
+    yield { l, live, stashed: outputBytes + dropped, staying: isKept(layers, l) ? outputBytes : 0 }
   }
 }
 

@@ -4,12 +4,11 @@
  * The baseline schedules keep everything on the device at once.
  */
 import { formatBytes } from '../../base/errors.js'
-import { shuffleGroups } from '../../nn/layer-order.js'
 import type { Model } from '../../nn/types.js'
 import { OverBudgetError } from '../executor/step.js'
 import { type Execution, type ExecutorOptions, NO_CHOICES, type Schedule } from '../executor/types.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
-import { type DeviceProfile, inputBytes, isKept, type LayerProfile, profileModel } from './profile.js'
+import { type DeviceProfile, inputBytes, isKept, profileModel } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Limit of the bytes of activations that move to the host, of all workers. */
@@ -142,34 +141,17 @@ function planBaseline(
   let sums = gradients
   let saved = microbatch * inputBytes
   let deviceBytes = 0
-  // Bytes that stay on the device after the layer's forward pass.
-  const retained = (layer: LayerProfile) => {
-    const { activationBytes, outputBytes, hasBackward } = layer
-    if (hasBackward) return microbatch * (activationBytes + outputBytes)
-    return isKept(layers, layers.indexOf(layer)) ? microbatch * outputBytes : 0
-  }
-  for (const group of shuffleGroups(layers, [...layers.keys()])) {
-    const members = group.map(l => layers[l])
-    for (const { gradientBytes } of members) sums -= gradientBytes
-    for (const layer of members) {
-      const { gradientBytes, outputBytes, activationBytes, savingWork, savedWork } = layer
-      // The other layers of the group may be executed before or after it.
-      const others = members.filter(other => other !== layer)
-      const below = others.reduce((sum, other) => sum + retained(other), 0)
-      const beside = others.reduce(
-        (sum, other) => sum + Math.max(retained(other), isSplit ? 0 : other.gradientBytes),
-        0
-      )
-      const l = layers.indexOf(layer)
-      const input = l > 0 && !isKept(layers, l - 1) ? microbatch * layers[l - 1].outputBytes : 0
-      const vjp = microbatch * (activationBytes + outputBytes + savedWork.sample) + savedWork.fixed
-      const work = isSplit ? Math.max(vjp, microbatch * activationBytes + 2 * gradientBytes) : vjp
-      const forward =
-        weights + (isSplit ? gradients : 0) + below + input + savingWork.fixed + microbatch * savingWork.sample
-      const backward = weights + (isSplit ? gradients : sums) + beside + work
-      deviceBytes = Math.max(deviceBytes, saved + forward, layer.hasBackward ? saved + backward : 0)
-    }
-    saved += members.reduce((sum, layer) => sum + retained(layer), 0)
+  for (const [l, layer] of layers.entries()) {
+    const { gradientBytes, outputBytes, activationBytes, savingWork, savedWork } = layer
+    sums -= gradientBytes
+    const input = l > 0 && !isKept(layers, l - 1) ? microbatch * layers[l - 1].outputBytes : 0
+    const vjp = microbatch * (activationBytes + outputBytes + savedWork.sample) + savedWork.fixed
+    const work = isSplit ? Math.max(vjp, microbatch * activationBytes + 2 * gradientBytes) : vjp
+    const forward = weights + (isSplit ? gradients : 0) + input + savingWork.fixed + microbatch * savingWork.sample
+    const backward = weights + (isSplit ? gradients : sums) + work
+    deviceBytes = Math.max(deviceBytes, saved + forward, layer.hasBackward ? saved + backward : 0)
+    if (layer.hasBackward) saved += microbatch * (activationBytes + outputBytes)
+    else if (isKept(layers, l)) saved += microbatch * outputBytes
   }
   const headBytes = saved + head.work.fixed + microbatch * head.work.sample
   const merge = Math.max(...layers.map(({ loadBytes, weightBytes }) => loadBytes - weightBytes))

@@ -4,7 +4,7 @@
  */
 import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
-import { executionProbability, firstTrained, shuffleGroups } from '../../nn/layer-order.js'
+import { executionProbability, firstTrained } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
 import { FLOAT_BYTES, type Layer, type Model, sizeOf, totalSize } from '../../nn/types.js'
 import { deviceMeter, upload } from '../executor/step.js'
@@ -68,11 +68,9 @@ export function isKept(layers: readonly LayerProfile[], layer: number): boolean 
 export function profileModel(model: Model): DeviceProfile {
   const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
-  const order = [...model.layers.keys()]
-  // A shuffled layer may be executed below the others.
-  const first = model.layers.some(({ shuffle }) => shuffle !== undefined) ? 0 : firstTrained(model, order)
+  const first = firstTrained(model, [...model.layers.keys()])
   const layers = model.layers.map((layer, l) => {
-    const { kind, from = 0, shuffle } = layer
+    const { kind, from = 0 } = layer
     const share = executionProbability(layer)
     const hasBackward = l >= first
     const key = shapeKey(layer, hasBackward)
@@ -86,7 +84,7 @@ export function profileModel(model: Model): DeviceProfile {
       outputBytes,
       activationBytes
     }
-    return { name, kind, share, from, shuffle, hasBackward, ...bytes, ...measured }
+    return { name, kind, share, from, hasBackward, ...bytes, ...measured }
   })
   return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
 }
@@ -266,7 +264,7 @@ export function inputBytes({ sample }: Model): number {
 }
 
 /**
- * Which layers may be executed directly before or after each other when layers are skipped, added later or shuffled. It
+ * Which layers may be executed directly before or after each other when layers are skipped or added later. It
  * bounds what can be on the device at the same time.
  */
 interface Variation {
@@ -274,7 +272,6 @@ interface Variation {
   readonly share: number
   /** Number of updates after which the layer takes part. */
   readonly from: number
-  readonly shuffle?: string
 }
 
 /** Indices of the layers that may directly follow and precede each layer, and of those that may be last. */
@@ -285,33 +282,17 @@ interface Neighbours {
 }
 
 export function neighboursOf(layers: readonly Variation[]): Neighbours {
-  const groups = shuffleGroups(layers, [...layers.keys()])
   const after = layers.map(() => new Set<number>())
   const before = layers.map(() => new Set<number>())
   const ends = new Set<number>()
-  for (const [g, group] of groups.entries()) {
-    const following = reachable(layers, groups, g + 1)
-    for (const l of group) {
-      if (!following.isCertain) ends.add(l)
-      for (const next of [...group, ...following.layers]) {
-        if (next === l) continue
-        after[l].add(next)
-        before[next].add(l)
-      }
+  for (const l of layers.keys()) {
+    // The layers that may be the next one: up to the first that every step executes.
+    const certain = layers.findIndex(({ share, from }, next) => next > l && share === 1 && from === 0)
+    if (certain < 0) ends.add(l)
+    for (let next = l + 1; next <= (certain < 0 ? layers.length - 1 : certain); next++) {
+      after[l].add(next)
+      before[next].add(l)
     }
   }
   return { after, before, ends }
-}
-
-/**
- * The layers that may be the first executed from group `first` on: up to the first group that always executes a layer.
- * @returns `isCertain`: whether there is such a group
- */
-function reachable(layers: readonly Variation[], groups: readonly (readonly number[])[], first: number) {
-  const candidates: number[] = []
-  for (const group of groups.slice(first)) {
-    candidates.push(...group)
-    if (group.some(l => layers[l].share === 1 && layers[l].from === 0)) return { layers: candidates, isCertain: true }
-  }
-  return { layers: candidates, isCertain: false }
 }

@@ -36,7 +36,7 @@ export interface SharedWeights {
 export interface WorkerTask {
   /** Number of the call, by which it is aborted. */
   readonly attempt: number
-  /** Seed of dropout, skips and shuffles. */
+  /** Seed of dropout and skips. */
   readonly step: number
   readonly updates: number | undefined
   readonly firstMicrobatch: number

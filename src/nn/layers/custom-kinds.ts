@@ -13,7 +13,6 @@ export interface CustomLayerSpec {
   readonly kind: CustomKind
   readonly name?: string
   readonly from?: number
-  readonly shuffle?: string
   readonly [option: string]: unknown
 }
 
@@ -60,8 +59,8 @@ export interface CustomLayer {
 
 /**
  * Creates a custom layer from the options of the model file and its input shape.
- * @param options the layer's options in the model description, without the common ones (`kind`, `name`, `from`,
- *   `shuffle`)
+ * @param options the layer's options in the model description, without the common ones (`kind`, `name`,
+ *   `from`)
  */
 export type CustomLayerFactory = (
   options: Readonly<Record<string, unknown>>,

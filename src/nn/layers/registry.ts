@@ -106,7 +106,7 @@ function checkInput(accepted: LayerInput, { name, input, isTokens }: LayerContex
 
 /** @throws ModelError if no plug-in defines the kind, or the layer's shapes are invalid */
 function customLayer(
-  { kind, name: _name, from: _from, shuffle: _shuffle, ...options }: CustomLayerSpec,
+  { kind, name: _name, from: _from, ...options }: CustomLayerSpec,
   name: string,
   input: readonly number[]
 ): Layer {

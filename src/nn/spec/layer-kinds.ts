@@ -36,8 +36,7 @@ export const COMMON_OPTIONS = {
     .regex(/^[\w.-]+$/, 'use letters, digits, dots, dashes and underscores only')
     .optional()
     .describe('unique within the model; by default the kind and the index of the layer'),
-  from: z.int().min(0).optional().describe('number of updates after which the layer takes part'),
-  shuffle: z.string().min(1).optional().describe('adjacent layers with the same name are shuffled in training')
+  from: z.int().min(0).optional().describe('number of updates after which the layer takes part')
 }
 
 const residualOptions = {

@@ -19,8 +19,7 @@ const transformerOptions = {
     .describe('stochastic depth: skip rate of the last layer; lower layers are skipped in proportion to their depth'),
   grow: count
     .optional()
-    .describe('number of updates between the addition of two layers; by default all take part from the start'),
-  shuffle: z.boolean().optional().describe('whether attention and MLP layers are shuffled in training')
+    .describe('number of updates between the addition of two layers; by default all take part from the start')
 }
 
 /** Options of the published architectures. */

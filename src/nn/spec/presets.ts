@@ -63,16 +63,7 @@ function convnet({ filters, size, hidden, dropout }: Preset<'convnet'>): LayerSp
 }
 
 function transformer(
-  {
-    width,
-    layers,
-    heads,
-    inner = 4 * width,
-    dropout,
-    skip: lastSkip,
-    grow,
-    shuffle
-  }: Preset<'transformer'> | Preset<'gpt'>,
+  { width, layers, heads, inner = 4 * width, dropout, skip: lastSkip, grow }: Preset<'transformer'> | Preset<'gpt'>,
   causal: boolean,
   norm: 'before' | 'after'
 ): LayerSpec[] {
@@ -83,8 +74,7 @@ function transformer(
   const blocks = Array.from({ length: layers }, (_, i): LayerSpec[] => {
     const varying = {
       skip: (lastSkip * (i + 1)) / layers,
-      from: grow === undefined ? undefined : i * grow,
-      shuffle: shuffle ? 'blocks' : undefined
+      from: grow === undefined ? undefined : i * grow
     }
     return [
       { kind: 'attention', name: `block${i}.attention`, heads, causal, ...common, ...varying },

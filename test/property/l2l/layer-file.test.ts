@@ -51,7 +51,7 @@ const networkOf = (model: object, tuning?: TuningSpec): NetworkSpec => ({
   tuning
 })
 const networks = [
-  networkOf({ model: 'gpt', grow: 3, shuffle: true, dropout: 0.1 }),
+  networkOf({ model: 'gpt', grow: 3, dropout: 0.1 }),
   networkOf({ model: 'llama', keyHeads: 1, tied: true }),
   networkOf({ model: 'gpt2' }, { lora: { rank: 2, alpha: 4, layers: 'all' } }),
   networkOf({ model: 'gpt2' }, { freeze: ['embeddings', 'layers:0'] })
@@ -134,7 +134,7 @@ describe('a layer file', () => {
   }).timeout(200_000)
 
   for (const backend of BACKENDS) {
-    it(`gives the same bits for tied, frozen, added and shuffled layers on ${backend}`, async () => {
+    it(`gives the same bits for tied, frozen and added layers on ${backend}`, async () => {
       await useBackend(backend)
       try {
         let runs = 0

@@ -1,4 +1,4 @@
-/** Skipped, added and shuffled layers under all schedules, and the calls that the parameter store receives. */
+/** Skipped and added layers under all schedules, and the calls that the parameter store receives. */
 import { deepEqual, equal, notDeepEqual, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
@@ -69,28 +69,24 @@ function stepOf(model: Model, options: ExecutorOptions, step: number, updates: n
   return { loss, hits, sum, loaded: [...loaded].sort((a, b) => a - b), pushed, skipped }
 }
 
-/** Layers of one width, any of which can be skipped, added later or shuffled. */
+/** Layers of one width, any of which can be skipped or added later. */
 const varying = fc.array(
   fc.record({
     kind: fc.constantFrom('attention', 'mlp'),
     skip: fc.constantFrom(0, 0.5),
     from: fc.constantFrom(undefined, 2, 5),
-    group: fc.boolean(),
     dropout: fc.constantFrom(0, 0.3)
   }),
   { minLength: 1, maxLength: 5 }
 )
 type Varying = typeof varying extends fc.Arbitrary<infer T> ? T : never
 
-/** Layers are shuffled if a neighbour is in a group, too. */
 function varyingModel(blocks: Varying): object {
-  const layers = blocks.map(({ kind, group, ...rest }, i) => {
-    const together = [blocks[i - 1], blocks[i + 1]].some(other => other?.group)
-    let first = i
-    while (blocks[first - 1]?.group) first--
-    const own = kind === 'attention' ? { heads: 2 } : { inner: 6 }
-    return { kind, ...own, ...rest, shuffle: group && together ? `group${first}` : undefined }
-  })
+  const layers = blocks.map(({ kind, ...rest }) => ({
+    kind,
+    ...(kind === 'attention' ? { heads: 2 } : { inner: 6 }),
+    ...rest
+  }))
   return { layers: [{ kind: 'embedding', width: 4 }, ...layers, { kind: 'layer-norm' }] }
 }
 
@@ -108,7 +104,7 @@ const runs = fc.record({
 })
 
 for (const device of ['cpu', 'wasm'] as const) {
-  describe(`any order of layers on ${device}`, () => {
+  describe(`varying layers on ${device}`, () => {
     before(() => openDevice(device))
 
     it('gives the same gradients under all schedules, and reports each layer to the store once', () => {
@@ -136,12 +132,12 @@ for (const device of ['cpu', 'wasm'] as const) {
       )
     })
 
-    it('equals a model with the same layers in that order', () => {
+    it('equals a model with the same layers', () => {
       fc.assert(
         fc.property(runs, ({ blocks, step, updates, microbatch }) => {
           const model = modelOf(varyingModel(blocks.map(block => ({ ...block, skip: 0, dropout: 0 }))))
           const at = trainingOrder(model, step, updates)
-          const fixedLayers = at.map(l => ({ ...model.layers[l], from: undefined, shuffle: undefined }))
+          const fixedLayers = at.map(l => ({ ...model.layers[l], from: undefined }))
           const plain: Model = { ...model, layers: fixedLayers }
           const blocksOf = (names: readonly string[]) => {
             const initial = initialBlocks(model, 1)
@@ -167,24 +163,24 @@ for (const device of ['cpu', 'wasm'] as const) {
 }
 
 describe('layer orders', () => {
-  const model = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, shuffle: true })
-  const middle = [1, 2, 3, 4, 5, 6]
+  const model = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3 })
 
-  it('are uniformly distributed over steps', () => {
+  it('of training omit layers at their rate, the same ones for the same step', () => {
+    const skipping = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, skip: 0.6 })
     const steps = 6000
-    const counts = middle.map(() => middle.map(() => 0))
+    const counts = [...skipping.layers.keys()].map(() => 0)
     for (let step = 0; step < steps; step++) {
-      const order = trainingOrder(model, step, 0)
-      deepEqual(order, trainingOrder(model, step, 0))
-      deepEqual([order[0], ...order.slice(-2)], [0, 7, 8])
-      for (const l of middle) counts[l - 1][order.indexOf(l) - 1]++
+      const order = trainingOrder(skipping, step, 0)
+      deepEqual(order, trainingOrder(skipping, step, 0))
+      for (const l of order) counts[l]++
     }
-    for (const positions of counts) for (const n of positions) ok(Math.abs(n / steps - 1 / 6) < 0.03, `${counts}`)
+    for (const [l, { skipRate = 0 }] of skipping.layers.entries())
+      ok(Math.abs(counts[l] / steps - (1 - skipRate)) < 0.03, `${counts}`)
   })
 
   it('for prediction are as declared, without layers added later', () => {
     deepEqual(servingOrder(model, 0), [...model.layers.keys()])
-    const growing = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, grow: 10, shuffle: true, skip: 0.9 })
+    const growing = modelOf({ model: 'gpt', width: 4, heads: 2, layers: 3, grow: 10, skip: 0.9 })
     deepEqual(servingOrder(growing, 9), [0, 1, 2, 7, 8])
     deepEqual(servingOrder(growing, 10), [0, 1, 2, 3, 4, 7, 8])
     deepEqual(servingOrder(growing, 20), [...growing.layers.keys()])
@@ -203,20 +199,7 @@ describe('a model file', () => {
       [dense(8), dense(4, { name: 'last', from: 5 })],
       /layer last cannot be added after 5 updates: without it layer output gets 8, expected 4/
     ],
-    [
-      [dense(8), dense(8, { shuffle: 'a' }), dense(4, { name: 'narrow', shuffle: 'a' })],
-      /layer narrow cannot be shuffled: it maps 8 to 4/
-    ],
-    [
-      [dense(8), dense(8, { name: 'lone', shuffle: 'a' })],
-      /layer lone is the only layer of shuffle a: set the same shuffle/
-    ],
-    [
-      [...'aabba'].map((shuffle, i) => dense(6, { shuffle, name: `x${i}` })),
-      /layer x4 is not adjacent to the other layers of shuffle a: use another shuffle name/
-    ],
-    [[dense(8, { from: -1 })], /layers\.0\.from: .*\(given: -1\)/],
-    [[dense(8, { shuffle: 3 })], /layers\.0\.shuffle: .*\(given: 3\)/]
+    [[dense(8, { from: -1 })], /layers\.0\.from: .*\(given: -1\)/]
   ]
 
   it('is rejected if shapes do not match, with the layer and both shapes', () => {
@@ -243,7 +226,7 @@ describe('a model file', () => {
 
 describe('a model that grows', () => {
   before(() => openDevice('cpu'))
-  const model = modelOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 })
+  const model = modelOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, dropout: 0.1 })
   const late = layersWithBlocks(model).flatMap(({ name }, k) => (name.startsWith('block2') ? [k] : []))
   const first = new NetworkLearner(model, {}).initial()
   const same = (a: readonly Float32Array[], b: readonly Float32Array[]) =>
@@ -255,10 +238,7 @@ describe('a model that grows', () => {
       const options = { model, rule, averaging: defaultAveraging, batch: 8, schedule: 'l2l-p', microbatch: 2 } as const
       const run = async (rows: number) => {
         const engine = new L2LEngine({ ...options, predictWith: 'current', workers })
-        await engine.startWorkers(
-          specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, shuffle: true, dropout: 0.1 }),
-          'cpu'
-        )
+        await engine.startWorkers(specOf({ model: 'gpt', width: 8, heads: 2, layers: 3, grow: 6, dropout: 0.1 }), 'cpu')
         const examples = randomRows(model, 8)
         const losses: number[] = []
         for (let step = 0; step < rows / 8; step++) {
