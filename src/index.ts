@@ -60,7 +60,6 @@ export {
   createAveraging,
   createLearner,
   createRule,
-  type DelayOption,
   type Digest,
   type Drift,
   type DriftAlarm,

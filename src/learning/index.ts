@@ -104,7 +104,6 @@ export {
 export {
   type BitsOption,
   createRule,
-  type DelayOption,
   defaultNetworkRule,
   defaultRule,
   isBlockwise,
@@ -114,8 +113,7 @@ export {
   ruleFor,
   ruleNames,
   rules,
-  ruleType,
-  undelayed
+  ruleType
 } from './rules/index.js'
 export { InfluenceBound } from './rules/influence.js'
 export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels.js'

@@ -20,7 +20,7 @@ export interface BlockMemory {
   readonly parameters: Float32Array
   /** The same array as `parameters` if no average is maintained. */
   readonly average: Float32Array
-  /** The update rule's state of this block. With a delay, the last array holds the parameters after the last update. */
+  /** The update rule's state of this block. */
   readonly state: readonly Float32Array[]
 }
 
@@ -81,36 +81,25 @@ export class MemoryBlocks implements BlockStorage {
   close(): void {}
 }
 
-/** The first half of an update with a delay: the result of the last update becomes the parameters. */
-export function advance({ parameters, state }: BlockMemory, updates: number): void {
-  const ahead = state[state.length - 1]
-  if (updates === 0) ahead.set(parameters)
-  else parameters.set(ahead)
-}
-
 /**
  * Updates one layer in place.
- * @param isDelayed whether `advance` has been called, and the rule is the one without its delay
  * @param gradient sum over the minibatch
  * @returns whether the gradient was finite; if not, nothing was changed
  */
 export function stepBlock(
-  { parameters, average, state: all }: BlockMemory,
+  { parameters, average, state }: BlockMemory,
   gradient: Float32Array,
   rule: UpdateRule,
   averaging: WeightedAveraging,
   count: number,
-  updates: number,
-  isDelayed = false
+  updates: number
 ): boolean {
   if (!areFinite(gradient)) return false
-  const state = isDelayed ? all.slice(0, -1) : all
-  const stepped = isDelayed ? all[all.length - 1] : parameters
-  const current = { parameters: [stepped], state }
+  const current = { parameters: [parameters], state }
   if (rule.stepInPlace !== undefined) rule.stepInPlace(current, [gradient], count, updates)
   else {
     const next = rule.step(current, [gradient], count, updates)
-    stepped.set(next.parameters[0])
+    parameters.set(next.parameters[0])
     for (const [i, block] of state.entries()) block.set(next.state[i])
   }
   if (average !== parameters) mixInto(average, parameters, averaging.weight(updates))

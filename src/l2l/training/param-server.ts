@@ -15,7 +15,6 @@ import {
   stateBlockIndices,
   type Trained,
   type UpdateRule,
-  undelayed,
   type WeightedAveraging
 } from '../../learning/index.js'
 import { blockIndices, layoutOf } from '../../nn/blocks.js'
@@ -26,7 +25,6 @@ import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-
 import { FileLayout, storedBlocks } from '../store/layer-file.js'
 import type { SharedWeights } from '../workers/worker-handle.js'
 import {
-  advance,
   type BlockStorage,
   enterServerMemory,
   GradientSlots,
@@ -101,9 +99,7 @@ export class ParamServer implements ParameterStore {
   #waitedMs = 0
   readonly #layout: Layout
   readonly #blockIndices: readonly (number | undefined)[]
-  /** Whether weights are one update behind, so that they can be read while a block is updated. */
-  readonly #isDelayed: boolean
-  /** The rule of each block, without its delay. */
+  /** The rule of each block. */
   readonly #rules: readonly UpdateRule[]
   readonly #averaging: WeightedAveraging
   readonly #statePositions: readonly (readonly number[])[]
@@ -121,9 +117,7 @@ export class ParamServer implements ParameterStore {
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
-    const inner = undelayed(rule)
-    this.#isDelayed = inner !== undefined
-    this.#rules = this.#layout.blocks.map(block => createRule(inner ?? rule, { blocks: [block] }))
+    this.#rules = this.#layout.blocks.map(block => createRule(rule, { blocks: [block] }))
     const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
     this.reusesMemory = disk !== undefined
@@ -222,9 +216,7 @@ export class ParamServer implements ParameterStore {
   }
 
   weights(layer: number): Float32Array {
-    const isReadable = this.#isDelayed && this.#cache === undefined
-    const block = isReadable ? (this.#blockIndices[layer] as number) : this.#settled(layer)
-    return this.#storage.parameters(block)
+    return this.#storage.parameters(this.#settled(layer))
   }
 
   /** Starts a minibatch of `count` inputs after `updates` updates. */
@@ -249,11 +241,10 @@ export class ParamServer implements ParameterStore {
     const memory = this.#storage.update(block)
     const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
     fill(gradient)
-    if (this.#isDelayed) advance(memory, this.#updates)
     const count = this.#count
     const updates = this.#updates
     if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
-    else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates, this.#isDelayed))
+    else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates))
       this.#signals.countDropped()
     this.#storage.updated(block)
   }

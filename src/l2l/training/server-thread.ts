@@ -3,14 +3,7 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
-import {
-  type AveragingSpec,
-  createAveraging,
-  createRule,
-  type Layout,
-  type RuleSpec,
-  undelayed
-} from '../../learning/index.js'
+import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learning/index.js'
 import type { SharedMemory } from '../../numeric/assembler.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
@@ -32,8 +25,7 @@ export interface ServerThreadData {
 }
 
 const { thread, threads, signals, blocks, gradients: slots, memory, ...specs } = workerData as ServerThreadData
-const inner = undelayed(specs.rule)
-const rules = specs.layout.blocks.map(block => createRule(inner ?? specs.rule, { blocks: [block] }))
+const rules = specs.layout.blocks.map(block => createRule(specs.rule, { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
 enterServerMemory(memory, thread)
 const gradients = slots.map(inServerMemory)
@@ -41,15 +33,8 @@ const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
 const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
 new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, count, updates }) => {
   const memory = memoryOf(block)
-  return stepBlock(
-    memory,
-    gradients[slot].subarray(0, memory.parameters.length),
-    rules[block],
-    averaging,
-    count,
-    updates,
-    inner !== undefined
-  )
+  const gradient = gradients[slot].subarray(0, memory.parameters.length)
+  return stepBlock(memory, gradient, rules[block], averaging, count, updates)
 })
 
 /** Restores the identity of `average` and `parameters`, which structured cloning loses. */

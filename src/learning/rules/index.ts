@@ -1,10 +1,4 @@
-/**
- * The registry of update rules. A new rule is one file and one line of `rules`.
- *
- * Delayed parameter update (Ren et al., "ZeRO-Offload", USENIX ATC 2021, section 5.2): the parameters are one update behind, so
- * that the next step can start while the last update is computed. The delay is always one update, so a replay has the same bits.
- */
-import { copyBlock } from '../../numeric/memory.js'
+/** The registry of update rules. A new rule is one file and one line of `rules`. */
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, named, OptionError, type OptionTable } from '../options.js'
@@ -40,15 +34,11 @@ export interface BitsOption {
   readonly bits?: 8 | 32
 }
 
-/** Updates that the parameters of the same rules are behind. With 1, the next step starts before the last update is computed. @default 0 */
-export interface DelayOption {
-  readonly delay?: 0 | 1
-}
 type OptionsOf<Rule> = Rule extends RuleDefinition<infer Options> ? Options : never
 
 /** A rule with its options, as plain data. */
 export type RuleSpec =
-  | { [Name in RuleName]: { readonly name: Name } & OptionsOf<Rules[Name]> & BitsOption & DelayOption }[RuleName]
+  | { [Name in RuleName]: { readonly name: Name } & OptionsOf<Rules[Name]> & BitsOption }[RuleName]
   | CustomRuleSpec
 
 /** The default for linear models. Chosen by measurement: good without tuning on every data set tried, at b = 1, 32 and 512. */
@@ -99,27 +89,16 @@ export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): Updat
   if (isCustomRule(spec)) return customRule(spec)
   const { create, around, eightBitState } = definitionOf(spec)
   if (eightBitState === undefined) return create(spec)
-  const {
-    bits,
-    delay = 0,
-    ...options
-  } = spec as BitsOption & DelayOption & { readonly name: RuleName; readonly radius?: number }
-  if (delay !== 0 && delay !== 1) throw new OptionError(`rule ${spec.name}: delay must be 0 or 1, not ${delay}`)
+  const { bits, ...options } = spec as BitsOption & { readonly name: RuleName; readonly radius?: number }
   const rule = create(options)
   const isPacked = isCompact(rule.name, { bits, radius: options.radius })
   const core = isPacked ? compact(rule, eightBitState === 'elementwise') : rule
-  const whole = around?.(core, options, layout) ?? core
-  return delay === 1 ? delayed(whole) : whole
+  return around?.(core, options, layout) ?? core
 }
 
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */
 export function isBlockwise(spec: RuleSpec): boolean {
   return !isCustomRule(spec) && definitionOf(spec).isBlockwise(spec)
-}
-
-/** The rule without its delay; undefined if it has none. */
-export function undelayed(spec: RuleSpec): RuleSpec | undefined {
-  return 'delay' in spec && spec.delay === 1 ? { ...spec, delay: 0 } : undefined
 }
 
 /** Whether new parameters follow from the rule's state alone, so that a step cannot start at other parameters. */
@@ -135,23 +114,4 @@ function isCustomRule(spec: RuleSpec): spec is CustomRuleSpec {
 function definitionOf({ name }: { readonly name: RuleName }): RuleDefinition<object> {
   if (Object.hasOwn(rules, name)) return rules[name]
   throw new OptionError(`unknown rule '${name}'; expected one of ${ruleNames.join(', ')}`)
-}
-
-/** State: that of the rule, and then the parameters after its last update. */
-function delayed(rule: UpdateRule): UpdateRule {
-  return {
-    name: rule.name,
-    description: rule.description.replace(/\)$/, ',delay=1)'),
-    stateLayout: layout => {
-      const ahead = layout.blocks.map(({ name, length }) => ({ name: `${name}.ahead`, length }))
-      return { blocks: [...rule.stateLayout(layout).blocks, ...ahead] }
-    },
-    step(previous, sum, count, updates, contributors) {
-      const own = previous.state.length - sum.length
-      // Before the first update, both are the initial parameters.
-      const parameters = (updates === 0 ? previous.parameters : previous.state.slice(own)).map(copyBlock)
-      const next = rule.step({ parameters, state: previous.state.slice(0, own) }, sum, count, updates, contributors)
-      return { parameters, state: [...next.state, ...next.parameters] }
-    }
-  }
 }

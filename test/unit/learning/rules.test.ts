@@ -136,25 +136,6 @@ describe('update rules', () => {
     assert.throws(() => createRule({ name: 'adamw', schedule: 'linear' }), { message: /linear needs total/ })
   })
 
-  it('a delay makes the parameters one update behind', () => {
-    const layoutOfTwo = { blocks: [{ name: 'a', length: 2 }] }
-    const parts = [
-      { name: 'adamw', step: 0.1 },
-      { name: 'adamw', step: 0.1, delay: 1 }
-    ] as const
-    const [plain, delayed] = parts.map(spec => {
-      const rule = createRule(spec, layout)
-      assert.equal(rule.description.endsWith(',delay=1)'), 'delay' in spec)
-      let now = { parameters: [Float32Array.of(1, -2)], state: zeros(rule.stateLayout(layoutOfTwo)) }
-      return [1, 2, 3, 4].map((_, updates) => {
-        now = rule.step(now, [Float32Array.of(updates - 1, 2)], 2, updates) as typeof now
-        return now.parameters[0]
-      })
-    })
-    assert.deepEqual(delayed, [Float32Array.of(1, -2), ...plain.slice(0, 3)])
-    assert.throws(() => createRule({ name: 'adam', delay: 2 as 1 }), { message: /delay must be 0 or 1, not 2/ })
-  })
-
   it('a reference batch is part of the description; a way of scaling needs it', () => {
     const descriptions = [{}, { reference: 32 }, { reference: 32, scaling: 'linear' } as const].map(
       options => createRule({ name: 'adamw', ...options }).description
