@@ -1,8 +1,18 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
-import type { Download, StartedDownload } from './downloads.js'
+import type { Download } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit, ToLearner } from './thread-messages.js'
+import type {
+  FromLearner,
+  InputAnswer,
+  InputRequest,
+  LearnerStatus,
+  RequestName,
+  Requests,
+  ThreadInit,
+  ToLearner,
+  ToPeer
+} from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 /** Limit of requests that wait for the learner. Further requests are rejected. */
@@ -23,8 +33,8 @@ export class LearnerHandle {
   readonly #pending = new Map<number, Pending>()
   readonly #stopped: Promise<void>
   /** Messages received before `listen`. */
-  readonly #unhandled: FromLearner[] = []
-  #onMessage: (message: FromLearner) => void = message => this.#unhandled.push(message)
+  readonly #unhandled: ToPeer[] = []
+  #onMessage: (message: ToPeer) => void = message => this.#unhandled.push(message)
   #onFailure: ((error: Error) => void) | undefined
   #failure: Error | undefined
   #nextRequest = 0
@@ -65,7 +75,8 @@ export class LearnerHandle {
               port.post({ kind: 'stop', stores: false })
             }
           )
-        } else if (!this.#resolve(message)) {
+        } else if ('id' in message) this.#settle(message)
+        else {
           if (message.kind === 'status') starting.resolve(message.status)
           this.#onMessage(message)
         }
@@ -78,7 +89,7 @@ export class LearnerHandle {
    * @param onMessage called with every message that is not the answer to a request
    * @param onFailure called once if the thread ends unexpectedly
    */
-  listen(onMessage: (message: FromLearner) => void, onFailure: (error: Error) => void): void {
+  listen(onMessage: (message: ToPeer) => void, onFailure: (error: Error) => void): void {
     for (const message of this.#unhandled.splice(0)) onMessage(message)
     this.#isListening = true
     this.#onMessage = onMessage
@@ -93,12 +104,12 @@ export class LearnerHandle {
 
   /** @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting */
   request(request: InputRequest): Promise<InputAnswer> {
-    return this.#send(id => ({ kind: 'request', id, ...request }))
+    return this.#send('inputs', request)
   }
 
   /** The current predictor, encoded for `decodeSaved`. */
   save(): Promise<Uint8Array> {
-    return this.#send(id => ({ kind: 'save', id }))
+    return this.#send('save', {})
   }
 
   /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if too many downloads are in progress */
@@ -114,7 +125,7 @@ export class LearnerHandle {
       if (download !== undefined) this.post({ kind: 'end-download', download })
     }
     try {
-      const started = await this.#send<StartedDownload>(id => ({ kind: 'start-download', id }))
+      const started = await this.#send('download', {})
       const { download, file, bytes, etag } = started
       const cancel = () => end(download)
       return { file, bytes, etag, chunks: this.#piecesOf(download, cancel), cancel }
@@ -128,7 +139,7 @@ export class LearnerHandle {
   #piecesOf(download: number, ended: () => void): AsyncIterable<Uint8Array> {
     const ahead: Promise<Uint8Array | undefined>[] = []
     const request = () => {
-      const piece = this.#send<Uint8Array | undefined>(id => ({ kind: 'get-piece', id, download }))
+      const piece = this.#send('piece', { download })
       // It is thrown when the piece is awaited.
       piece.catch(() => undefined)
       return piece
@@ -155,7 +166,7 @@ export class LearnerHandle {
 
   /** A block of a checkpoint that is being stored. */
   checkpointBlock(checkpoint: number, index: number): Promise<Uint8Array> {
-    return this.#send(id => ({ kind: 'get-block', id, checkpoint, index }), Number.POSITIVE_INFINITY)
+    return this.#send('block', { checkpoint, index }, Number.POSITIVE_INFINITY)
   }
 
   /** Stops the thread after a last checkpoint has been stored, if messages are listened to. */
@@ -164,7 +175,11 @@ export class LearnerHandle {
     await this.#stopped
   }
 
-  #send<T>(message: (id: number) => ToLearner, most = MAX_PENDING): Promise<T> {
+  #send<Name extends RequestName>(
+    name: Name,
+    given: Requests[Name]['given'],
+    most = MAX_PENDING
+  ): Promise<Requests[Name]['result']> {
     if (this.#ended) return Promise.reject(new UnavailableError('the peer is stopping'))
     if (this.#pending.size >= most) {
       return Promise.reject(
@@ -172,41 +187,19 @@ export class LearnerHandle {
       )
     }
     const id = this.#nextRequest++
-    return new Promise<T>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject })
-      this.post(message(id))
+      this.post({ kind: 'request', id, name, given })
     })
   }
 
-  /** Resolves or rejects the request that the message answers. @returns false if the message is not an answer */
-  #resolve(message: FromLearner): boolean {
-    if (!('id' in message)) return false
+  /** Resolves or rejects a request. */
+  #settle(message: Extract<FromLearner, { id: number }>): void {
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
-    if (message.kind === 'failed-request') pending?.reject(new RequestError(message.reason))
-    else if (message.kind === 'interrupted') pending?.reject(interruption(message.learned))
-    else pending?.resolve(contentOf(message) as never)
-    return true
-  }
-}
-
-function interruption(learned: number | undefined): UnavailableError {
-  return learned === undefined ? new UnavailableError('the peer is stopping') : new PartlyLearnedError(learned)
-}
-
-type Answer = Exclude<Extract<FromLearner, { id: number }>, { kind: 'failed-request' | 'interrupted' }>
-
-function contentOf(message: Answer): unknown {
-  switch (message.kind) {
-    case 'answer':
-      return message.answer
-    case 'saved':
-    case 'block':
-    case 'piece':
-      return message.bytes
-    case 'download':
-      return message
-    default:
-      return message satisfies never
+    if (message.kind === 'answer') pending?.resolve(message.result as never)
+    else if (message.kind === 'failed-request') pending?.reject(new RequestError(message.reason))
+    else if (message.learned === undefined) pending?.reject(new UnavailableError('the peer is stopping'))
+    else pending?.reject(new PartlyLearnedError(message.learned))
   }
 }

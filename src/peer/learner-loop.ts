@@ -28,7 +28,7 @@ import { Recovery } from './recovery.js'
 import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
-import type { FromLearner, LearnerInit, LearnerStatus, Serving, ToLearner } from './thread-messages.js'
+import type { FromLearner, LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
 const STATUS_MS = 250
@@ -277,7 +277,7 @@ export class LearnerLoop {
     return inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#hasEnded
   }
 
-  receive(message: ToLearner): void {
+  receive(message: ToLoop): void {
     switch (message.kind) {
       case 'connect':
         this.#writers.open(message.edge)
@@ -311,27 +311,11 @@ export class LearnerLoop {
         this.#begin?.()
         this.#begin = undefined
         break
-      case 'save':
-        this.#sendSaved(message.id)
-        break
       case 'stored':
         this.#checkpoints?.stored()
         break
-      case 'get-block': {
-        const { id, checkpoint, index } = message
-        const bytes = (this.#checkpoints as Checkpoints).block(checkpoint, index)
-        this.#post({ kind: 'block', id, bytes }, [bytes.buffer as ArrayBuffer])
-        break
-      }
       case 'pace':
         this.#pace.change(message.rate, message.perUpdate, this.#now())
-        break
-      case 'stored-block':
-      case 'request':
-      case 'start-download':
-      case 'get-piece':
-      case 'end-download':
-      case 'stop':
         break
       default:
         message satisfies never
@@ -342,6 +326,19 @@ export class LearnerLoop {
       this.#begin()
       this.#begin = undefined
     }
+  }
+
+  /** The current predictor, encoded for `decodeSaved`. */
+  saved(): Uint8Array {
+    this.#driver.record()
+    const bytes = this.#node.storage.save()
+    this.#flush()
+    return bytes
+  }
+
+  /** A block of a checkpoint that is being stored. */
+  block(checkpoint: number, index: number): Uint8Array {
+    return (this.#checkpoints as Checkpoints).block(checkpoint, index)
   }
 
   /** The predictor that serves predictions, in blocks that later events do not change. */
@@ -495,11 +492,5 @@ export class LearnerLoop {
       if (!(error instanceof FrameError)) throw error
       this.warn(`the predictor fetched from ${from} is invalid: ${error.message}`)
     }
-  }
-
-  #sendSaved(id: number): void {
-    this.#driver.record()
-    const bytes = this.#node.storage.save()
-    this.#post({ kind: 'saved', id, bytes }, [bytes.buffer as ArrayBuffer])
   }
 }

@@ -9,7 +9,17 @@ import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
-import type { FromLearner, Serving, StoredHead, StoredPredictor, ThreadInit, ToLearner } from './thread-messages.js'
+import type {
+  FromLearner,
+  RequestHandlers,
+  RequestName,
+  Requests,
+  Serving,
+  StoredHead,
+  StoredPredictor,
+  ThreadInit,
+  ToLearner
+} from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 import { Ticker } from './ticker.js'
 
@@ -96,27 +106,29 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
     if (!hasNoticed) loop.notice(line)
     hasNoticed = true
   }
+  const handlers: RequestHandlers = {
+    inputs: given => answerRequest(loop, { ...init, readText, onNotice }, given),
+    save: () => loop.saved(),
+    download: async () => downloads.start(await encode(init, loop.lastingServing())),
+    piece: ({ download }) => downloads.next(download),
+    block: ({ checkpoint, index }) => loop.block(checkpoint, index)
+  }
+  const answer = async <Name extends RequestName>(id: number, name: Name, given: Requests[Name]['given']) => {
+    try {
+      const result = await handlers[name](given)
+      port.post({ kind: 'answer', id, result }, result instanceof Uint8Array ? [result.buffer as ArrayBuffer] : [])
+    } catch (error) {
+      port.post(failureOf(id, error as Error))
+    }
+  }
   port.onMessage(message => {
     ticker.wake()
     guarded(() => {
       if (message.kind === 'request') {
-        const { id } = message
-        const answered = answerRequest(loop, { ...init, readText, onNotice }, message)
-          .then(
-            answer => port.post({ kind: 'answer', id, answer }),
-            error => port.post(failureOf(id, error as Error))
-          )
-          .finally(() => requests.delete(answered))
-        requests.add(answered)
-      } else if (message.kind === 'start-download') {
-        const { id } = message
-        encode(init, loop.lastingServing()).then(
-          file => port.post({ kind: 'download', id, ...downloads.start(file) }),
-          error => port.post(failureOf(id, error as Error))
+        const answered = answer(message.id, message.name, message.given as never).finally(() =>
+          requests.delete(answered)
         )
-      } else if (message.kind === 'get-piece') {
-        const bytes = downloads.next(message.download)
-        port.post({ kind: 'piece', id: message.id, bytes }, bytes && [bytes.buffer as ArrayBuffer])
+        if (message.name === 'inputs') requests.add(answered)
       } else if (message.kind === 'end-download') downloads.end(message.download)
       else if (message.kind === 'stop') {
         ticker.stop()
@@ -133,7 +145,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
             port.close()
           })
           .catch(error => fail(port, error))
-      } else if (!isLast || message.kind === 'get-block' || message.kind === 'stored') loop.receive(message)
+      } else if (message.kind !== 'stored-block' && (!isLast || message.kind === 'stored')) loop.receive(message)
     })
   })
   const options = {

@@ -32,7 +32,7 @@ import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import type { PeerStatus } from './status.js'
 import { StatusPublisher } from './status-publisher.js'
-import type { FromLearner, InputAnswer, InputRequest, LearnerStatus, ThreadInit } from './thread-messages.js'
+import type { InputAnswer, InputRequest, LearnerStatus, ThreadInit, ToPeer } from './thread-messages.js'
 import { quarantineProblem, refusalProblem } from './trust.js'
 
 /**
@@ -433,14 +433,14 @@ export class Peer extends EventEmitter {
     void this.stop().finally(() => this.emit('failed', error))
   }
 
-  #onLearnerMessage(message: FromLearner): void {
+  #onLearnerMessage(message: ToPeer): void {
     // With differential privacy, nothing that follows from a noisy sum leaves before its record is durable.
     if (this.#journal && this.#options.dp && WAITING.has(message.kind))
       this.#journal.whenDurable(() => this.#handle(message))
     else this.#handle(message)
   }
 
-  #handle(message: FromLearner): void {
+  #handle(message: ToPeer): void {
     switch (message.kind) {
       case 'frame':
         this.#frames.send(this.#edges, message.edge, message.bytes)
@@ -490,18 +490,6 @@ export class Peer extends EventEmitter {
       case 'notice':
         this.#options.log('info', message.line, {})
         break
-      case 'get-stored-block':
-      case 'block':
-      case 'saved':
-      case 'download':
-      case 'piece':
-      case 'answer':
-      case 'failed-request':
-      case 'interrupted':
-      case 'failed':
-      case 'stopped':
-        // Handled by the LearnerHandle.
-        break
       default:
         message satisfies never
     }
@@ -520,7 +508,7 @@ export class Peer extends EventEmitter {
 }
 
 /** Messages that wait for the journal with differential privacy. Frames and predictors always wait. */
-const WAITING: ReadonlySet<FromLearner['kind']> = new Set(['announcement', 'announce', 'status'])
+const WAITING: ReadonlySet<ToPeer['kind']> = new Set(['announcement', 'announce', 'status'])
 
 /** The last part of a path. */
 function nameOf(path: string): string {

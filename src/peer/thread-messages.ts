@@ -206,7 +206,29 @@ export interface Serving {
   readonly moments: SavedMoments | undefined
 }
 
-export type ToLearner =
+/** What the main thread asks of the learner, by name: what is given, and the result. Both threads follow from it. */
+export interface Requests {
+  /** Predicts inputs, or learns them. */
+  inputs: { given: InputRequest; result: InputAnswer }
+  /** The current predictor, encoded for `decodeSaved`. */
+  save: { given: object; result: Uint8Array }
+  /** Starts a download of the serving predictor. */
+  download: { given: object; result: StartedDownload }
+  /** The next bytes of a download; undefined at its end. */
+  piece: { given: { readonly download: number }; result: Uint8Array | undefined }
+  /** A block of the checkpoint with this number. */
+  block: { given: { readonly checkpoint: number; readonly index: number }; result: Uint8Array }
+}
+export type RequestName = keyof Requests
+/** How the learner thread answers each request. Byte arrays of results are transferred. */
+export type RequestHandlers = {
+  readonly [Name in RequestName]: (
+    given: Requests[Name]['given']
+  ) => Requests[Name]['result'] | Promise<Requests[Name]['result']>
+}
+
+/** What the learner loop is told. */
+export type ToLoop =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
   | { readonly kind: 'disconnect'; readonly edge: number }
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
@@ -222,23 +244,22 @@ export type ToLearner =
   | { readonly kind: 'fetch-ended' }
   /** The peer begins to learn, although it has not joined the network. */
   | { readonly kind: 'begin' }
-  | { readonly kind: 'save'; readonly id: number }
-  | { readonly kind: 'start-download'; readonly id: number }
-  | { readonly kind: 'get-piece'; readonly id: number; readonly download: number }
-  | { readonly kind: 'end-download'; readonly download: number }
-  | ({ readonly kind: 'request'; readonly id: number } & InputRequest)
-  /** Answer to `get-stored-block`. */
-  | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
-  /** For a block of the checkpoint with this number. */
-  | { readonly kind: 'get-block'; readonly id: number; readonly checkpoint: number; readonly index: number }
   /** The oldest checkpoint that was not stored yet is stored, or cannot be stored. */
   | { readonly kind: 'stored' }
   /** The rate of the stream from now on, and the number of inputs for each update of the predictor. */
   | { readonly kind: 'pace'; readonly rate: number; readonly perUpdate: number }
+
+export type ToLearner =
+  | ToLoop
+  | { readonly kind: 'request'; readonly id: number; readonly name: RequestName; readonly given: object }
+  | { readonly kind: 'end-download'; readonly download: number }
+  /** Answer to `get-stored-block`. */
+  | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
   /** @param stores whether checkpoints are stored */
   | { readonly kind: 'stop'; readonly stores: boolean }
 
-export type FromLearner =
+/** What the learner tells its peer. */
+export type ToPeer =
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
   /** An announcement of a predictor for a neighbour, sent ahead of frames. */
   | { readonly kind: 'announcement'; readonly edge: number; readonly bytes: Uint8Array }
@@ -248,29 +269,27 @@ export type FromLearner =
   | { readonly kind: 'excluded'; readonly maker: string }
   | { readonly kind: 'announce'; readonly predictor: PredictorId }
   | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
-  | { readonly kind: 'saved'; readonly id: number; readonly bytes: Uint8Array }
-  | ({ readonly kind: 'download'; readonly id: number } & StartedDownload)
-  /** `bytes` is undefined at the end of the download. */
-  | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array | undefined }
-  | { readonly kind: 'answer'; readonly id: number; readonly answer: InputAnswer }
-  | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
-  /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */
-  | { readonly kind: 'interrupted'; readonly id: number; readonly learned?: number }
   /** `recent`: predictors held since the last status. */
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   /** Records that must be durable before any later message has an effect outside of this peer. */
   | ({ readonly kind: 'journal' } & JournalAppend)
-  /** While the thread starts: for a block of the stored predictor. */
-  | { readonly kind: 'get-stored-block'; readonly index: number }
   /** A whole predictor: with its blocks, or with their number, and the number of the checkpoint with which `get-block` asks for them. */
   | ({ readonly kind: 'checkpoint'; readonly head: Uint8Array } & CheckpointState & CheckpointBlocks)
-  | { readonly kind: 'block'; readonly id: number; readonly bytes: Uint8Array }
   /** The steps since the last checkpoint; undefined if the predictor is the same. */
   | ({ readonly kind: 'checkpoint-steps'; readonly steps: SavedSteps | undefined } & CheckpointState)
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** What happened to the stream's source, for the log. */
   | { readonly kind: 'notice'; readonly line: string }
+
+export type FromLearner =
+  | ToPeer
+  | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
+  | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
+  /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */
+  | { readonly kind: 'interrupted'; readonly id: number; readonly learned?: number }
+  /** While the thread starts: for a block of the stored predictor. */
+  | { readonly kind: 'get-stored-block'; readonly index: number }
   /** The stream or the model failed, and the thread ends. */
   | { readonly kind: 'failed'; readonly name: string; readonly code: string | undefined; readonly reason: string }
   /** Answer to `stop`, the last message. */

@@ -1,6 +1,6 @@
 /** What the tests of a learner loop start it with. */
 import type { LearnerLoop } from '../../src/peer/learner-loop.js'
-import type { CheckpointBlocks, FromLearner, LearnerInit } from '../../src/peer/thread-messages.js'
+import type { CheckpointBlocks, LearnerInit } from '../../src/peer/thread-messages.js'
 
 /** A new peer `a` with an empty journal, of which tests give the model and the stream. */
 export function learnerInit(given: Pick<LearnerInit, 'spec' | 'stream'> & Partial<LearnerInit>): LearnerInit {
@@ -22,14 +22,9 @@ export function learnerInit(given: Pick<LearnerInit, 'spec' | 'stream'> & Partia
   }
 }
 
-/** The blocks of a checkpoint. Asks the loop for those that are not in it. @param messages those that it has posted, from which the answers are taken */
-export function blocksOf(loop: LearnerLoop, messages: FromLearner[], stored: CheckpointBlocks): readonly Uint8Array[] {
+/** The blocks of a checkpoint. Asks the loop for blocks that are not in it. */
+export function blocksOf(loop: LearnerLoop, stored: CheckpointBlocks): readonly Uint8Array[] {
   if ('blocks' in stored) return stored.blocks
   const { checkpoint, count } = stored
-  return Array.from({ length: count }, (_, index) => {
-    loop.receive({ kind: 'get-block', id: 0, checkpoint, index })
-    const at = messages.findLastIndex(({ kind }) => kind === 'block')
-    const [answer] = messages.splice(at, 1) as [Extract<FromLearner, { kind: 'block' }>]
-    return answer.bytes
-  })
+  return Array.from({ length: count }, (_, index) => loop.block(checkpoint, index))
 }

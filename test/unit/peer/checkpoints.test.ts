@@ -80,7 +80,7 @@ describe('checkpoints', () => {
       stored = loop.status().predictor
       if (message.kind === 'checkpoint') {
         const { head } = message
-        const blocks = blocksOf(loop, messages, message)
+        const blocks = blocksOf(loop, message)
         await store.save({ ...message, blocks })
         const bytes = [head, ...blocks].reduce((sum, { length }) => sum + length, 0)
         written.bytes += bytes

@@ -67,7 +67,7 @@ class Harness {
 
   /** The stored predictor of a checkpoint. */
   whole(checkpoint: Extract<FromLearner, { kind: 'checkpoint' }>): StoredPredictor {
-    return { head: checkpoint.head, blocks: blocksOf(this.loop, this.messages, checkpoint) }
+    return { head: checkpoint.head, blocks: blocksOf(this.loop, checkpoint) }
   }
 
   /** Learns the rows after the stored position. */
@@ -166,8 +166,7 @@ describe('LearnerLoop', () => {
     harness.loop.requests.answer(labelled(0, 1000, 1), true)
     harness.loop.requests.answer(labelled(1000, 2000, -1), true)
     other.loop.requests.answer(labelled(0, 3000, -1), true)
-    other.loop.receive({ kind: 'save', id: 1 })
-    harness.loop.receive({ kind: 'fetched', bytes: other.of('saved')[0].bytes as Uint8Array, from: 'other' })
+    harness.loop.receive({ kind: 'fetched', bytes: other.loop.saved(), from: 'other' })
     assert.deepEqual(harness.of('warning'), [])
     assert.deepEqual(harness.loop.status().predictor, other.loop.status().predictor)
   })
