@@ -22,6 +22,11 @@ export function plainRows(examples: Examples): PlainRow[] {
   })
 }
 
+/** Rows as text, with indices from 0: `label index:value …`. */
+export function textOf(rows: readonly PlainRow[]): string[] {
+  return rows.map(({ label, features }) => [label, ...features.map(([i, value]) => `${i}:${value}`)].join(' '))
+}
+
 export async function plainStream(stream: AsyncIterable<Examples>): Promise<PlainRow[]> {
   const rows: PlainRow[] = []
   for await (const batch of stream) rows.push(...plainRows(batch))

@@ -1,7 +1,7 @@
 /** JSON lines: the three shapes of a row, and malformed rows. */
 import assert from 'node:assert/strict'
 import { murmur3 } from '../../../src/data/formats/hash.js'
-import { parseText } from '../../support/streams.js'
+import { parseText, textOf } from '../../support/streams.js'
 
 const mask = 2 ** 18 - 1
 const named = (text: string, seed = 0) => murmur3(Buffer.from(text), 0, Buffer.byteLength(text), seed)
@@ -34,25 +34,7 @@ describe('JSON lines', () => {
       }
     )
     assert.equal(dimension, 4)
-    assert.deepEqual(rows, [
-      {
-        label: 0,
-        features: [
-          [1, 1],
-          [3, -3],
-          [0, 1]
-        ]
-      },
-      {
-        label: 1,
-        features: [
-          [1, 4],
-          [2, 5],
-          [3, 6],
-          [0, 1]
-        ]
-      }
-    ])
+    assert.deepEqual(textOf(rows), ['0 1:1 3:-3 0:1', '1 1:4 2:5 3:6 0:1'])
   })
 
   it('reads flat objects with the label under any key', () => {
