@@ -114,20 +114,4 @@ describe('a node', () => {
     a.receive(0, b.frame(0) as Uint8Array)
     assert.equal(a.predictor.id.updates, 2)
   })
-
-  it('sends the step from the parent to a neighbour that holds the loser of a race', () => {
-    const [a, b, c] = row(3)
-    // c and b share the predictor that loses against that of a, whose index is lower.
-    learn(b, BATCH)
-    c.receive(1, b.frame(1) as Uint8Array)
-    c.tick()
-    b.receive(1, c.frame(1) as Uint8Array)
-    learn(a, BATCH)
-    b.receive(0, a.frame(0) as Uint8Array)
-    assert.ok(sameId(b.predictor.id, a.predictor.id))
-    const { predictors } = b.inspect.traffic
-    while (b.hasFrame(1)) c.receive(1, b.frame(1) as Uint8Array)
-    assert.ok(sameId(c.predictor.id, a.predictor.id))
-    assert.equal(b.inspect.traffic.predictors, predictors)
-  })
 })

@@ -43,25 +43,7 @@ function learn(node: AdmbNode, length: number): void {
   node.added(1)
 }
 
-function connected(options: Partial<AdmbOptions> = {}): [AdmbNode, AdmbNode] {
-  const nodes: [AdmbNode, AdmbNode] = [nodeOf('a', options), nodeOf('b', options)]
-  nodes[0].connect(1, 1, 'b')
-  nodes[1].connect(1, 1, 'a')
-  exchange(...nodes)
-  return nodes
-}
-
 describe('the bound of influence', () => {
-  it('is voted up by nodes whose sums it cuts, and raised by their batch', () => {
-    const [a, b] = connected()
-    const before = bound.of(a.predictor.parameters)[0]
-    for (let i = 0; i < 8; i++) learn(a, 1000)
-    exchange(a, b)
-    assert.equal(b.predictor.id.updates, 3)
-    assert.ok(bound.of(b.predictor.parameters)[0] > 2 * before, `${bound.of(b.predictor.parameters)}`)
-    assert.ok((a.inspect.clippedShare ?? 0) > 0.9)
-  })
-
   it('refuses a sum that exceeds it, naming its only contributor, and uses none of it', () => {
     const node = nodeOf('victim')
     const forger = new Forger(node, 1)
