@@ -91,10 +91,9 @@ function fallback(batch: number): Plans {
 }
 
 function plansOf([forPipeline, planned]: readonly Row[]): Plans {
-  const { schedule, stash, keeps, resident } = planned.details as Pick<
-    ExecutorOptions,
-    'schedule' | 'stash' | 'keeps' | 'resident'
-  >
+  const { schedule, stash, layers } = planned.details as Pick<ExecutorOptions, 'schedule' | 'stash'> & {
+    layers: string
+  }
   const microbatch = planned.value === 0 ? undefined : planned.value
-  return { microbatch: forPipeline.value, planned: { schedule, stash, keeps, resident, microbatch } }
+  return { microbatch: forPipeline.value, planned: { schedule, stash, layers: JSON.parse(layers), microbatch } }
 }

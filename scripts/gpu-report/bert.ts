@@ -31,19 +31,19 @@ export function makePlans(size: Size): Plans {
   const model = bertModel(shape)
   const profile = profileModel(model)
   const { microbatch } = planFor(model, profile, { schedule: 'l2l-p' }, shape.batch)
-  const { schedule, stash, keeps, resident, ...plan } = planFor(model, profile, { schedule: 'auto' }, shape.batch)
+  const { schedule, stash, layers, ...plan } = planFor(model, profile, { schedule: 'auto' }, shape.batch)
   const isWhole = schedule === 'baseline'
   return {
     microbatch,
-    planned: { schedule, stash, keeps, resident, microbatch: isWhole ? undefined : plan.microbatch }
+    planned: { schedule, stash, layers, microbatch: isWhole ? undefined : plan.microbatch }
   }
 }
 
 export function* plans(size: Size): Generator<Row> {
   const { microbatch, planned } = makePlans(size)
   yield { name: 'microbatch for l2l-p', value: microbatch, unit: 'samples' }
-  const { schedule = 'l2l', stash = 'device', keeps = [], resident = [] } = planned
-  const details = { schedule, stash, keeps, resident }
+  const { schedule = 'l2l', stash = 'device', layers = [] } = planned
+  const details = { schedule, stash, layers: JSON.stringify(layers) }
   yield { name: 'microbatch planned', value: planned.microbatch ?? 0, unit: 'samples', details }
 }
 

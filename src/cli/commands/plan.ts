@@ -2,6 +2,7 @@
 
 import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
+import { planJson } from '../../l2l/planning/types.js'
 import { isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
@@ -48,7 +49,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
-    printJson({ command: 'plan', device: device.name, profile, plan: chosen, store })
+    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), store })
     return
   }
   print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)

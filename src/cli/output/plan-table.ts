@@ -1,14 +1,14 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
 import type { DiskNeeds, ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
-import { meanStepMs } from '../../l2l/planning/types.js'
+import { meanStepMs, planJson } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
 /** One line per layer, then the whole plan. */
 export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: number): void {
   const head = ['layer', 'weights', 'output', 'activations', 'forward', 'backward', 'activations are', 'weights are']
   const varies = layers.some(layer => takesPart(layer) !== '')
-  const isMixed = plan.deviceOutputs.length + plan.unstashed.length > 0
+  const isMixed = plan.layers.some(({ outputs = 'stash' }) => outputs !== 'stash')
   if (isMixed) head.push('outputs are')
   if (varies) head.push('takes part')
   const rows = layers.map((layer, l) => [
@@ -18,9 +18,9 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     formatBytes(batch * layer.activationBytes),
     milliseconds(batch * layer.forwardMs),
     milliseconds(batch * layer.vjpMs),
-    activationsOf(plan, l, layers.length),
-    weightsOf(plan, l, layers.length),
-    ...(isMixed ? [outputsOf(plan, l, layers.length)] : []),
+    activationsOf(plan, l),
+    weightsOf(plan, l),
+    ...(isMixed ? [outputsOf(plan, l)] : []),
     ...(varies ? [takesPart(layer)] : [])
   ])
   const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
@@ -68,29 +68,32 @@ function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   return `${milliseconds(stepMs)} a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }
 
-function activationsOf({ schedule, keeps, offloads }: Plan, l: number, layers: number): string {
-  if (schedule.startsWith('baseline') || keeps.includes(l)) return 'saved'
-  if (l === layers - 1) return 'saved (last)'
-  return offloads.includes(l) ? 'on the host' : 'recomputed'
+function activationsOf({ schedule, layers }: Plan, l: number): string {
+  const { activations = 'recomputed' } = layers[l]
+  if (schedule.startsWith('baseline') || activations === 'device') return 'saved'
+  if (l === layers.length - 1) return 'saved (last)'
+  return activations === 'host' ? 'on the host' : activations
 }
 
-function weightsOf({ schedule, resident, unstashed }: Plan, l: number, layers: number): string {
-  if (schedule.startsWith('baseline') || l === layers - 1) return 'loaded once'
-  if (resident.includes(l)) return 'resident'
-  return unstashed.includes(l) ? 'loaded 3 times' : 'loaded twice'
+function weightsOf({ schedule, layers }: Plan, l: number): string {
+  if (schedule.startsWith('baseline') || l === layers.length - 1) return 'loaded once'
+  if (layers[l].isResident) return 'resident'
+  return layers[l].outputs === 'recomputed' ? 'loaded 3 times' : 'loaded twice'
 }
 
-function outputsOf({ deviceOutputs, unstashed, stash }: Plan, l: number, layers: number): string {
-  if (l === layers - 1) return ''
-  if (unstashed.includes(l)) return 'recomputed'
-  return `on the ${deviceOutputs.includes(l) ? 'device' : stash}`
+function outputsOf({ layers, stash }: Plan, l: number): string {
+  const { outputs } = layers[l]
+  if (l === layers.length - 1) return ''
+  return outputs === 'recomputed' ? outputs : `on the ${outputs === 'device' ? outputs : stash}`
 }
 
-function stashOf({ stash, deviceOutputs: { length } }: Plan): string {
-  return `stash on the ${stash}${length > 0 ? `, of ${length} layers on the device` : ''}`
+function stashOf(plan: Plan): string {
+  const { length } = planJson(plan).deviceOutputs
+  return `stash on the ${plan.stash}${length > 0 ? `, of ${length} layers on the device` : ''}`
 }
 
-function kept({ keeps, offloads, unstashed, resident }: Plan): string {
+function kept(plan: Plan): string {
+  const { keeps, offloads, unstashed, resident } = planJson(plan)
   const saved = `${keeps.length + offloads.length} layers save their activations`
   const onHost = offloads.length > 0 ? ` (${offloads.length} on the host)` : ''
   const again = unstashed.length > 0 ? `, ${unstashed.length} recompute their outputs` : ''

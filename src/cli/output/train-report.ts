@@ -1,6 +1,7 @@
 /** The output of `admb train`: its progress and its report. */
 import { formatBytes } from '../../base/errors.js'
 import type { ExecutionReport, Plan } from '../../l2l/index.js'
+import { planJson } from '../../l2l/planning/types.js'
 import type { BaselineFigures, Outcome, SerialReport, SerialTrainer } from '../../learning/index.js'
 import type { ValidationReport } from '../training/validation.js'
 import { baselineLine, driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
@@ -73,7 +74,7 @@ export function showTrained(
       seconds,
       inputsPerSecond,
       device,
-      plan,
+      plan: plan && planJson(plan),
       relay,
       predictor
     })

@@ -50,7 +50,7 @@ export class Executor {
     }
     this.schedule = schedule
     this.meter = deviceMeter()
-    const isMixed = (options.deviceOutputs ?? []).length > 0
+    const isMixed = options.layers?.some(({ outputs }) => outputs === 'device') ?? false
     this.#outputs = createStash(stash, isMixed)
     this.#gradients = createStash(stash, isMixed)
   }
@@ -74,11 +74,7 @@ export class Executor {
       firstMicrobatch,
       meter: this.meter,
       score,
-      saves: new Set(this.options.keeps),
-      offloads: new Set(this.options.offloads),
-      unstashed: new Set(this.options.unstashed),
-      resident: new Set(this.options.resident),
-      deviceOutputs: new Set(this.options.deviceOutputs),
+      plans: this.options.layers ?? [],
       outputs: this.#outputs,
       saved: new SavedActivations(this.#activations),
       gradients: this.#gradients,

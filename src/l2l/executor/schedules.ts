@@ -83,15 +83,15 @@ export function runLayerwise(context: StepContext, prefetch: boolean): void {
 }
 
 /** The passes of a step in their order. */
-function passesOf({ order, unstashed }: StepContext, first: number): LayerPass[] {
-  const last = order.length - 1
+function passesOf(context: StepContext, first: number): LayerPass[] {
+  const last = context.order.length - 1
   const passes: LayerPass[] = []
   for (let position = 0; position < last; position++) passes.push({ kind: 'forward', position })
   let available = last
   for (let position = last; position >= first; position--) {
     if (position < available) {
       available = position
-      while (isDropped(order, unstashed, available, first)) available--
+      while (isDropped(context, available, first)) available--
       for (let below = available; below < position; below++) passes.push({ kind: 'recompute', position: below })
     }
     passes.push({ kind: 'backward', position })
@@ -100,8 +100,8 @@ function passesOf({ order, unstashed }: StepContext, first: number): LayerPass[]
 }
 
 /** Whether the forward pass drops the input of the layer at a position. */
-function isDropped(order: readonly number[], unstashed: ReadonlySet<number>, position: number, first: number): boolean {
-  return position > first && unstashed.has(order[position - 1])
+function isDropped({ order, plans }: StepContext, position: number, first: number): boolean {
+  return position > first && plans[order[position - 1]]?.outputs === 'recomputed'
 }
 
 /** Loads layers in the order of execution. */
@@ -127,7 +127,7 @@ class LayerLoader {
 
   /** After the forward pass: disposes of the weights, unless they stay resident for the backward pass. */
   release(layer: number, weights: tf.Tensor[], isNeeded: boolean): void {
-    if (isNeeded && this.context.resident.has(layer)) this.#resident.set(layer, weights)
+    if (isNeeded && this.context.plans[layer]?.isResident) this.#resident.set(layer, weights)
     else tf.dispose(weights)
   }
 }
@@ -139,19 +139,20 @@ function forward(
   weights: tf.Tensor[],
   kind: 'forward' | 'recompute'
 ): void {
-  const { order, saves, offloads, unstashed, saved, outputs, deviceOutputs } = context
+  const { order, plans, saved, outputs } = context
   const layer = layerAt(context, position)
   const l = order[position]
-  const isSaved = kind === 'forward' && position >= first && (saves.has(l) || offloads.has(l))
-  const isDone = position > 0 && (position < first || isDropped(order, unstashed, position, first))
+  const { activations = 'recomputed', outputs: place } = plans[l] ?? {}
+  const isSaved = kind === 'forward' && position >= first && activations !== 'recomputed'
+  const isDone = position > 0 && (position < first || isDropped(context, position, first))
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, l, microbatch)
     const x = inputOf(context, position, microbatch, rows)
     if (isSaved) {
       const result = layer.forwardSaving(x, weights, pass)
-      saved.put(position, microbatch, result.saved, !saves.has(l))
-      outputs.put(position + 1, microbatch, result.y, deviceOutputs.has(l))
-    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), deviceOutputs.has(l))
+      saved.put(position, microbatch, result.saved, activations === 'host')
+      outputs.put(position + 1, microbatch, result.y, place === 'device')
+    } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), place === 'device')
     releaseInput(context, position, x)
     if (isDone && kind === 'forward') outputs.drop(position, microbatch)
   }
@@ -209,8 +210,9 @@ function finishBackward(
   if (position > 0) outputs.drop(position, microbatch)
   if (position === context.order.length - 1) dy.dispose()
   else gradients.release(dy)
-  const { deviceOutputs, order } = context
-  if (position > first && dx) gradients.put(position - 1, microbatch, dx, deviceOutputs.has(order[position - 1]))
+  const { plans, order } = context
+  const below = plans[order[position - 1]]
+  if (position > first && dx) gradients.put(position - 1, microbatch, dx, below?.outputs === 'device')
   else dx?.dispose()
   sum.add(dWeights)
 }

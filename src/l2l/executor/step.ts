@@ -21,7 +21,7 @@ import {
   type WeightSpec
 } from '../../nn/types.js'
 import type { SavedActivations } from './stash.js'
-import { addToBlock, type Batch, type FrozenWeights, type ParameterStore, type Stash } from './types.js'
+import { addToBlock, type Batch, type FrozenWeights, type LayerPlan, type ParameterStore, type Stash } from './types.js'
 
 export interface StepContext {
   readonly model: Model
@@ -38,19 +38,11 @@ export interface StepContext {
   readonly firstMicrobatch: number
   readonly meter: DeviceMeter
   readonly score: { loss: number; hits: number }
-  /** Layers whose activations stay on the device from the forward to the backward pass. */
-  readonly saves: ReadonlySet<number>
-  /** Layers whose activations are in host memory from the forward to the backward pass. */
-  readonly offloads: ReadonlySet<number>
-  /** Layers whose outputs are dropped in the forward pass and recomputed in the backward pass. */
-  readonly unstashed: ReadonlySet<number>
-  /** Layers whose weights stay on the device from the forward to the backward pass. */
-  readonly resident: ReadonlySet<number>
-  /** Layers whose outputs and their gradients stay on the device. */
-  readonly deviceOutputs: ReadonlySet<number>
+  /** By the index of the layer; undefined as by default. */
+  readonly plans: readonly (LayerPlan | undefined)[]
   /** Layer outputs, by the position in the order of the layer that consumes them. */
   readonly outputs: Stash
-  /** Activations, of `saves` and `offloads`. */
+  /** Activations that are not recomputed. */
   readonly saved: SavedActivations
   /** Gradients with respect to layer outputs, by the position of the layer that produced the output. */
   readonly gradients: Stash

@@ -23,26 +23,22 @@ export type StashLocation = (typeof STASH_LOCATIONS)[number]
 export const STORES = ['memory', 'disk'] as const
 export type StoreLocation = (typeof STORES)[number]
 
-/** What `l2l` and `l2l-p` do otherwise than by default, by the indices of the layers. By default, each list is empty. */
-export interface LayerChoices {
-  /** Layers whose activations are saved on the device instead of recomputed. */
-  readonly keeps: readonly number[]
-  /** Layers whose activations are saved in host memory instead of recomputed. */
-  readonly offloads: readonly number[]
+/** What `l2l` and `l2l-p` do with a layer. */
+export interface LayerPlan {
+  /** Its activations are recomputed in the backward pass, or saved on the device or in host memory. @default 'recomputed' */
+  readonly activations?: 'recomputed' | 'device' | 'host'
   /**
-   * Layers whose outputs are not stashed: the backward pass recomputes them from the nearest stashed output below, those of adjacent
-   * layers together.
+   * Its outputs, and later their gradients, are in the stash, or on the device although the stash is elsewhere, or the backward pass
+   * recomputes them from the nearest output below that is kept, those of adjacent layers together. @default 'stash'
    */
-  readonly unstashed: readonly number[]
-  /** Layers whose weights stay on the device from the forward to the backward pass. */
-  readonly resident: readonly number[]
-  /** Layers whose outputs, and later their gradients, stay on the device although the stash is elsewhere. */
-  readonly deviceOutputs: readonly number[]
+  readonly outputs?: 'stash' | 'device' | 'recomputed'
+  /** Whether its weights stay on the device from the forward to the backward pass. @default false */
+  readonly isResident?: boolean
 }
 
-export const NO_CHOICES: LayerChoices = { keeps: [], offloads: [], unstashed: [], resident: [], deviceOutputs: [] }
-
-export interface ExecutorOptions extends Partial<LayerChoices> {
+export interface ExecutorOptions {
+  /** By the index of the layer. @default each layer as by default */
+  readonly layers?: readonly LayerPlan[]
   /** @default 'l2l' */
   readonly schedule?: Schedule
   /** Rows per microbatch. Not supported by `baseline`. @default the whole minibatch */
@@ -64,7 +60,7 @@ export interface ExecutorOptions extends Partial<LayerChoices> {
 export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'frozen' | 'classWeights' | keyof LayerChoices> {
+export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'frozen' | 'classWeights' | 'layers'> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */

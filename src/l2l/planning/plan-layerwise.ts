@@ -6,7 +6,7 @@
  * stashed, and those of the others are recomputed together in the backward pass.
  * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
-import { type LayerChoices, NO_CHOICES, type Schedule, type StashLocation } from '../executor/types.js'
+import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
@@ -55,40 +55,39 @@ export function planLayerwise(
   const rows = Array.from({ length: layers.length + 1 }, () => new Map<number, State>())
   rows[0].set(0, INITIAL_STATE)
   for (let l = 0; l <= last; l++) {
-    extend(rows[l], rows[l + 1], l, deviceMemory, bucket, steps[l])
+    extend(rows[l], rows[l + 1], deviceMemory, bucket, steps[l])
     if (!layers[l].hasBackward) continue
     for (let end = l + 1; end < Math.min(last, l + longest); end++)
       extendBySegment(rows[l], rows[end + 1], [l, end], deviceMemory, bucket, steps)
   }
   if (rows[last + 1].size === 0) return undefined
   const best = [...rows[last + 1].values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
-  const { choices, peak } = best
-  const { keeps, offloads, unstashed, resident, deviceOutputs } = choices
-  const isSaved = layers.map((_, l) => l === last || keeps.includes(l) || offloads.includes(l))
-  const isResident = layers.map((_, l) => l === last || resident.includes(l))
-  const isStashed = layers.map((_, l) => l < last && stash !== 'device' && !deviceOutputs.includes(l))
+  const plans = plansOf(best.chosen)
+  const isSaved = (l: number) => l === last || (plans[l].activations ?? 'recomputed') !== 'recomputed'
+  const isOffloaded = (l: number) => plans[l].activations === 'host'
+  const isStashed = (l: number) => l < last && stash !== 'device' && plans[l].outputs !== 'device'
   const times = layers.map((layer, l) => {
     const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
-    const loads = isResident[l] || !hasBackward ? 1 : 2
-    const stashed = isStashed[l] ? stashCopies(layer, batch) : 0
-    const offloaded = offloads.includes(l) ? offloadCopies(layer, batch) : 0
+    const loads = l === last || plans[l].isResident || !hasBackward ? 1 : 2
+    const stashed = isStashed(l) ? stashCopies(layer, batch) : 0
+    const offloaded = isOffloaded(l) ? offloadCopies(layer, batch) : 0
     const copies = loads * weightBytes + gradientBytes + stashed + offloaded
-    const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved[l] ? savedVjpMs : vjpMs)))
-    return { ms: ms + (unstashed.includes(l) ? againMs(layer, batch, bytesPerMs) : 0), from }
+    const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved(l) ? savedVjpMs : vjpMs)))
+    return { ms: ms + (plans[l].outputs === 'recomputed' ? againMs(layer, batch, bytesPerMs) : 0), from }
   })
   const stashBytes = layers.reduce(
     (sum, { outputBytes, activationBytes }, l) =>
       sum +
-      (isStashed[l] && isKept(layers, l) ? batch * outputBytes : 0) +
-      (offloads.includes(l) ? batch * activationBytes : 0),
+      (isStashed(l) && isKept(layers, l) ? batch * outputBytes : 0) +
+      (isOffloaded(l) ? batch * activationBytes : 0),
     0
   )
   return {
     schedule,
     microbatch,
     stash,
-    ...choices,
-    deviceBytes: peak,
+    layers: plans,
+    deviceBytes: best.peak,
     stashBytes,
     ...stepTimes(times, head.ms * batch)
   }
@@ -184,6 +183,19 @@ function* liveBytes(
   }
 }
 
+/** What is done with a layer, and with the layers below. States share the choices that they have in common. */
+interface Chosen {
+  readonly plan: LayerPlan
+  readonly below: Chosen | undefined
+}
+
+/** From the lowest layer on. */
+function plansOf(chosen: Chosen | undefined): LayerPlan[] {
+  const plans: LayerPlan[] = []
+  for (let at = chosen; at !== undefined; at = at.below) plans.push(at.plan)
+  return plans.reverse()
+}
+
 /**
  * The states of the planner's dynamic program: what has been decided for the layers below, of which the best is kept for each number of
  * saved buckets.
@@ -191,11 +203,11 @@ function* liveBytes(
 interface State {
   readonly savedMs: number
   readonly savedBytes: number
-  readonly choices: LayerChoices
+  readonly chosen: Chosen | undefined
   readonly peak: number
 }
 
-const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, choices: NO_CHOICES, peak: 0 }
+const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, chosen: undefined, peak: 0 }
 
 /** One layer of the dynamic program. */
 interface Step {
@@ -244,25 +256,23 @@ function keepBest(
 function extend(
   states: ReadonlyMap<number, State>,
   next: Map<number, State>,
-  layer: number,
   limit: number,
   bucket: number,
   step: Step
 ): void {
   const { activationBytes, activationMs, offloadMs, outputBytes, outputMs, weightBytes, weightMs } = step
-  const activations = [
-    { bytes: 0, ms: 0, saves: false, offloads: false },
-    ...(activationMs > 0 ? [{ bytes: activationBytes, ms: activationMs, saves: true, offloads: false }] : []),
-    ...(offloadMs > 0 ? [{ bytes: 0, ms: offloadMs, saves: false, offloads: true }] : [])
+  const choices = [
+    { bytes: 0, ms: 0, place: 'recomputed' as const },
+    ...(activationMs > 0 ? [{ bytes: activationBytes, ms: activationMs, place: 'device' as const }] : []),
+    ...(offloadMs > 0 ? [{ bytes: 0, ms: offloadMs, place: 'host' as const }] : [])
   ].map(choice => ({
     ...choice,
-    liveBytes: step.stashed + step.live(false, choice.offloads),
-    liveAboveResident: step.stashed + step.live(true, choice.offloads)
+    liveBytes: step.stashed + step.live(false, choice.place === 'host'),
+    liveAboveResident: step.stashed + step.live(true, choice.place === 'host')
   }))
   for (const before of states.values()) {
-    const { keeps, offloads: offloaded, unstashed, resident, deviceOutputs } = before.choices
-    const isBelowResident = resident.at(-1) === layer - 1
-    for (const { bytes, ms, saves, offloads, liveBytes, liveAboveResident } of activations) {
+    const isBelowResident = before.chosen?.plan.isResident
+    for (const { bytes, ms, place: activations, liveBytes, liveAboveResident } of choices) {
       const live = isBelowResident ? liveAboveResident : liveBytes
       for (const keepsOutputs of outputMs > 0 ? [false, true] : [false]) {
         const during = before.savedBytes + bytes + (keepsOutputs ? outputBytes : 0)
@@ -273,12 +283,9 @@ function extend(
           keepBest(next, bucket, { savedMs, savedBytes, isResident }, () => ({
             savedMs,
             savedBytes,
-            choices: {
-              keeps: saves ? [...keeps, layer] : keeps,
-              offloads: offloads ? [...offloaded, layer] : offloaded,
-              unstashed,
-              resident: isResident ? [...resident, layer] : resident,
-              deviceOutputs: keepsOutputs ? [...deviceOutputs, layer] : deviceOutputs
+            chosen: {
+              plan: { activations, outputs: keepsOutputs ? 'device' : 'stash', isResident },
+              below: before.chosen
             },
             peak: Math.max(before.peak, during + live)
           }))
@@ -310,8 +317,7 @@ function extendBySegment(
     Math.max(...segment.map(({ live }, k) => live(k === 0 && isBelowResident)))
   )
   for (const before of states.values()) {
-    const { choices } = before
-    const live = choices.resident.at(-1) === from - 1 ? mostAboveResident : most
+    const live = before.chosen?.plan.isResident ? mostAboveResident : most
     const during = before.savedBytes + input + outputs + live
     if (during > limit) continue
     const savedMs = before.savedMs - lostMs
@@ -319,7 +325,10 @@ function extendBySegment(
     keepBest(next, bucket, { savedMs, savedBytes, isResident: false }, () => ({
       savedMs,
       savedBytes,
-      choices: { ...choices, unstashed: [...choices.unstashed, ...inner.map((_, k) => from + k)] },
+      chosen: segment.reduce<Chosen | undefined>(
+        (below, step) => ({ plan: step === segment.at(-1) ? {} : { outputs: 'recomputed' }, below }),
+        before.chosen
+      ),
       peak: Math.max(before.peak, during)
     }))
   }

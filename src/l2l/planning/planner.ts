@@ -6,7 +6,7 @@
 import { formatBytes } from '../../base/errors.js'
 import type { Model } from '../../nn/types.js'
 import { OverBudgetError } from '../executor/step.js'
-import { type Execution, type ExecutorOptions, NO_CHOICES, type Schedule } from '../executor/types.js'
+import type { Execution, ExecutorOptions, Schedule } from '../executor/types.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, isKept, profileModel } from './profile.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
@@ -113,18 +113,8 @@ function enough(bytes: number): string {
 }
 
 function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): ExecutorOptions {
-  const { schedule, microbatch, stash, keeps, offloads, unstashed, resident, deviceOutputs } = plan
-  return {
-    schedule,
-    microbatch: schedule === 'baseline' ? undefined : microbatch,
-    stash,
-    keeps,
-    offloads,
-    unstashed,
-    resident,
-    deviceOutputs,
-    deviceMemory
-  }
+  const { schedule, microbatch, stash, layers } = plan
+  return { schedule, microbatch: schedule === 'baseline' ? undefined : microbatch, stash, layers, deviceMemory }
 }
 
 /** @returns undefined if it does not fit */
@@ -163,7 +153,7 @@ function planBaseline(
     schedule,
     microbatch,
     stash: 'device',
-    ...NO_CHOICES,
+    layers: layers.map(() => ({})),
     deviceBytes,
     stashBytes: 0,
     ...stepTimes(times, head.ms * batch)

@@ -1,5 +1,5 @@
 /** The planner's request and its plan. */
-import type { LayerChoices, Schedule, StashLocation } from '../executor/types.js'
+import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
 export interface PlanRequest {
@@ -16,10 +16,12 @@ export interface PlanRequest {
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }
 
-export interface Plan extends LayerChoices {
+export interface Plan {
   readonly schedule: Schedule
   readonly microbatch: number
   readonly stash: StashLocation
+  /** By the index of the layer. */
+  readonly layers: readonly LayerPlan[]
   /**
    * Expected peak bytes on the device and of stashed tensors on the host, and the time of a step once all layers take
    * part.
@@ -32,6 +34,20 @@ export interface Plan extends LayerChoices {
    * takes part.
    */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
+}
+
+/** A plan as the commands print it: the indices of the layers by what is done with them. */
+export function planJson({ layers, ...plan }: Plan) {
+  const where = (matches: (layer: LayerPlan) => boolean | undefined) =>
+    layers.flatMap((layer, l) => (matches(layer) ? [l] : []))
+  return {
+    ...plan,
+    keeps: where(({ activations }) => activations === 'device'),
+    offloads: where(({ activations }) => activations === 'host'),
+    unstashed: where(({ outputs }) => outputs === 'recomputed'),
+    resident: where(({ isResident }) => isResident),
+    deviceOutputs: where(({ outputs }) => outputs === 'device')
+  }
 }
 
 /** Expected mean time of a run's steps except the first, as layers are added. */

@@ -108,10 +108,8 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, deviceMemory, ...rest } = this.#options
-    const { keeps, offloads, unstashed, resident, deviceOutputs, frozen, classWeights } = rest
-    const kept = { keeps, offloads, unstashed, resident, deviceOutputs }
-    const options = { schedule, microbatch, stash, deviceMemory, ...kept, frozen, classWeights }
+    const { schedule, microbatch, stash, layers, deviceMemory, frozen, classWeights } = this.#options
+    const options = { schedule, microbatch, stash, layers, deviceMemory, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,
       backend,

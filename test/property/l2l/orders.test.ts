@@ -22,6 +22,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import type { Model } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
+import { layerPlans } from '../../support/layer-plans.js'
 import { share } from '../../support/runs.js'
 
 const ROWS = 5
@@ -90,17 +91,13 @@ function varyingModel(blocks: Varying): object {
   return { layers: [{ kind: 'embedding', width: 4 }, ...layers, { kind: 'layer-norm' }] }
 }
 
-const numbers = fc.uniqueArray(fc.integer({ min: 0, max: 7 }))
 const runs = fc.record({
   blocks: varying,
   step: fc.integer({ min: 0, max: 1000 }),
   updates: fc.constantFrom(0, 2, 3, 5, 100),
   microbatch: fc.integer({ min: 1, max: ROWS }),
   stash: fc.constantFrom(...STASH_LOCATIONS),
-  keeps: numbers,
-  offloads: numbers,
-  unstashed: numbers,
-  resident: numbers
+  layers: layerPlans(8)
 })
 
 for (const device of ['cpu', 'wasm'] as const) {

@@ -12,6 +12,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Layer, Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, runs, useBackend } from '../../support/l2l/layers.js'
+import { layerPlans, layersWith } from '../../support/layer-plans.js'
 
 /** Loss and gradients of one minibatch. */
 function gradientsOf(model: Model, options: ExecutorOptions, rows: number) {
@@ -45,11 +46,7 @@ const cases = fc.record({
   rows: fc.integer({ min: 1, max: 13 }),
   microbatch: fc.integer({ min: 1, max: 13 }),
   stash: fc.constantFrom(...STASH_LOCATIONS),
-  keeps: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
-  offloads: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
-  unstashed: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
-  resident: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
-  deviceOutputs: fc.uniqueArray(fc.integer({ min: 0, max: 4 }))
+  layers: layerPlans(5)
 })
 
 for (const device of BACKENDS) {
@@ -83,9 +80,9 @@ for (const device of BACKENDS) {
         const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
         for (const schedule of ['l2l', 'l2l-p'] as const) {
           for (const options of some([
-            { stash: 'host' as const, deviceOutputs: [0, 2] },
-            { keeps: [1, 2], resident: [1, 3] },
-            { offloads: [1, 2], unstashed: [1, 2], resident: [2] }
+            { stash: 'host' as const, layers: layersWith([0, 2], { outputs: 'device' }) },
+            { layers: layersWith([1, 2], { activations: 'device', isResident: true }) },
+            { layers: layersWith([1, 2], { activations: 'host', outputs: 'recomputed', isResident: true }) }
           ])) {
             deepEqual(gradientsOf(model, { schedule, microbatch: 2, ...options }, 5), accumulated)
           }
@@ -98,9 +95,10 @@ for (const device of BACKENDS) {
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
       const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
       const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
-      for (const layers of some([[], [2], [1, 3], [0, 1, 2]])) {
-        for (const options of [{ keeps: layers }, { offloads: layers }, { unstashed: layers }]) {
-          const execution = { schedule: 'l2l-p', microbatch: 2, stash: 'host', ...options } as const
+      for (const indices of some([[], [2], [1, 3], [0, 1, 2]])) {
+        for (const plan of [{ activations: 'device' }, { activations: 'host' }, { outputs: 'recomputed' }] as const) {
+          const layers = layersWith(indices, plan)
+          const execution = { schedule: 'l2l-p', microbatch: 2, stash: 'host', layers } as const
           deepEqual(gradientsOf(model, execution, 5), accumulated)
         }
       }
@@ -123,7 +121,12 @@ for (const device of BACKENDS) {
         }
       }
       const model = { ...working, layers: [first, failing, third] }
-      const executor = new Executor(model, { schedule: 'l2l-p', microbatch: 2, stash: 'host', deviceOutputs: [0] })
+      const executor = new Executor(model, {
+        schedule: 'l2l-p',
+        microbatch: 2,
+        stash: 'host',
+        layers: [{ outputs: 'device' }]
+      })
       const batch = new DenseRows(model)
       for (let row = 0; row < 5; row++) batch.append(randomRows(model, 5), row)
       const store = new BlockStore(model, initialBlocks(model, 1), zeros(layoutOf(model)))

@@ -17,6 +17,7 @@ import type { NetworkSpec, TuningSpec } from '../../../src/nn/spec/network-spec.
 import { type Model, sizeOf, totalSize } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, difference, runs, useBackend } from '../../support/l2l/layers.js'
+import { layerPlans } from '../../support/layer-plans.js'
 
 const sample = { kind: 'tokens', shape: [6], vocabulary: 11, padding: 0, separator: 1 } as const
 const SHAPES = { bert: {}, gpt2: {}, llama: { keyHeads: 1, tied: true } } as const
@@ -41,10 +42,7 @@ const tunings: fc.Arbitrary<TuningSpec> = fc.oneof(
 const executions = fc.record({
   schedule: fc.constantFrom(...SCHEDULES.filter(name => name !== 'baseline')),
   microbatch: fc.integer({ min: 1, max: 5 }),
-  keeps: fc.subarray([0, 1, 2, 3]),
-  offloads: fc.subarray([0, 1, 2, 3]),
-  unstashed: fc.subarray([0, 1, 2, 3]),
-  resident: fc.subarray([0, 1, 2, 3])
+  layers: layerPlans(4)
 })
 
 /** Blocks of random numbers, so that no B is 0. */
@@ -179,8 +177,7 @@ describe('partly trained networks', () => {
         for (const stash of schedule.startsWith('baseline') ? [undefined] : STASH_LOCATIONS.slice(0, 2)) {
           const microbatch = schedule === 'baseline' ? undefined : 2
           const plan = planFor(model, profile, { schedule, microbatch, stash }, 5)
-          const { keeps, offloads, unstashed, resident } = plan
-          const options = { schedule, microbatch, stash, keeps, offloads, unstashed, resident, frozen }
+          const options = { schedule, microbatch, stash, layers: plan.layers, frozen }
           const executor = new Executor(model, options)
           const batch = new DenseRows(model)
           const examples = randomRows(model, 5)

@@ -14,6 +14,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { Layer, Model } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import { arraysOf, difference, numbersOf, withTensors } from '../../support/l2l/layers.js'
+import { layersWith } from '../../support/layer-plans.js'
 
 function gpt(options: object): Model {
   const spec = parseModel({ model: 'gpt', width: 8, heads: 2, ...options }, 'test')
@@ -73,7 +74,12 @@ for (const device of ['cpu', 'wasm'] as const) {
       const expected = stepsOf(model, { schedule: 'baseline-ag', microbatch: 2 })
       for (const schedule of ['l2l', 'l2l-p'] as const) {
         for (const stash of STASH_LOCATIONS) {
-          const log = stepsOf(model, { schedule, microbatch: 2, stash, keeps: [3] })
+          const log = stepsOf(model, {
+            schedule,
+            microbatch: 2,
+            stash,
+            layers: layersWith([3], { activations: 'device' })
+          })
           deepEqual({ ...log, deviceBytes: 0 }, { ...expected, deviceBytes: 0 })
         }
       }

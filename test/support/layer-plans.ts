@@ -1,0 +1,18 @@
+/** What tests do with the layers of a network. */
+import fc from 'fast-check'
+import type { LayerPlan } from '../../src/l2l/executor/types.js'
+
+/** Plans of at most so many layers. */
+export function layerPlans(maxLength: number): fc.Arbitrary<readonly LayerPlan[]> {
+  const plan = fc.record({
+    activations: fc.constantFrom('recomputed' as const, 'device' as const, 'host' as const),
+    outputs: fc.constantFrom('stash' as const, 'device' as const, 'recomputed' as const),
+    isResident: fc.boolean()
+  })
+  return fc.array(plan, { maxLength })
+}
+
+/** The same plan for some layers. */
+export function layersWith(indices: readonly number[], plan: LayerPlan): readonly LayerPlan[] {
+  return Array.from({ length: Math.max(-1, ...indices) + 1 }, (_, l) => (indices.includes(l) ? plan : {}))
+}
