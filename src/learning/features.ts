@@ -85,10 +85,6 @@ const DEFINITIONS = {
   aheadPredictions: { is: '--predict-with ahead', off: 'remove --predict-with' },
   measuredScale: { is: '--scale standard', off: 'give --scale none, or a --schema that scales' },
   wholeJournal: { is: '--keep-journal', needs: { stateDirectory: 'the journal is kept in the state directory' } },
-  arraysOnDisk: {
-    is: '--store disk of a peer',
-    needs: { stateDirectory: 'store disk (--store disk) keeps arrays in the state directory' }
-  },
   layersOnDisk: {
     is: '--store disk of admb train',
     off: 'remove --store disk',

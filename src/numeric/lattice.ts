@@ -2,7 +2,7 @@
  * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
-import { newBlock, newBuffer } from './memory.js'
+import { newBlock } from './memory.js'
 import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support.js'
 
 /**
@@ -60,7 +60,7 @@ export function packed(block: Float32Array): PackedBlock {
   let largest = 0
   for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
   const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
-  const copy = new Type(newBuffer(block.length * Type.BYTES_PER_ELEMENT))
+  const copy = new Type(block.length)
   copy.set(block)
   return copy
 }

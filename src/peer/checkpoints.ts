@@ -27,8 +27,6 @@ interface CheckpointsOptions {
   readonly saved: StoredPredictor | undefined
   /** Whether journal and lineage are kept for an audit. */
   readonly keepJournal: boolean
-  /** Whether long arrays are on the disk, because they do not fit into memory. */
-  readonly onDisk: boolean
   /** Posts all records of the journal, with all inputs so far. */
   readonly writeJournal: () => void
   readonly post: (message: FromLearner, transfer: readonly ArrayBuffer[]) => void
@@ -127,14 +125,13 @@ export class Checkpoints {
 
   /** Whether the last checkpoint can be continued by steps, or by the progress alone. */
   #continues(last: PredictorId): boolean {
-    const { node, onDisk } = this.#options
+    const { node } = this.#options
     const { id } = node.predictor
     if (this.#whole === undefined) return false
     if (sameId(last, id)) return true
     const { updates, bytes, stepBytes } = this.#whole
     const added = node.storage.stepBytes(last)
-    // Steps are encoded together, in memory.
-    if (added === undefined || (onDisk && added > MOST_BYTES)) return false
+    if (added === undefined) return false
     return stepBytes + added <= bytes && id.updates - updates <= this.#maxSteps
   }
 

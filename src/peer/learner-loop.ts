@@ -117,7 +117,6 @@ export class LearnerLoop {
         inputs: this.#inputs,
         saved: init.saved,
         keepJournal: init.keepJournal ?? false,
-        onDisk: init.arraysIn !== undefined,
         writeJournal: () => this.#driver.record(true),
         post,
         now

@@ -3,7 +3,6 @@ import { nextTurn, sleep } from '#platform'
 import type { StreamOptions, StreamPosition } from '../data/index.js'
 import { type ExampleStream, InputError } from '../data/parsing.js'
 import { DeviceError } from '../device/types.js'
-import { copyBytes } from '../numeric/memory.js'
 import { learningParts } from '../task/learning-spec.js'
 import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
@@ -40,7 +39,7 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
   const { init, port } = thread
   try {
     const parts = await learningParts(init.spec, init.execution ?? {}, init.budget?.options.clip)
-    const saved = init.saved && (await storedPredictor(init.saved, init, port))
+    const saved = init.saved && (await storedPredictor(init.saved, port))
     await serve(
       new LearnerLoop(
         { ...init, saved },
@@ -58,7 +57,6 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
 /** Asks for the blocks of the stored predictor one by one, so that the main thread need not hold all of them. */
 async function storedPredictor(
   { count, ...others }: StoredHead,
-  { arraysIn }: ThreadInit,
   port: LearnerThread['port']
 ): Promise<StoredPredictor> {
   const blocks: Uint8Array[] = []
@@ -70,8 +68,7 @@ async function storedPredictor(
       })
     )
     port.post({ kind: 'get-stored-block', index })
-    const bytes = await answer
-    blocks.push(arraysIn === undefined ? bytes : copyBytes(bytes))
+    blocks.push(await answer)
   }
   return { ...others, blocks }
 }

@@ -1,12 +1,10 @@
 /** Entry of the learner thread under Node.js. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { openStream } from '../data/index.js'
-import { useMemory } from '../numeric/memory.js'
 import { loadPlugins } from '../task/plugins.js'
 import { requestedText } from '../task/text.js'
 import { downloadOf } from './download.js'
 import { fail, type LearnerThread, runLearner } from './learner-service.js'
-import { mappedMemory } from './mapped-memory.js'
 import type { ThreadInit, ToLearner } from './thread-messages.js'
 
 const main = parentPort as MessagePort
@@ -25,7 +23,6 @@ const port: LearnerThread['port'] = {
 
 async function run(): Promise<void> {
   await loadPlugins(init.plugins)
-  if (init.arraysIn !== undefined) useMemory(await mappedMemory(init.arraysIn))
   await runLearner({ init, port, open: openStream, readText: requestedText, encode: downloadOf })
 }
 

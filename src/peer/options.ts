@@ -59,11 +59,6 @@ export const peerTypes = {
   dir: text,
   /** Whether `dir` keeps the whole journal and lineage, for `admb audit`: some 100 bytes for each segment. @default false */
   keepJournal: flag,
-  /**
-   * Where the long arrays of the learner are: in memory, or in files of `dir`, of which the operating system keeps in memory what fits
-   * (docs/l2l.md). Requires Linux. @default 'memory'
-   */
-  store: choice('memory', 'disk'),
   /** Multiaddresses to listen on. @default all interfaces, a free port */
   listen: texts,
   /** Multiaddresses of peers to connect to. @default none */
@@ -162,7 +157,7 @@ export function checkPeerOptions(options: PeerOptions): void {
   checkFeatures(featuresOf(options))
 }
 
-function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...options }: PeerOptions): Active {
+function featuresOf({ spec, dp, dir, predictWith, allow, trust, ...options }: PeerOptions): Active {
   return {
     peers: true,
     network: spec.network !== undefined,
@@ -175,7 +170,6 @@ function featuresOf({ spec, dp, dir, predictWith, allow, trust, store, ...option
     privacy: dp !== undefined,
     signers: (boundsOf(trust)?.signers ?? 0) > 0,
     invited: options.acceptInvitations ?? false,
-    wholeJournal: options.keepJournal ?? false,
-    arraysOnDisk: store === 'disk'
+    wholeJournal: options.keepJournal ?? false
   }
 }

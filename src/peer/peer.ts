@@ -178,7 +178,6 @@ export class Peer extends EventEmitter {
       network,
       edges: this.#edges,
       save: () => this.save(),
-      fitsMemory: options.store !== 'disk',
       learner,
       current: () => this.#status.predictor,
       statuses: this,

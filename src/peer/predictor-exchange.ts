@@ -9,8 +9,6 @@ interface ExchangeOptions {
   readonly network: Network
   readonly edges: Edges
   readonly learner: Pick<LearnerHandle, 'post'>
-  /** Whether a predictor may be in memory as a whole. If not, only the tree delivers predictors, in parts. */
-  readonly fitsMemory: boolean
   /** The current predictor, encoded. */
   readonly save: () => Promise<Uint8Array>
   /** Id of the predictor that the learner holds. */
@@ -43,9 +41,8 @@ export class PredictorExchange {
 
   /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
   async fetch(id: PredictorId, maker: string): Promise<void> {
-    const { edges, learner, current, statuses, fitsMemory } = this.#options
+    const { edges, learner, current, statuses } = this.#options
     const { signal } = this.#fetching
-    if (!fitsMemory) return learner.post({ kind: 'fetch-ended' })
     try {
       // A frame that is being received may contain it; the next status shows this.
       await edges.arrived()
@@ -60,11 +57,11 @@ export class PredictorExchange {
     learner.post({ kind: 'fetch-ended' })
   }
 
-  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates or does not fit into memory. */
+  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
   async answer(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const { current, save, fitsMemory } = this.#options
+    const { current, save } = this.#options
     const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return fitsMemory && what === 'predictor' && current().updates >= Number(least) ? save() : undefined
+    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
   }
 
   stop(): void {

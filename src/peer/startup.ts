@@ -106,7 +106,6 @@ export async function learnerInit(
     joins: joins(options),
     journal: run?.journal,
     keepJournal: options.keepJournal ?? false,
-    arraysIn: options.store === 'disk' ? options.dir : undefined,
     budget: await initialBudget(options, store, run)
   }
 }

@@ -129,8 +129,6 @@ export interface LearnerInit {
   readonly journal: StoredJournal | undefined
   /** Whether the whole journal and lineage are kept for an audit. @default false */
   readonly keepJournal?: boolean
-  /** Folder of the files that hold long arrays. @default they are in memory */
-  readonly arraysIn?: string
   /** Differential privacy of the inputs. @default none */
   readonly budget?: InitialBudget
 }

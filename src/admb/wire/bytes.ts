@@ -6,7 +6,6 @@ import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { CodedError } from '../../base/errors.js'
 import type { Blocks, Layout } from '../../learning/types.js'
 import { addPacked, type PackedBlock } from '../../numeric/lattice.js'
-import { copyBytes } from '../../numeric/memory.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
 import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../../numeric/support.js'
 import { checksum } from './checksum.js'
@@ -201,7 +200,7 @@ export class Writer extends ByteWriter {
 
   /** The bytes written, which may be kept for long. */
   #kept(): Uint8Array {
-    return this.release(copyBytes(this.bytes.subarray(0, this.size)))
+    return this.release(this.bytes.slice(0, this.size))
   }
 
   #sparse(block: Float32Array, nonZero: number): void {
@@ -326,7 +325,7 @@ export class Reader extends ByteReader {
   /** Bytes in a buffer of their own. */
   raw(bytes: number): Uint8Array {
     const at = this.take(bytes)
-    return copyBytes(this.bytes.subarray(at, at + bytes))
+    return this.bytes.slice(at, at + bytes)
   }
 
   /** Reads `last.length` bytes into `last`. @returns whether they equal its previous content */

@@ -345,7 +345,6 @@ export const rows = [
 
   value('dir', '<dir>', text, 'directory of identity and state', state),
   flag('keep-journal', 'keep the whole journal and lineage in --dir, for admb audit', stateRare),
-  value('store', '<where>', to.choice(['memory', 'disk'] as const), 'of long arrays (default: memory)', stateRare),
   value('log', '<file>', text, 'append losses to this file, for admb regret', {
     group: 'State',
     for: ['peer', 'train'],

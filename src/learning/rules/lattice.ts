@@ -5,7 +5,6 @@
  * of V to the variance of a batch's sum.
  */
 import { exponentOfRoot, type Grid, valuesOf } from '../../numeric/lattice.js'
-import { newBuffer } from '../../numeric/memory.js'
 import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from '../types.js'
 
 interface LatticeOptions {
@@ -132,7 +131,7 @@ export function withUnit(grid: Grid): Grid {
 
 /** `Int8Array.from` takes several times as long. */
 function exponentsOf(squares: Float32Array, factor: number): Int8Array {
-  const exponents = new Int8Array(newBuffer(squares.length))
+  const exponents = new Int8Array(squares.length)
   for (let i = 0; i < exponents.length; i++) exponents[i] = exponentOfRoot(factor * squares[i])
   return exponents
 }

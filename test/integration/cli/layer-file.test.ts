@@ -88,9 +88,9 @@ describe('admb train --store disk', function () {
   })
 
   it('continues after SIGINT to the same bits', async () => {
-    const changes: Readonly<Record<string, string>> = { adam: 'adam,delay=1', '1500KB': '2MB' }
-    const delayed = (args: readonly string[]) => args.map(arg => changes[arg] ?? arg)
-    const child = spawn(process.execPath, [MAIN, ...delayed(onDisk('stopped'))])
+    const changes: Readonly<Record<string, string>> = { adam: 'adamw,decay=0.3', '1500KB': '2MB' }
+    const changed = (args: readonly string[]) => args.map(arg => changes[arg] ?? arg)
+    const child = spawn(process.execPath, [MAIN, ...changed(onDisk('stopped'))])
     let stderr = ''
     child.stderr.on('data', text => {
       stderr += text
@@ -103,7 +103,7 @@ describe('admb train --store disk', function () {
       stderr,
       /stopped by SIGINT before the end; what was learned from .* is stored in .*, and the same command continues/
     )
-    assert.equal(await digestOf(delayed(onDisk('stopped'))), await digestOf(delayed([...train, '--json'])))
+    assert.equal(await digestOf(changed(onDisk('stopped'))), await digestOf(changed([...train, '--json'])))
   })
 
   function updatesIn(name: string): number {

@@ -47,7 +47,7 @@ describe('training that ends early', function () {
   const models = {
     'a linear model': ['--model', 'logistic', '--batch', '4'],
     'a network': ['--model', 'mlp', '--batch', '8', '--backend', 'cpu'],
-    'a network with a delay': '--model mlp --batch 8 --backend cpu --schedule l2l-p --rule adam,delay=1'.split(' ')
+    'a network with threads': '--model mlp --batch 8 --backend cpu --schedule l2l-p --rule adam'.split(' ')
   }
 
   async function fails(run: Run, message: RegExp): Promise<{ inputs: number; updates: number }> {

@@ -248,7 +248,6 @@ describe('the steps of a grid', () => {
     const layout = { blocks: [{ name: 'w', length }] }
     const options = [
       { name: 'adam', bits: 8 },
-      { name: 'adam', delay: 1 },
       { name: 'adamw', clip: 1 },
       { name: 'adamw', layerClip: 1 }
     ] as const

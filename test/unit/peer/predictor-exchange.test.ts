@@ -20,7 +20,7 @@ describe('predictors outside of the tree', () => {
     fetched = []
   })
 
-  function exchangeOf(fitsMemory: boolean): PredictorExchange {
+  function exchangeOf(): PredictorExchange {
     const network = {
       peers: [],
       fetch: async ({ id }: { readonly id: string }) => {
@@ -33,7 +33,6 @@ describe('predictors outside of the tree', () => {
       network: network as unknown as Options['network'],
       edges: edges as unknown as Options['edges'],
       learner: { post: ({ kind }) => void posted.push(kind) },
-      fitsMemory,
       save: async () => Uint8Array.of(1, 2),
       current: () => held,
       statuses,
@@ -51,18 +50,11 @@ describe('predictors outside of the tree', () => {
   const answerOf = (exchange: PredictorExchange, text: string) => exchange.answer(new TextEncoder().encode(text))
 
   it('are fetched from a tree neighbour first, and given if they are new enough', async () => {
-    const exchange = exchangeOf(true)
+    const exchange = exchangeOf()
     await fetchBy(exchange)
     assert.deepEqual([fetched, posted], [['c'], ['fetched', 'fetch-ended']])
     assert.deepEqual(await answerOf(exchange, 'predictor 5'), Uint8Array.of(1, 2))
     assert.equal(await answerOf(exchange, 'predictor 6'), undefined)
     assert.equal(await answerOf(exchange, 'contacts'), undefined)
-  })
-
-  it('are neither fetched nor given if they do not fit into memory', async () => {
-    const exchange = exchangeOf(false)
-    await fetchBy(exchange)
-    assert.deepEqual([fetched, posted], [[], ['fetch-ended']])
-    assert.equal(await answerOf(exchange, 'predictor'), undefined)
   })
 })
