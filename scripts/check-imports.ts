@@ -54,7 +54,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/page': { values: ['src/numeric', 'src/view'] },
   'src/page/join': { values: ['src/data', 'src/browser', 'src/page'], types: ['src/view'] },
   'src/page/simulator': { values: ['src/admb', 'src/page', 'sim'] },
-  'src/server': { values: ['src/base', 'src/learning', 'src/peer', 'src/view'] },
+  'src/server': { values: ['src/base', 'src/data', 'src/learning', 'src/peer', 'src/view'] },
   sim: { values: ['src/base', 'src/numeric', 'src/admb', 'src/overlay', 'src/learning', 'src/view'] },
   'sim/report': { values: ['src/numeric', 'sim'], types: ['src/admb'] },
   'src/browser': {

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import * as z from 'zod'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { watch } from '../../src/server/routes/metrics.js'
-import { schemas } from '../../src/server/schemas/index.js'
+import { schemas } from '../../src/server/schemas.js'
 
 interface Schema {
   readonly type?: string

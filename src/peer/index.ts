@@ -20,6 +20,7 @@ export {
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export { windowName } from '../view/index.js'
+export { answerSchema, type FailedInput, type InputAnswer, type Prediction } from './answers.js'
 export type { Download } from './downloads.js'
 export { LearnerFailedError, OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 export { type JoinOffer, optionsOf } from './join-offer.js'
@@ -45,9 +46,6 @@ export {
   traffic
 } from './status.js'
 export type {
-  FailedInput,
-  InputAnswer,
   InputRequest,
-  PeerPredictWith,
-  Prediction
+  PeerPredictWith
 } from './thread-messages.js'

@@ -1,10 +1,10 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
+import type { InputAnswer } from './answers.js'
 import type { Download } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
 import type {
   FromLearner,
-  InputAnswer,
   InputRequest,
   LearnerStatus,
   RequestName,

@@ -5,9 +5,10 @@ import { ExampleError } from '../learning/index.js'
 import { growingNames } from '../task/learning-spec.js'
 import { optionsOf } from '../task/stream.js'
 import type { requestedText } from '../task/text.js'
+import type { InputAnswer } from './answers.js'
 import { LateLabelError, rowCopy } from './late-labels.js'
 import type { LearnerLoop } from './learner-loop.js'
-import type { InputAnswer, InputRequest, LearnerInit } from './thread-messages.js'
+import type { InputRequest, LearnerInit } from './thread-messages.js'
 
 /** What determines how requests are read. */
 interface RequestInit extends Pick<LearnerInit, 'spec' | 'labelDelay'> {

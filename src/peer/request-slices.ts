@@ -1,12 +1,13 @@
 /** Predicts the rows of requests, or predicts and then learns them, in slices between which the learner thread handles messages. */
 import type { AdmbNode } from '../admb/index.js'
 import type { Rows } from '../data/index.js'
+import type { InputAnswer, Prediction } from './answers.js'
 import { ChunkSize } from './chunk-size.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import type { InputLog } from './input-log.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { TestThenTrain } from './test-then-train.js'
-import type { FromLearner, InputAnswer, Prediction } from './thread-messages.js'
+import type { FromLearner } from './thread-messages.js'
 
 /** Milliseconds of learning or predicting between two turns of the event loop. */
 export const SLICE_MS = 4

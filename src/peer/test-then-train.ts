@@ -17,11 +17,12 @@ import {
   propose
 } from '../learning/index.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
+import type { Prediction as NamedPrediction } from './answers.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
 import { ServingBlocks } from './serving-blocks.js'
 import type { StreamProgress } from './stream-progress.js'
-import type { LearnerInit, Prediction as NamedPrediction } from './thread-messages.js'
+import type { LearnerInit } from './thread-messages.js'
 
 /** Of so many inputs that come together one is kept for the gate: copying each would cost as much as learning it. */
 const KEPT_EVERY = 32

@@ -10,6 +10,7 @@ import type { HeaderKey } from '../network/signatures.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
+import type { InputAnswer } from './answers.js'
 import type { StartedDownload } from './downloads.js'
 import type { InitialBudget } from './privacy-budget.js'
 import type { PeerStatus } from './status.js'
@@ -167,33 +168,6 @@ export interface InputRequest {
   readonly action: 'predict' | 'learn'
   readonly format: 'libsvm' | 'vw' | 'jsonl' | 'csv'
   readonly body: Uint8Array
-}
-
-/** A prediction for an input. */
-export interface Prediction {
-  /** Class number or name, or the predicted number. */
-  readonly label: number | string
-  /** The probability of each class, or the predicted number. */
-  readonly scores: readonly number[]
-  /** Identifies the prediction when its label arrives later. */
-  readonly id?: string
-  /** Value of the column with the role `id`, or the tag of VW. */
-  readonly rowId?: string
-}
-
-/** Why an input cannot be scored, or a late label cannot be learned. */
-export interface FailedInput {
-  readonly error: string
-  /** Identifies the prediction whose label was refused. */
-  readonly id?: string
-  readonly code?: string
-}
-
-/** Answers to a request of inputs. */
-export interface InputAnswer {
-  /** One for each input, in order: its prediction, or why it cannot be scored. */
-  readonly predictions: readonly (Prediction | FailedInput)[]
-  readonly predictor: PredictorId
 }
 
 /** The predictor that serves predictions, with the moments that it needs. */

@@ -28,7 +28,7 @@ import { metricsRoutes } from './routes/metrics.js'
 import { networkRoutes } from './routes/network.js'
 import { joinRoutes, pageRoutes } from './routes/page.js'
 import { healthRoutes, predictorRoutes, schemaRoutes, statusRoutes } from './routes/peer.js'
-import { components } from './schemas/index.js'
+import { components } from './schemas.js'
 
 export interface HttpServer {
   /** `http://host:port`, or `https://host:port` */

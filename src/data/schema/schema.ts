@@ -7,10 +7,11 @@
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../formats/hash.js'
 import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '../types.js'
+import { columnSchema } from './table-schema.js'
 import type { DateOrder } from './times.js'
 
-const columnKinds: readonly ColumnKind[] = ['number', 'category', 'text', 'time', 'ignored', 'interaction']
-export const columnRoles: readonly ColumnRole[] = ['weight', 'id']
+const columnKinds: readonly ColumnKind[] = columnSchema.shape.kind.options
+export const columnRoles: readonly ColumnRole[] = columnSchema.shape.role.unwrap().options
 
 /** Whether a column's values become features. */
 export function isFeature({ kind, role }: ColumnSchema): boolean {
@@ -191,10 +192,7 @@ export function checkedSchema(value: unknown, source: string): Schema {
   }
 }
 
-const columnKeys = [
-  ...['name', 'kind', 'role', 'of', 'missing', 'bigrams', 'date'],
-  ...['decimal', 'order', 'origin', 'na', 'mean', 'deviation']
-]
+const columnKeys = Object.keys(columnSchema.shape)
 
 function checkedColumn(value: unknown, fail: (reason: string) => never): ColumnSchema {
   if (!isRecord(value) || typeof value.name !== 'string') return fail('each column needs a name')

@@ -2,9 +2,10 @@
  * Dates and times as programs and people write them: ISO 8601 in all forms, dates with slashes or points in the order of the column,
  * names of months, 12-hour clocks, times of day alone, and numbers of seconds or smaller units since 1970.
  */
+import type { DateOrder } from './table-schema.js'
 
 /** The order of day and month in a date like 02/03/2024, or of all parts in one like 02/03/24. */
-export type DateOrder = 'mdy' | 'dmy' | 'ymd'
+export type { DateOrder }
 
 /** A date without its time. */
 interface Day {

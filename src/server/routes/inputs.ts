@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { InputAnswer, InputRequest } from '../../peer/index.js'
 import { RefusedError } from '../errors.js'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas/index.js'
+import { failures, ref } from '../schemas.js'
 
 /** Text formats by content type. */
 const LINES: Readonly<Record<string, InputRequest['format']>> = {

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import * as z from 'zod'
 import { type Figures, type Peer, type PeerStatus, statusSchema, windowName } from '../../peer/index.js'
 import type { RouteOptions } from '../options.js'
-import { failures } from '../schemas/index.js'
+import { failures } from '../schemas.js'
 
 /** Where the status has the values of the metrics, by names without `admb_`. Their help is the description there. */
 const COUNTERS = {

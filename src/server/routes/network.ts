@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Peer } from '../../peer/index.js'
 import type { NetworkUpdate, NetworkView } from '../../view/index.js'
 import { RefusedError } from '../errors.js'
-import { failures, ref } from '../schemas/index.js'
+import { failures, ref } from '../schemas.js'
 
 interface NetworkRouteOptions {
   readonly view: NetworkView

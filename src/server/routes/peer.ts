@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { RefusedError } from '../errors.js'
 import type { RouteOptions } from '../options.js'
-import { failures, ref } from '../schemas/index.js'
+import { failures, ref } from '../schemas.js'
 
 interface StatusRouteOptions extends RouteOptions {
   /** Whether there is a join page. */

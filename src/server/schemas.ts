@@ -3,11 +3,11 @@
  * `GET /openapi.json` contains them as components, which refer to each other.
  */
 import * as z from 'zod'
-import { count } from '../../base/schema.js'
-import { driftSchema } from '../../learning/index.js'
-import { peerMetrics, predictorId, sentTraffic, statusSchema, traffic } from '../../peer/index.js'
-import { networkTotals, peerRow } from '../../view/index.js'
-import { input, predictions, schema } from './inputs.js'
+import { count } from '../base/schema.js'
+import { tableSchema } from '../data/parsing.js'
+import { driftSchema } from '../learning/index.js'
+import { answerSchema, peerMetrics, predictorId, sentTraffic, statusSchema, traffic } from '../peer/index.js'
+import { networkTotals, peerRow } from '../view/index.js'
 
 const text = z.string()
 const foundPeer = peerRow
@@ -41,9 +41,14 @@ export const schemas = {
     })
     .describe(statusSchema.description ?? ''),
   Health: z.object({ ok: z.literal(true) }).describe('The check succeeded.'),
-  Input: input,
-  Predictions: predictions,
-  Schema: schema,
+  Input: z
+    .looseObject({})
+    .describe(
+      'An input: `{"label": …, "features": {…}}`, `{"label": …, "features": […]}`, or a flat object in which every key except the label is a feature. Keys are feature numbers, or names if features are columns or hashed.'
+    )
+    .meta({ examples: [{ label: 1, features: { 3: 0.5 } }] }),
+  Predictions: answerSchema,
+  Schema: tableSchema,
   PeerRow: foundPeer,
   Network: networkTotals,
   Peers: z
