@@ -4,7 +4,7 @@
  */
 
 import type { Blocks } from '../../learning/types.js'
-import type { Coverage } from '../state/coverage.js'
+import { type Coverage, IndexSet } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'
 import { CoverageEncoder } from '../wire/coverage-encoder.js'
@@ -94,8 +94,9 @@ export class HeldSum {
   sum: NeighbourSum | undefined
   /** Number of changes of `sum`. */
   changes = 0
-  /** Number of `decoder.contributors` that `NeighbourSums` has indexed. */
+  /** Number of `decoder.contributors` that `NeighbourSums` has indexed, and the numbers of their peers. */
   indexed = 0
+  readonly peers = new IndexSet()
 
   replace(sum: NeighbourSum | undefined): void {
     this.sum = sum

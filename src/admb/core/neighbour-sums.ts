@@ -13,8 +13,6 @@ export class NeighbourSums {
   readonly #peerOf: (contributor: number) => number
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
-  /** The edge whose contributor list contains a peer, by the peer's number. */
-  #edgeByPeer: (Edge | undefined)[] = []
   #areDisjoint = true
   /** Whether all held sums together are within the limits of one. */
   #areSmall = true
@@ -198,21 +196,23 @@ export class NeighbourSums {
   }
 
   #reindex(): void {
-    this.#edgeByPeer = []
     this.#areDisjoint = true
-    for (const edge of this.#edges.values()) {
-      edge.held.indexed = 0
-      this.#indexContributors(edge)
+    for (const { held } of this.#edges.values()) {
+      held.indexed = 0
+      held.peers.clear()
     }
+    for (const edge of this.#edges.values()) this.#indexContributors(edge)
   }
 
   /** Indexes contributors that were appended to an edge's list. */
-  #indexContributors(edge: Edge): void {
-    for (; edge.held.indexed < edge.decoder.contributors.length; edge.held.indexed++) {
-      const peer = this.#peerOf(edge.decoder.contributors[edge.held.indexed])
-      const other = this.#edgeByPeer[peer]
-      if (other === undefined) this.#edgeByPeer[peer] = edge
-      if (peer === this.#peerOf(this.#self) || (other !== undefined && other !== edge)) this.#areDisjoint = false
+  #indexContributors({ held, decoder }: Edge): void {
+    for (; held.indexed < decoder.contributors.length; held.indexed++) {
+      const contributor = decoder.contributors[held.indexed]
+      const peer = this.#peerOf(contributor)
+      if (!held.peers.add(peer)) continue
+      if (this.#isSelf(contributor)) this.#areDisjoint = false
+      for (const other of this.#edges.values())
+        if (other.held !== held && other.held.peers.has(peer)) this.#areDisjoint = false
     }
   }
 }

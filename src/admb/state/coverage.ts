@@ -143,6 +143,36 @@ function combined(a: Runs, b: Runs, sign: number): Runs {
   return runs
 }
 
+/** A set of small numbers, such as indices of contributors, in one bit each. */
+export class IndexSet {
+  #words = new Uint32Array(2)
+
+  has(index: number): boolean {
+    return (this.#words[index >>> 5] & (1 << (index & 31))) !== 0
+  }
+
+  /** Whether the number has been added now. */
+  add(index: number): boolean {
+    const word = index >>> 5
+    if (word >= this.#words.length) {
+      const words = new Uint32Array(Math.max(word + 1, 2 * this.#words.length))
+      words.set(this.#words)
+      this.#words = words
+    }
+    const before = this.#words[word]
+    this.#words[word] |= 1 << (index & 31)
+    return this.#words[word] !== before
+  }
+
+  delete(index: number): void {
+    this.#words[index >>> 5] &= ~(1 << (index & 31))
+  }
+
+  clear(): void {
+    this.#words = new Uint32Array(2)
+  }
+}
+
 /** One node in one run. */
 export interface Contributor {
   readonly origin: string

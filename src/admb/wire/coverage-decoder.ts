@@ -3,7 +3,7 @@
  * its last frame, and the coverages of the sums received, which are the bases of later differences.
  */
 
-import { type Coverage, changedRuns, lengthOf, type Runs } from '../state/coverage.js'
+import { type Coverage, changedRuns, IndexSet, lengthOf, type Runs } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { FrameError } from './bytes.js'
 import { MAX_BASE_LENGTH, MAX_BASES, RecentUse, SequenceWindow } from './coverage-encoder.js'
@@ -24,11 +24,11 @@ export class CoverageDecoder {
 
   /** The neighbour's dictionary: indices into this node's `ContributorTable`. The coverages of its sums share it. */
   #dictionary: number[] = []
-  readonly #defined = new Set<number>()
+  readonly #defined = new IndexSet()
   /** Whether the current definitions replace the dictionary. */
   #isReplaced = false
-  /** Whether the dictionary entry is in `contributors`, by dictionary index. */
-  #isListed: boolean[] = []
+  /** Indices of the dictionary entries that are in `contributors`. */
+  readonly #listed = new IndexSet()
   #listedCount = 0
   readonly #use = new RecentUse()
   readonly #received = new SequenceWindow<Coverage>(MAX_BASES, {
@@ -62,19 +62,20 @@ export class CoverageDecoder {
       if (!this.#isReplaced) throw new FrameError(`contributor ${index} is redefined`)
       this.#truncate(index)
     }
-    if (this.#defined.has(contributor)) throw new FrameError(`contributor ${index} has been defined at another index`)
-    this.#defined.add(contributor)
+    if (!this.#defined.add(contributor)) throw new FrameError(`contributor ${index} has been defined at another index`)
     this.#dictionary.push(contributor)
   }
 
   /** Removes the entries from this index on. A dictionary that replaces another one mostly begins with the same entries. */
   #truncate(length: number): void {
     if (length >= this.#dictionary.length) return
-    for (let i = length; i < this.#dictionary.length; i++) this.#defined.delete(this.#dictionary[i])
+    for (let i = length; i < this.#dictionary.length; i++) {
+      this.#defined.delete(this.#dictionary[i])
+      if (this.#listed.has(i)) this.#listedCount--
+      this.#listed.delete(i)
+    }
     // Coverages received so far keep the list.
     this.#dictionary = this.#dictionary.slice(0, length)
-    this.#isListed.length = Math.min(length, this.#isListed.length)
-    this.#listedCount = this.#isListed.filter(Boolean).length
   }
 
   /** The contributor at a dictionary index. */
@@ -101,7 +102,7 @@ export class CoverageDecoder {
   resetContributors(): void {
     this.contributors = []
     this.#use.clear()
-    this.#isListed = []
+    this.#listed.clear()
     this.#listedCount = 0
   }
 
@@ -129,8 +130,7 @@ export class CoverageDecoder {
     for (let r = 0; r < runs.length; r += 3) {
       position += runs[r]
       for (const end = position + runs[r + 1]; position < end; position++) {
-        if (this.#isListed[position]) continue
-        this.#isListed[position] = true
+        if (!this.#listed.add(position)) continue
         this.#listedCount++
         this.contributors.push(this.#dictionary[position])
       }

@@ -2,7 +2,7 @@
  * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
  * coverages of the sums sent, which are the bases of later differences.
  */
-import type { Coverage, Runs } from '../state/coverage.js'
+import { type Coverage, IndexSet, type Runs } from '../state/coverage.js'
 import { FRAME_LIMITS } from './frame.js'
 
 /** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
@@ -17,7 +17,8 @@ const EPOCHS = 16
 
 /** Finds lists of contributors of which fewer than half have been in the sums of the last epochs. */
 export class RecentUse {
-  #used: boolean[] = []
+  readonly #used = new IndexSet()
+  #count = 0
   #epochs = 0
 
   /**
@@ -30,18 +31,18 @@ export class RecentUse {
     let position = 0
     for (let r = 0; r < runs.length; r += 3) {
       position += runs[r]
-      for (const end = position + runs[r + 1]; position < end; position++) this.#used[position] = true
+      for (const end = position + runs[r + 1]; position < end; position++) if (this.#used.add(position)) this.#count++
     }
     if (++this.#epochs < EPOCHS) return false
-    let count = 0
-    for (const isUsed of this.#used) if (isUsed) count++
+    const count = this.#count
     this.clear()
     return 2 * count < length
   }
 
   /** The list has been replaced. */
   clear(): void {
-    this.#used = []
+    this.#used.clear()
+    this.#count = 0
     this.#epochs = 0
   }
 }
@@ -56,13 +57,13 @@ export interface Base {
 const NO_BASE: Base = { sequence: 0, runs: [] }
 const NO_CONTRIBUTORS: readonly number[] = []
 /** Scratch memory of `runs`: segments by dictionary index, which are 0 between calls. */
-let scratch = new Float64Array(64)
+let scratch = new Uint32Array(64)
 
 export class CoverageEncoder {
   /** Contributors by dictionary index. */
   #dictionary: number[] = []
-  /** Dictionary indices by contributor. */
-  #indices: number[] = []
+  /** Dictionary indices by contributor, each plus 1; 0 for none. */
+  #indices = new Uint32Array(4)
   /** Number of entries that the neighbour has acknowledged. */
   #acknowledged = 0
   /** Frames that are not acknowledged, and the number of entries defined up to each of them. */
@@ -87,10 +88,10 @@ export class CoverageEncoder {
   /** Dictionary index of a contributor, which is added if it is new. */
   index(contributor: number): number {
     const known = this.#indices[contributor]
-    if (known !== undefined) return known
-    const index = this.#dictionary.push(contributor) - 1
-    this.#indices[contributor] = index
-    return index
+    if (known > 0) return known - 1
+    if (contributor >= this.#indices.length) this.#indices = grown(this.#indices, contributor)
+    this.#indices[contributor] = this.#dictionary.push(contributor)
+    return this.#dictionary.length - 1
   }
 
   /** Union of pairwise disjoint coverages, by dictionary index. */
@@ -173,7 +174,7 @@ export class CoverageEncoder {
     this.bare.clear()
     this.#use.clear()
     this.#dictionary = []
-    this.#indices = []
+    this.#indices = new Uint32Array(4)
     this.#acknowledged = 0
     this.#unacknowledged = []
     this.#sent = this.#createWindow()
@@ -204,8 +205,8 @@ export class CoverageEncoder {
   }
 }
 
-function grown(array: Float64Array, index: number): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(Math.max(index + 1, 2 * array.length))
+function grown(array: Uint32Array, index: number): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(Math.max(index + 1, 2 * array.length))
   larger.set(array)
   return larger
 }
