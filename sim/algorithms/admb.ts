@@ -16,7 +16,7 @@ import { SlabAllocator } from '../engine/queue.js'
 import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import { type Algorithm, bestOf, type LearningNode, type World } from '../world.js'
-import type { AlgorithmDefinition } from './definition.js'
+import type { AlgorithmDefinition, RunSize } from './definition.js'
 import { SharedContributors, SharedPredictors } from './shared.js'
 
 export const admb: AlgorithmDefinition = {
@@ -25,6 +25,7 @@ export const admb: AlgorithmDefinition = {
   source:
     'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
   series: 1,
+  memory: memoryOf,
   bound: {
     // Theorem 3 with t + 2 = T + 2 · maxDelay: a period, and the delays of a message out and of one in.
     pace: ({ batch, period, maxDelay, diameter, rate }) => ({
@@ -41,7 +42,21 @@ export const admbSender: AlgorithmDefinition = {
   create: world => create(world, 'sender'),
   help: 'ADMB as published: precedence by sender, no carry-over',
   source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6)',
+  memory: memoryOf,
   series: 6
+}
+
+/** Bytes of a node and its edges, measured with few features. */
+const NODE_BYTES = 60_000
+/** Bytes for each contributor of which a node hears: with a table that all nodes share, and with one of its own. */
+const CONTRIBUTOR_BYTES = { shared: 24, own: 250 } as const
+/** Contributors of which a node hears for each of its inputs, in a network that is too large to hear of all. */
+const HEARD_PER_INPUT = 80
+
+/** Nodes hear of nearly all others in long runs. */
+function memoryOf({ nodes, inputs, checks }: RunSize): number {
+  const heard = Math.min(nodes, (HEARD_PER_INPUT * inputs) / nodes)
+  return nodes * (NODE_BYTES + heard * (checks ? CONTRIBUTOR_BYTES.own : CONTRIBUTOR_BYTES.shared))
 }
 
 /** What a node has exchanged with a neighbour in a session. */

@@ -1,4 +1,5 @@
 /** The definition of a simulated algorithm: everything that the registry, the bounds and the reports need. */
+import type { Scenario } from '../scenario.js'
 import type { AlgorithmFactory } from '../world.js'
 
 export interface AlgorithmDefinition {
@@ -11,7 +12,12 @@ export interface AlgorithmDefinition {
   readonly series: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
   /** The regret bound; undefined if the papers prove none. */
   readonly bound?: AlgorithmBound
+  /** Lower bound of the memory that a run needs, in bytes. @default unknown, and small */
+  readonly memory?: (scenario: RunSize) => number
 }
+
+/** The keys of a scenario on which its memory depends. */
+export type RunSize = Pick<Scenario, 'nodes' | 'inputs' | 'checks'>
 
 interface AlgorithmBound {
   /** Rate of updates that the theorem guarantees while nothing fails. */

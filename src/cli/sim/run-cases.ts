@@ -1,7 +1,8 @@
 /** Runs cases one after another in this thread, with progress on a terminal, and prints and reports their results. */
 
 import { join } from 'node:path'
-import { type RunObserver, type RunResult, type Scenario, simulate } from '../../../sim/index.js'
+import { getHeapStatistics } from 'node:v8'
+import { algorithms, type RunObserver, type RunResult, type Scenario, simulate } from '../../../sim/index.js'
 import {
   type Group,
   loadWriter,
@@ -11,7 +12,7 @@ import {
   spreadOf,
   TimelineRecorder
 } from '../../../sim/report/index.js'
-import { fileProblem } from '../../base/errors.js'
+import { fileProblem, formatBytes } from '../../base/errors.js'
 import { makeFolder } from '../../base/files.js'
 import { UsageError } from '../errors.js'
 import { formatDuration, formatNumber, ProgressLine, print } from '../output/output.js'
@@ -35,6 +36,7 @@ export async function runCases(
   cases: readonly RunCase[],
   { recordTimelines, onRun }: { readonly recordTimelines: boolean; readonly onRun: (run: ReportedRun) => void }
 ): Promise<ReportedRun[]> {
+  for (const { scenario } of cases) checkMemory(scenario)
   const progress = new InputProgress(cases.reduce((sum, { scenario }) => sum + scenario.inputs, 0))
   let before = 0
   const runs: ReportedRun[] = []
@@ -56,6 +58,18 @@ export async function runCases(
     runs.push(run)
   }
   return runs
+}
+
+/** @throws UsageError if the run cannot fit into the memory of this process */
+function checkMemory(scenario: Scenario): void {
+  const { heap_size_limit: limit } = getHeapStatistics()
+  const { memory } = algorithms[scenario.algorithm]
+  const needed = memory?.(scenario) ?? 0
+  if (memory === undefined || needed <= limit) return
+  const hint = memory({ ...scenario, checks: false }) <= limit ? 'checks=false, ' : ''
+  throw new UsageError(
+    `${formatNumber(scenario.nodes)} nodes need at least ${formatBytes(needed)}, and this process may use ${formatBytes(limit)}: use ${hint}fewer nodes or NODE_OPTIONS=--max-old-space-size=${Math.ceil((1.5 * needed) / 2 ** 20)}`
+  )
 }
 
 const BAR_WIDTH = 24

@@ -85,6 +85,12 @@ describe('admb sim', function () {
     assert.match(lead?.[1] ?? '', /^The binary tree with .* Changed: nodes=4, inputs=1000\.$/)
   })
 
+  it('says before a run that it does not fit into memory', async () => {
+    const { code, stderr } = await start('compare', '--set', 'nodes=1000000', '--algorithms', 'serial,admb').ended
+    assert.equal(code, 2)
+    assert.match(stderr, /1,000,000 nodes need at least [\d.]+ GB, .*: use fewer nodes or NODE_OPTIONS=.*\(ERR_USAGE\)/)
+  })
+
   it('rejects invalid options before the first run', async () => {
     writeFileSync(join(folder, 'file'), '')
     const wrong: [string[], RegExp][] = [
