@@ -1,5 +1,4 @@
 /** The definition of a simulated algorithm: everything that the registry, the bounds and the reports need. */
-import type { Scenario } from '../scenario.js'
 import type { AlgorithmFactory } from '../world.js'
 
 export interface AlgorithmDefinition {
@@ -13,11 +12,15 @@ export interface AlgorithmDefinition {
   /** The regret bound; undefined if the papers prove none. */
   readonly bound?: AlgorithmBound
   /** Lower bound of the memory that a run needs, in bytes. @default unknown, and small */
-  readonly memory?: (scenario: RunSize) => number
+  readonly memory?: (size: RunSize) => number
 }
 
 /** The keys of a scenario on which its memory depends. */
-export type RunSize = Pick<Scenario, 'nodes' | 'inputs' | 'checks'>
+export interface RunSize {
+  readonly nodes: number
+  readonly inputs: number
+  readonly checks: boolean
+}
 
 interface AlgorithmBound {
   /** Rate of updates that the theorem guarantees while nothing fails. */
