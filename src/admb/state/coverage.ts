@@ -111,36 +111,49 @@ export function changedRuns(base: Runs, change: Runs): Runs {
   return base.length === 0 ? change : combined(base, change, 1)
 }
 
+/** Scratch memory of `combined`: an array that grows while it is filled would be copied several times. */
+const scratch: number[] = []
+
+/** A position beyond all lists. */
+const NEVER = 2 ** 30
+
 /** Adds `sign` times the numbers of `b` to those of `a`. */
 function combined(a: Runs, b: Runs, sign: number): Runs {
-  const runs: number[] = []
-  let [i, j] = [0, 0]
+  let [i, j, length] = [0, 0, 0]
   // The run of each list at or after the position.
-  let [startA, startB] = [a.length > 0 ? a[0] : Infinity, b.length > 0 ? b[0] : Infinity]
-  let [endA, endB] = [startA + (a[1] ?? 0), startB + (b[1] ?? 0)]
-  let position = Math.min(startA, startB)
+  let startA = a.length > 0 ? a[0] : NEVER
+  let startB = b.length > 0 ? b[0] : NEVER
+  let endA = a.length > 0 ? startA + a[1] : NEVER
+  let endB = b.length > 0 ? startB + b[1] : NEVER
   let end = 0
-  while (position < Infinity) {
-    const [isInA, isInB] = [startA <= position, startB <= position]
+  let position = Math.min(startA, startB)
+  while (position < NEVER) {
+    const isInA = startA <= position
+    const isInB = startB <= position
     const until = Math.min(isInA ? endA : startA, isInB ? endB : startB)
     const number = (isInA ? a[i + 2] : 0) + (isInB ? sign * b[j + 2] : 0)
     if (number !== 0) {
-      appendRun(runs, position - end, until - position, number)
+      if (position === end && length > 0 && scratch[length - 1] === number) scratch[length - 2] += until - position
+      else {
+        scratch[length++] = position - end
+        scratch[length++] = until - position
+        scratch[length++] = number
+      }
       end = until
     }
     if (until === endA) {
       i += 3
-      startA = i < a.length ? endA + a[i] : Infinity
-      endA = startA + (a[i + 1] ?? 0)
+      startA = i < a.length ? endA + a[i] : NEVER
+      endA = i < a.length ? startA + a[i + 1] : NEVER
     }
     if (until === endB) {
       j += 3
-      startB = j < b.length ? endB + b[j] : Infinity
-      endB = startB + (b[j + 1] ?? 0)
+      startB = j < b.length ? endB + b[j] : NEVER
+      endB = j < b.length ? startB + b[j + 1] : NEVER
     }
     position = startA <= until || startB <= until ? until : Math.min(startA, startB)
   }
-  return runs
+  return scratch.slice(0, length)
 }
 
 /** A set of small numbers, such as indices of contributors, in one bit each. */

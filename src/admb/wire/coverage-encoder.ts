@@ -58,6 +58,8 @@ const NO_BASE: Base = { sequence: 0, runs: [] }
 const NO_CONTRIBUTORS: readonly number[] = []
 /** Scratch memory of `runs`: segments by dictionary index, which are 0 between calls. */
 let scratch = new Uint32Array(64)
+/** The runs that it returns, before they are copied: an array that grows while it is filled would be copied several times. */
+const result: number[] = []
 
 export class CoverageEncoder {
   /** Contributors by dictionary index. */
@@ -110,17 +112,18 @@ export class CoverageEncoder {
         }
       }
     }
-    const result: number[] = []
-    let end = 0
+    let [end, length] = [0, 0]
     for (let i = from; i < to; ) {
       const segments = scratch[i]
       const start = i
       while (i < to && scratch[i] === segments) scratch[i++] = 0
       if (segments === 0) continue
-      result.push(start - end, i - start, segments)
+      result[length++] = start - end
+      result[length++] = i - start
+      result[length++] = segments
       end = i
     }
-    return result
+    return result.slice(0, length)
   }
 
   /** The entries that the frame with this sequence number must define. Records that they were sent with it. */

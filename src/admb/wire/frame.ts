@@ -176,7 +176,8 @@ export function sizeOfCoverages(headers: readonly Header[], from = 0, to = heade
 
 /** Whether the indices of all contributors are below the limit of their number. */
 export function areLow({ coverage }: Header): boolean {
-  for (const contributor of coverage.contributors) if (contributor >= FRAME_LIMITS.contributors) return false
+  const { contributors } = coverage
+  for (let i = 0; i < contributors.length; i++) if (contributors[i] >= FRAME_LIMITS.contributors) return false
   return true
 }
 
