@@ -40,7 +40,10 @@ const simulateTypes = {
   quiesce: flag
 }
 
-/** Overrides of what a scenario determines. */
+/**
+ * Overrides of what a scenario determines.
+ * @interface
+ */
 export type SimulateOptions = OptionsOf<typeof simulateTypes>
 
 export const simulateType = optionTypes.options<SimulateOptions>(simulateTypes)

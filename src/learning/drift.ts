@@ -23,7 +23,10 @@ export const driftSchema = z
       .describe('The last 20 alarms, oldest first.')
   })
   .describe('Rises of the level 1 − e^(−loss), for log-loss the probability of a mistake, in this run.')
-/** The alarms of a run. */
+/**
+ * The alarms of a run.
+ * @interface
+ */
 export type Drift = ValueOf<typeof driftSchema>
 /** An alarm: the mean level of the loss rose. */
 export type DriftAlarm = Drift['recent'][number]

@@ -10,7 +10,10 @@ const prediction = z.object({
   id: text.optional().describe('With --label-delay: for POST /learn with {"id": …, "label": …}.'),
   rowId: text.optional().describe('Value of the column with the role id, or the tag of VW.')
 })
-/** A prediction for an input. */
+/**
+ * A prediction for an input.
+ * @interface
+ */
 export type Prediction = ValueOf<typeof prediction>
 
 const failedInput = z.object({
@@ -18,7 +21,10 @@ const failedInput = z.object({
   id: text.optional().describe('Of the prediction whose label was refused.'),
   code: text.optional()
 })
-/** Why an input cannot be scored, or a late label cannot be learned. */
+/**
+ * Why an input cannot be scored, or a late label cannot be learned.
+ * @interface
+ */
 export type FailedInput = ValueOf<typeof failedInput>
 
 export const answerSchema = z
@@ -26,5 +32,8 @@ export const answerSchema = z
   .describe(
     'A prediction for each input, in order, by the serving predictor at the time of the request. For a label that arrived later, the prediction that was given, or an error in its place.'
   )
-/** Answers to a request of inputs. */
+/**
+ * Answers to a request of inputs.
+ * @interface
+ */
 export type InputAnswer = ValueOf<typeof answerSchema>

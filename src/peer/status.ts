@@ -20,7 +20,10 @@ export const traffic = z
     bytes: count.describe('Bytes of frames over tree edges in this run.')
   })
   .describe('Frames over tree edges since the start of this run.')
-/** Frames over tree edges. */
+/**
+ * Frames over tree edges.
+ * @interface
+ */
 export type Traffic = ValueOf<typeof traffic>
 
 export const sentTraffic = traffic
@@ -36,13 +39,19 @@ export const sentTraffic = traffic
       .describe('Bytes of frames sent over tree edges by what they carry.')
   })
   .describe('Frames sent over tree edges since the start of this run.')
-/** Sent frames. `kinds` are of frames that were composed: their sum differs a little from `bytes`. */
+/**
+ * Sent frames. `kinds` are of frames that were composed: their sum differs a little from `bytes`.
+ * @interface
+ */
 export type SentTraffic = ValueOf<typeof sentTraffic>
 
 export const peerMetrics = metricsSchema
   .extend({ baseline: baselineSchema.optional() })
   .describe(metricsSchema.description ?? '')
-/** Figures of a run of a peer; without two labelled rows there is no baseline. */
+/**
+ * Figures of a run of a peer; without two labelled rows there is no baseline.
+ * @interface
+ */
 export type PeerMetrics = ValueOf<typeof peerMetrics>
 
 const ownGradients = z
@@ -54,7 +63,10 @@ const ownGradients = z
     late: count.describe('Local gradients that ever came too late for a batch. The number never falls.')
   })
   .describe('Own gradients of this run, by what has become of them.')
-/** Own gradients of a run, by what has become of them. */
+/**
+ * Own gradients of a run, by what has become of them.
+ * @interface
+ */
 export type OwnGradients = ValueOf<typeof ownGradients>
 
 const privacy = z
@@ -68,7 +80,10 @@ const privacy = z
     exhausted: z.boolean().describe('Whether the budget of differential privacy is spent: no more inputs are learned.')
   })
   .describe('Differential privacy of the inputs; absent without it.')
-/** The budget of differential privacy in a status. */
+/**
+ * The budget of differential privacy in a status.
+ * @interface
+ */
 export type PrivacyStatus = ValueOf<typeof privacy>
 
 const text = z.string()
@@ -119,5 +134,8 @@ export const statusSchema = z
     privacy: privacy.optional()
   })
   .describe('The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.')
-/** The status of a peer. Losses are in nats; `docs/status.md` describes the fields. */
+/**
+ * The status of a peer. Losses are in nats; `docs/status.md` describes the fields.
+ * @interface
+ */
 export type PeerStatus = ValueOf<typeof statusSchema>

@@ -162,7 +162,10 @@ export const taskTypes = {
   plugins: typed<readonly (string | URL)[]>(list)
 }
 
-/** What is learned, and from what: options that the command line and the library share. */
+/**
+ * What is learned, and from what: options that the command line and the library share.
+ * @interface
+ */
 export type TaskOptions = OptionsOf<typeof taskTypes>
 
 /** Every field of a spec has a type. */

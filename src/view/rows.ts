@@ -20,7 +20,10 @@ export const peerRow = z
       .describe('Number of peers behind it in the tree, as seen from the answering peer, itself included.')
   })
   .describe('A peer of the network, from its last status, which it has signed.')
-/** One peer, by its last status. */
+/**
+ * One peer, by its last status.
+ * @interface
+ */
 export type PeerRow = ValueOf<typeof peerRow>
 
 export const networkTotals = z
@@ -53,5 +56,8 @@ export const networkTotals = z
   .describe(
     'Totals of all peers, as the tree neighbours report them. Loss and accuracy are means over all inputs, the recent ones over the last inputs of each peer.'
   )
-/** The peers as a whole. Peers without a row are included. */
+/**
+ * The peers as a whole. Peers without a row are included.
+ * @interface
+ */
 export type NetworkTotals = ValueOf<typeof networkTotals>

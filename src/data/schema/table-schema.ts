@@ -34,7 +34,10 @@ export const columnSchema = z.object({
   mean: number.describe('Numbers: the value is centred by it.'),
   deviation: number.describe('Numbers: the value is divided by it.')
 })
-/** A column of a table: its kind, and how its values become features. */
+/**
+ * A column of a table: its kind, and how its values become features.
+ * @interface
+ */
 export type ColumnSchema = ValueOf<typeof columnSchema>
 /** What the values of a column become. */
 export type ColumnKind = ColumnSchema['kind']
@@ -55,7 +58,10 @@ const labelSchema = z.object({
   mean: number.describe('Numbers are centred by it.'),
   deviation: number.describe('Numbers are divided by it.')
 })
-/** The label of a table: its column, and whether it is a class or a number. */
+/**
+ * The label of a table: its column, and whether it is a class or a number.
+ * @interface
+ */
 export type LabelSchema = ValueOf<typeof labelSchema>
 
 export const tableSchema = z
@@ -65,5 +71,8 @@ export const tableSchema = z
     hashBits: count.optional().describe('Hashed values share 2^hashBits features, by default 2^18.')
   })
   .describe('What inputs mean: the label, and the columns of a table in the order of their features.')
-/** A whole schema. */
+/**
+ * A whole schema.
+ * @interface
+ */
 export type Schema = ValueOf<typeof tableSchema>

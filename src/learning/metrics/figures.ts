@@ -30,21 +30,33 @@ export const figuresSchema = z.object({
     .describe('Share of the variance of the target that is predicted; absent if all targets are equal.'),
   perplexity: z.number().optional().describe('Exponential of the loss of a model that predicts the next token.')
 })
-/** Figures over some inputs, each scored before it was learned. Figures that a model does not have are absent. */
+/**
+ * Figures over some inputs, each scored before it was learned. Figures that a model does not have are absent.
+ * @interface
+ */
 export type Figures = ValueOf<typeof figuresSchema>
 
 const windowFigures = figuresSchema.extend({
   window: count.describe('Size of the window, which holds fewer inputs at the start.')
 })
-/** Figures over the last inputs. */
+/**
+ * Figures over the last inputs.
+ * @interface
+ */
 export type WindowFigures = ValueOf<typeof windowFigures>
 
 const timeWindowFigures = figuresSchema.extend({ seconds: z.number().describe('Length of the window.') })
-/** Figures over the inputs within some time. */
+/**
+ * Figures over the inputs within some time.
+ * @interface
+ */
 export type TimeWindowFigures = ValueOf<typeof timeWindowFigures>
 
 const timeFigures = z.object({ clock: z.literal('arrival'), windows: z.array(timeWindowFigures) })
-/** Figures over windows that end now. */
+/**
+ * Figures over windows that end now.
+ * @interface
+ */
 export type TimeFigures = ValueOf<typeof timeFigures>
 
 export const metricsSchema = z
@@ -56,7 +68,10 @@ export const metricsSchema = z
     byTime: timeFigures.optional().describe('Windows by the time of arrival, which end now, in a peer.')
   })
   .describe('Progressive figures of this run: each input is scored before it is learned.')
-/** The figures of a learner: since its start, and over windows. */
+/**
+ * The figures of a learner: since its start, and over windows.
+ * @interface
+ */
 export type Metrics = ValueOf<typeof metricsSchema>
 
 export const baselineSchema = z
@@ -69,5 +84,8 @@ export const baselineSchema = z
       .describe('The same of the label of the row before as the prediction.')
   })
   .describe('What predictions that learn nothing reach on the labels of this run.')
-/** What predictions that learn nothing reach. Figures of numbers are in units of the target. */
+/**
+ * What predictions that learn nothing reach. Figures of numbers are in units of the target.
+ * @interface
+ */
 export type BaselineFigures = ValueOf<typeof baselineSchema>
