@@ -29,7 +29,7 @@ interface StreamState {
 export class StreamProgress {
   inputs: number
   readonly score: Score
-  /** Adds what depends on earlier rows; undefined if nothing does. */
+  /** Standardises rows and multiplies interactions; undefined if rows stay as they are. */
   readonly preparation: Preparation | undefined
   readonly #moments: RunningMoments
   readonly #isStandard: boolean

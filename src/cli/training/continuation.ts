@@ -98,7 +98,7 @@ export class Continuation {
   }
 }
 
-/** Adds what depends on earlier rows, as rows are learned. */
+/** Standardises rows by the rows before them, and multiplies interactions. */
 export function preparationOf(
   { constant = false }: StreamOptions,
   { schema, hashBits, scale }: ExampleStream,

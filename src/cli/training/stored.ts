@@ -20,7 +20,7 @@ export interface Stored {
   /** For this predictor. */
   readonly learner: Learner
   readonly predictor: Predictor
-  /** What its inputs are scaled by, and the rows before them. */
+  /** The moments by which its inputs are scaled. */
   readonly scaling: Scaling
 }
 
