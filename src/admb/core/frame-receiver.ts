@@ -103,11 +103,11 @@ export class FrameReceiver {
     edge.pushed.commonParent = current.lineage[0]?.parent
     edge.encoder.acknowledgeSum(heldSum)
     edge.exchanged?.acknowledge(heldSum, received)
-    if (sum?.coverage) this.#storeSum(edge, sequence, { ...sum, coverage: sum.coverage })
+    if (sum?.coverage) this.#storeSum(edge, sequence, sum, sum.coverage)
     else if (sum) this.#parts.buffers.give(sum.sum)
   }
 
-  #storeSum(edge: Edge, sequence: number, { base, coverage, count, sum }: ReceivedSum & { coverage: Coverage }): void {
+  #storeSum(edge: Edge, sequence: number, { base, count, sum }: ReceivedSum, coverage: Coverage): void {
     const { buffers, sums, outgoingSums, trust } = this.#parts
     edge.decoder.recordReceived(sequence, coverage, base)
     const neighbourSum = { sequence, count, coverage, sum }

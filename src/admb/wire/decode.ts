@@ -274,13 +274,15 @@ function readSum(
   allocateSum: () => Float32Array[]
 ): ReceivedSum | undefined {
   const base = input.uint()
-  const changes: number[] = []
-  let end = 0
-  for (let count = readRunCount(input); count > 0; count--) {
-    const start = end + input.uint(FRAME_LIMITS.definitions)
-    const next = start + input.uint(FRAME_LIMITS.definitions)
-    appendRun(changes, start - end, next - start, readChange(input, start, next, decoder))
-    end = next
+  // Preallocated: a growing array reserves space for more elements than most sums need.
+  const changes: number[] = new Array(3 * readRunCount(input))
+  let position = 0
+  for (let r = 0; r < changes.length; r += 3) {
+    changes[r] = input.uint(FRAME_LIMITS.definitions)
+    changes[r + 1] = input.uint(FRAME_LIMITS.definitions)
+    const start = position + changes[r]
+    position = start + changes[r + 1]
+    changes[r + 2] = readChange(input, start, position, decoder)
   }
   const count = input.uint(FRAME_LIMITS.count, 'number of gradients')
   const sum = readVector(input, shapes.parameters, VECTORS.sum, decoder, transfer, allocateSum)
