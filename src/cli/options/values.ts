@@ -368,10 +368,9 @@ export function pairsOf(pairs: readonly string[], example: string): Record<strin
   return options
 }
 
-/** Of rules whose state may have eight bits a number. */
+/** Options of rules whose state may have eight bits a number. */
 const stateOptions: Readonly<Record<string, ChoiceOption>> = {
-  bits: { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' },
-  delay: { default: '0', choices: ['0', '1'], help: 'updates that the weights are behind, for l2l-p' }
+  bits: { default: '32', choices: ['8', '32'], help: 'bits of each number of the state' }
 }
 
 function registryHelp(registry: Registry<string>): string {

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
+import { createRule, type RuleSpec } from '../../../src/learning/index.js'
 import { admb, admbProcess, MAIN } from '../../support/admb-command.js'
 import { parquetOf } from '../../support/parquet.js'
 import { scratchFolder } from '../../support/scratch.js'
@@ -443,6 +444,30 @@ describe('a command', function () {
     const rarer = namesIn(long).filter(name => !namesIn(short).includes(name))
     assert.ok(rarer.includes('--trust') && rarer.length > 20, `${rarer}`)
     assert.match(short, new RegExp(`${rarer.length} further options: admb peer --help-all`))
+  })
+
+  it('lists options of rules that the rules have', async () => {
+    const { stdout, code } = await admb(['train', '--rule', 'help'])
+    assert.equal(code, 0)
+    const listed = stdout.split('\n\n').flatMap(entry => {
+      const [name] = entry.split(' ')
+      return [...entry.matchAll(/^ {4}(\w+) +.*\(default: (.*)\)$/gm)].map(([, key, initial]) => ({
+        name,
+        key,
+        initial
+      }))
+    })
+    assert.ok(listed.length > 40, `${listed.length} options`)
+    for (const { name, key, initial } of listed) {
+      const value = initial === 'off' ? 0.5 : Number.isNaN(Number(initial)) ? initial : Number(initial)
+      try {
+        createRule({ name, [key]: value } as RuleSpec)
+      } catch (error) {
+        // A value out of the range of an option that is off by default is an error as well.
+        assert.ok(initial === 'off', `${name},${key}=${value}: ${error}`)
+        assert.doesNotMatch(String(error), /unknown option/)
+      }
+    }
   })
 
   it('lists models with the ranges and defaults of their options', async () => {
