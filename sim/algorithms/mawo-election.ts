@@ -40,9 +40,9 @@ interface NodeState {
   lastContact: number
   sequence: number
   readonly own: GradientAccumulator
-  /** Of a master: gradients received for the current predictor. */
+  /** Gradients that a master has received for the current predictor. */
   readonly batch: GradientAccumulator
-  /** Of a master: last sequence number of each worker. */
+  /** Last sequence number that a master has received of each worker. */
   readonly received: Map<number, number>
 }
 

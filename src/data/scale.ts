@@ -112,7 +112,7 @@ function leaveOutParts(out: RowBuffer, from: number, { positions, lengths }: Cyc
 const CAUTION = 4
 
 /**
- * What values are divided by: their standard deviation, and more after only a few values. Those of two or three values are often far
+ * What values are divided by: their standard deviation, and more after only a few values. Deviations of two or three values are often far
  * too small, and the large scaled values that follow would decide the weights for long.
  * @param squares sum of squared deviations
  */

@@ -101,7 +101,7 @@ const DEFINITIONS = {
 export type Feature = keyof typeof DEFINITIONS
 export const features: Readonly<Record<Feature, Definition>> = DEFINITIONS
 
-/** Which features are there. What a caller does not know is absent, and not checked. */
+/** The features that are used. A feature of which a caller does not know is absent, and is not checked. */
 export type Active = Readonly<Partial<Record<Feature, boolean>>>
 
 /** Why the features cannot be combined and how to change it; undefined if they can. @param byKey whether scenarios name them */

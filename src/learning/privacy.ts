@@ -37,7 +37,7 @@ export class Privacy {
   readonly options: Required<PrivacyOptions>
   /** Standard deviation of the noise of each weight of a sum. */
   readonly deviation: number
-  /** ρ of a release (`accountant.ts`). */
+  /** ρ of a release. */
   readonly rho: number
   /** ρ that (ε, δ) allows. */
   readonly budget: number

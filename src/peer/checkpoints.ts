@@ -44,7 +44,7 @@ interface Whole {
 
 /** A checkpoint that is posted. */
 interface Posted {
-  /** Those of the message. */
+  /** Buffers of the message. */
   readonly buffers: readonly Uint8Array[]
   /** Size on the disk, at most. */
   readonly bytes: number
@@ -60,7 +60,7 @@ export class Checkpoints {
   readonly #maxSteps: number
   readonly #wholePace = new CheckpointPace()
   readonly #stepsPace = new CheckpointPace()
-  /** That of the checkpoint that is being stored. */
+  /** Pace of the checkpoint that is being stored. */
   #storing: CheckpointPace | undefined
   #whole: Whole | undefined
   /** The last checkpoint. */
@@ -194,7 +194,7 @@ export class Checkpoints {
   }
 }
 
-/** Those of a whole predictor, at most. */
+/** Bytes of a whole predictor, at most. */
 function bytesOf({ parameters, average, state }: Content): number {
   return [...parameters, ...average, ...state].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }

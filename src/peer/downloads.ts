@@ -33,7 +33,7 @@ export interface EncodedFile extends DownloadHead {
 const PIECE_BYTES = 1 << 22
 
 export class Downloads {
-  /** Those in progress, by number. */
+  /** Pieces of the downloads in progress, by number. */
   readonly #pieces = new Map<number, Iterator<Uint8Array>>()
   #last = 0
 

@@ -59,7 +59,7 @@ export class Edges {
   /** The last error of each peer, so that the same error is logged once. */
   readonly #lastErrors = new Map<string, string>()
   readonly #clock = new OverlayClock()
-  /** Those that the overlay knows. */
+  /** Own addresses that the overlay knows. */
   #addresses: readonly string[] | undefined
   #timer: NodeJS.Timeout | undefined
   /** When it runs. */

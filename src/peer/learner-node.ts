@@ -13,7 +13,7 @@ const FRAGMENT_BYTES = 1 << 20
 
 const HOUR_MS = 3_600_000
 
-/** Whether all inputs can be read again. Those of other sources are kept for an hour. */
+/** Whether all inputs can be read again. Inputs of other sources are kept for an hour. */
 function isFile({ stream }: LearnerInit): boolean {
   return stream !== undefined && stream.data !== '-' && !isCustomFormat(stream.format ?? '')
 }

@@ -83,7 +83,7 @@ export function fail(port: LearnerThread['port'], error: unknown): void {
 async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: LearnerThread): Promise<void> {
   const stopped = new AbortController()
   const downloads = new Downloads()
-  /** Those that are not answered yet. */
+  /** Requests that are not answered yet. */
   const requests = new Set<Promise<void>>()
   const ticker = new Ticker(init.period, () => guarded(() => loop.tick()))
   loop.onLearned = () => ticker.wake()

@@ -165,7 +165,7 @@ export async function forgetModel(dir: string): Promise<void> {
 
 interface StoredSpec {
   readonly spec: LearningSpec
-  /** Those of the rows that were learned. */
+  /** Moments of the rows that were learned. */
   readonly moments: RunningMoments
   /** Whether a peer has learned in the directory. */
   readonly hasLearned: boolean

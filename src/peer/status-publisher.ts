@@ -85,7 +85,7 @@ export class StatusPublisher {
   readonly #ticking: NodeJS.Timeout
   #reporting: NodeJS.Timeout | undefined
   #ticks = 0
-  /** Those that it has announced. */
+  /** Addresses that it has announced. */
   #addresses = ''
   /** Until when this peer watches because of an alarm. */
   #alarmedUntil = 0

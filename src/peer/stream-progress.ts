@@ -33,7 +33,7 @@ export class StreamProgress {
   readonly preparation: Preparation | undefined
   readonly #moments: RunningMoments
   readonly #isStandard: boolean
-  /** Of the last run whose stream can be resumed. */
+  /** State of the last run whose stream can be resumed. */
   readonly #stored: StreamState
   readonly #stream: string | undefined
   readonly #classifies: boolean

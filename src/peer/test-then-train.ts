@@ -24,7 +24,7 @@ import { ServingBlocks } from './serving-blocks.js'
 import type { StreamProgress } from './stream-progress.js'
 import type { LearnerInit } from './thread-messages.js'
 
-/** Of so many inputs that come together one is kept for the gate: copying each would cost as much as learning it. */
+/** Number of inputs that come together, of which one is kept for the gate: copying each would cost as much as learning it. */
 const KEPT_EVERY = 32
 
 export interface TestThenTrainOptions {
@@ -92,7 +92,7 @@ export class TestThenTrain {
     this.#serving.update()
   }
 
-  /** Learns rows [from, to). Those of a table are prepared first, and counted in its moments. */
+  /** Learns rows [from, to). Rows of a table are prepared first, and counted in its moments. */
   learn(rows: Rows, from: number, to: number): void {
     const { preparation } = this.#progress
     this.#keepNext()

@@ -3,7 +3,7 @@ import type { QuarantinedPredictor } from '../admb/index.js'
 import { boundsOf, OptionError, type Trust } from '../learning/index.js'
 import type { LearningSpec } from '../task/learning-spec.js'
 
-/** Of the options of a peer. */
+/** Some of the options of a peer. */
 interface TrustOptions {
   readonly spec: Pick<LearningSpec, 'influence'>
   readonly trust?: Trust

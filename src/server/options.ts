@@ -25,7 +25,7 @@ export const serverTypes = {
   /** Address to listen on. Any address but loopback requires a token. @default '127.0.0.1' */
   host: text,
   /**
-   * Tokens, of which requests must send one as `Authorization: Bearer …`. Those of `admb keygen token --role` have a role, others
+   * Tokens, of which requests must send one as `Authorization: Bearer …`. Tokens of `admb keygen token --role` have a role; others
    * grant everything. @default none, which is allowed on loopback only
    */
   token: either(text, texts),

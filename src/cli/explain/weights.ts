@@ -20,7 +20,7 @@ export interface Weight {
 export interface Weights {
   /** Scores of an input whose features are all 0: one number, or one for each class. */
   readonly constant?: readonly number[]
-  /** Those that are not 0, the largest effects first. Without an effect, the weight itself counts. */
+  /** Weights that are not 0, the largest effects first. Without an effect, the weight itself counts. */
   readonly weights: readonly Weight[]
 }
 

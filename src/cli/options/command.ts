@@ -6,7 +6,7 @@ import { rows } from './table.js'
 interface Details {
   /** What follows the options in the help: notes and examples. */
   readonly help?: string
-  /** Of a command within a group; `index.ts` describes the others. */
+  /** Summary of a command within a group; `index.ts` describes the others. */
   readonly summary?: string
   readonly arguments?: readonly Argument[]
   /** @default the table */

@@ -396,5 +396,5 @@ export const rows = [
 type OfTable = (typeof rows)[number]
 /** Values of the options of a command, or of several. */
 export type Flags<Where extends string> = FlagsOf<OfTable, Where>
-/** Of what a command may read, learn and execute. */
+/** Flags of what a command may read, learn and execute. */
 export type AnyFlags = Partial<Flags<(typeof READING)[number] | 'generate'>>

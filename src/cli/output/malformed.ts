@@ -67,7 +67,7 @@ export class SkippedInputs {
    * @throws SkippedInputsError
    */
   checkLimit(data: string, inputs: number, unlabelled: number, limit = DEFAULT_SKIP_LIMIT): void {
-    // Of all shards, which are equally large.
+    // All counts are of all shards, which are equally large.
     const skipped = this.#skipped + unlabelled * this.#shards
     const all = inputs * this.#shards + skipped
     const share = skipped / all

@@ -28,7 +28,7 @@ export interface TrainCost {
   readonly data: string | undefined
   readonly notices: readonly string[]
   readonly baseline?: BaselineFigures
-  /** Of the first of several passes. */
+  /** Report of the first of several passes. */
   readonly firstPass?: SerialReport
   /** Inputs of the runs that this one continues. */
   readonly continues?: number

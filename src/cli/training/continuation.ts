@@ -24,7 +24,7 @@ interface ContinuationOptions {
   readonly batch: number
   /** Whether rows without a label are learned. */
   readonly learnsUnlabelled: boolean
-  /** Of the run before. */
+  /** State of the run before. */
   readonly earlier: UnfinishedRun | undefined
 }
 

@@ -19,7 +19,7 @@ export interface LayeredRunOptions {
   readonly spec: LearningSpec
   /** At the start of the run. */
   readonly before: SerialReport
-  /** Of the runs before. */
+  /** Progress of the runs before. */
   readonly earlier: SavedProgress | undefined
 }
 

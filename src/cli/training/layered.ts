@@ -10,7 +10,7 @@ import { type LearningSpec, learningParts } from '../../task/learning-spec.js'
 export interface LayeredContent extends Pick<PredictorId, 'updates' | 'origin' | 'incarnation' | 'nonce'> {
   readonly dimension: number
   readonly progress: SavedProgress
-  /** Of a run that has ended. */
+  /** Digest of the predictor, once the run has ended. */
   readonly digest?: string
 }
 

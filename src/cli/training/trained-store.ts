@@ -18,7 +18,7 @@ export interface EarlierRun {
   readonly spec: LearningSpec
   readonly trained: Trained
   readonly progress: SavedProgress
-  /** Of peers with integer sums: the block of the state by which they know the grid. Training in one process keeps it. @default none */
+  /** The block of the state by which peers with integer sums know the grid. Training in one process keeps it. @default none */
   readonly grid?: Blocks
   /** The layer file that holds the predictor, if one does. */
   readonly place?: LayerPlace

@@ -41,10 +41,10 @@ export class TrainingRun {
   readonly #log: ProgressLog | undefined
   /** On a terminal, unless the output is for a program. */
   readonly #table: ProgressTable | undefined
-  /** Of a network on the disk. */
+  /** Commits of a network on the disk. */
   #commits: LayeredRun | undefined
   readonly #baseline: ReturnType<typeof baselineFor>
-  /** Of the first of several passes, whose rows were scored before they were learned. */
+  /** Report of the first of several passes, whose rows were scored before they were learned. */
   #firstPass: SerialReport | undefined
   #rowsRead = 0
 

@@ -24,7 +24,7 @@ export interface ValidationOptions {
   readonly predictWith: PredictWith
   /** Passes without improvement after which training ends. */
   readonly patience: number
-  /** Of the rows learned so far. */
+  /** Moments of the rows learned so far. */
   readonly moments: RunningMoments
 }
 

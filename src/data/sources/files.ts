@@ -35,7 +35,7 @@ export async function filesOf(data: string): Promise<string[]> {
 }
 
 /**
- * Those of the files that rotation has not made of another one.
+ * The files without those that rotation has made of another one.
  * @param current a log that counts as one of the files
  */
 export function logsOf(files: readonly string[], current?: string): string[] {

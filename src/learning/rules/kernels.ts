@@ -192,7 +192,7 @@ const multiplySquared = define('multiplySquared', ['i32', 'i32', 'f32'], (locals
   return [setScale, quads(locals, count, [values], [multiplied, squared])]
 })
 
-/** Numbers to codes of eight bits and back, as `eight-bit.ts` describes. */
+/** Numbers to codes of eight bits and back, as `compact.ts` describes. */
 const codeKernels = [largest, largestRoot, encode, join, decode, multiply, multiplySquared]
 
 /** (values, count, into): stores a number that is 0 if all values are finite. */
