@@ -81,7 +81,7 @@ export interface RunResult extends RegretAccounts {
   readonly updates: number
   /** Predictors adopted from another node. */
   readonly adoptions: number
-  /** Gradients on the lineage of the best predictor, as the headers of its updates count them. Of isolated nodes: on all lineages. */
+  /** Gradients on the lineage of the best predictor, as the headers of its updates count them. For isolated nodes: on all lineages. */
   readonly used: number
   /** Gradients that nodes hold for later updates. */
   readonly held: number

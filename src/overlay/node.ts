@@ -51,7 +51,7 @@ export class OverlayNode {
     this.#state = new State(options)
   }
 
-  /** Sets the addresses sent with JOINs and beacons. Those that exceed the limits of the wire format are left out. */
+  /** Sets the addresses sent with JOINs and beacons. Addresses that exceed the limits of the wire format are left out. */
   setAddresses(addresses: readonly string[]): void {
     this.#state.self = { peer: this.#state.settings.self, addresses: encodableAddresses(addresses) }
   }

@@ -7,9 +7,9 @@ import type { Stored } from '../training/stored.js'
 /** A weight of one score. Of several classes, it is relative to the mean of the classes. */
 export interface Weight {
   readonly feature: string
-  /** The class whose score the weight increases; undefined for regression. Of two classes, a negative weight increases the other. */
+  /** The class whose score the weight increases; undefined for regression. With two classes, a negative weight increases the other. */
   readonly class?: string
-  /** Change of the score for a change by 1 of the model's input. Of a regression, in units of the target. */
+  /** Change of the score for a change by 1 of the model's input. A regression has it in units of the target. */
   readonly weight: number
   /** Change of the score for a change by 1 of the column's value; absent unless it is a number that the model scales. */
   readonly perUnit?: number

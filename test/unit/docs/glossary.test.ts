@@ -1,6 +1,7 @@
 /** docs/glossary.md and docs/architecture.md refer to files that exist. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { read } from '../../support/documents.js'
 
 /** Rows of the glossary's tables, without headers and separators. */
@@ -34,13 +35,25 @@ describe('docs/glossary.md', () => {
 
 describe('docs/architecture.md', () => {
   it('refers to files and folders that exist', () => {
-    const paths = [...read('docs/architecture.md').matchAll(/`((?:src|sim|test|scripts)\/[\w./-]*)`/g)].map(
-      ([, path]) => path
-    )
-    assert.ok(paths.length > 60, `${paths.length} paths`)
+    const lines = read('docs/architecture.md').split('\n')
+    // A file name without a folder is in the folder of the name before it.
+    const paths = lines.flatMap(line => {
+      let folder = ''
+      return [...line.matchAll(/`((?:(?:src|sim|test|scripts)\/[\w./-]*)|[\w.-]+\.ts)`/g)].map(([, name]) => {
+        if (!name.includes('/')) return name === 'index.ts' ? '.' : join(folder, name)
+        folder = dirname(name)
+        return name
+      })
+    })
+    assert.ok(paths.length > 100, `${paths.length} paths`)
     assert.deepEqual(
       paths.filter(path => !existsSync(path)),
       []
     )
+  })
+
+  it('fits on two screens', () => {
+    const { length } = read('docs/architecture.md').trimEnd().split('\n')
+    assert.ok(length <= 120, `${length} lines`)
   })
 })
