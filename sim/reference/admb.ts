@@ -1,14 +1,16 @@
 /**
- * The specification of ADMB that runs: Algorithms 3 to 6 of Dekel et al., "Robust Distributed Online Prediction", with the repairs
- * and carry-over of this project. It has no codec, no clock and no speed. A sum is the set of its gradients, so that "each gradient
- * counts once" is a statement about sets. A message contains a predictor and a sum; when messages are sent, and whether they arrive,
- * in which order, once or twice, is up to the network. A test shows that `AdmbNode` refines this specification.
+ * The specification of ADMB that runs: Algorithms 3 to 6 of Dekel et al., "Robust Distributed
+ * Online Prediction", with the repairs and carry-over of this project. It has no codec, no clock
+ * and no speed. A sum is the set of its gradients, so that "each gradient counts once" is a
+ * statement about sets. A message contains a predictor and a sum; when messages are sent, and
+ * whether they arrive, in which order, once or twice, is up to the network. A test shows that
+ * `AdmbNode` refines this specification.
  *
  * | paper | here |
  * | --- | --- |
  * | Algorithm 3: an input arrives | `learn` |
- * | Algorithm 4: periodic message to a neighbour | `message` |
- * | Algorithm 5: a message arrives | `receive` |
+ * | Algorithm 4: a periodic message to a neighbour | `message`, `sent` |
+ * | Algorithm 5: a message arrives | `adopt`, then `keep` |
  * | Algorithm 6: update | `update` |
  * | initialisation and termination of an edge | `connect`, `disconnect` |
  */
@@ -19,7 +21,9 @@ interface Gradient<Input> {
   readonly input: Input
   /** Number of updates of that predictor. */
   readonly updates: number
-  /** Period of its node in which it became part of a sum for the first time; undefined until then. */
+  /**
+   * Period of its node in which it became part of a sum for the first time; undefined until then.
+   */
   closedIn: number | undefined
 }
 
@@ -45,10 +49,10 @@ export interface Predictor<Input, Content> {
   readonly content: Content
 }
 
-/** What a node sends to a neighbour. */
+/** A message from a node to a neighbour. */
 export interface Message<Input, Content> {
   readonly predictor: Predictor<Input, Content>
-  /** Gradients for the next update of that predictor: the sender's own, and those of its other neighbours. */
+  /** Gradients for its next update: the sender's own, and those of its other neighbours. */
   readonly sum: ReadonlySet<Gradient<Input>>
 }
 
@@ -57,7 +61,7 @@ interface Settings<Input, Content> {
   readonly batch: number
   /** S: the number of periods for which unused gradients are carried over; 0 as in the paper. */
   readonly carry: number
-  /** w ← rule(sum / count), and the running average. */
+  /** The content after an update: w ← rule(sum / count), and its running average. */
   readonly step: (before: Predictor<Input, Content>, batch: ReadonlySet<Gradient<Input>>) => Content
 }
 
@@ -67,28 +71,29 @@ export function start<Input, Content>(content: Content): Predictor<Input, Conten
 }
 
 /**
- * Whether a node that holds `b` adopts `a`: it has more updates, or as many from an origin with a lower index. All nodes order all
- * predictors in the same way, so that the best one wins everywhere.
+ * Whether a node that holds `b` adopts `a`: it has more updates, or as many from an origin with a
+ * lower index. All nodes order all predictors in the same way, so that the best one wins
+ * everywhere.
  */
 function isBetter(a: Predictor<unknown, unknown>, b: Predictor<unknown, unknown>): boolean {
   if (a.updates !== b.updates) return a.updates > b.updates
   if (a.origin === b.origin || a.origin === undefined || b.origin === undefined) return false
   if (a.origin.peer !== b.origin.peer) return a.origin.peer < b.origin.peer
-  const [later, earlier] = [a.origin, b.origin]
-  if (later.incarnation !== earlier.incarnation) return later.incarnation > earlier.incarnation
-  return later.nonce > earlier.nonce
+  if (a.origin.incarnation !== b.origin.incarnation) return a.origin.incarnation > b.origin.incarnation
+  return a.origin.nonce > b.origin.nonce
 }
 
 export class SpecifiedNode<Input, Content> {
   readonly run: Run
   readonly #settings: Settings<Input, Content>
   #predictor: Predictor<Input, Content>
-  /** All gradients of this run, and the predictors that it has held. */
+  /** All gradients of this run. */
   readonly #history: Gradient<Input>[] = []
+  /** The predictors that this run has held. */
   readonly #held: Predictor<Input, Content>[]
   /** Own gradients for the next update. */
   #own: ReadonlySet<Gradient<Input>> = new Set()
-  /** The newest sum of each neighbour for the current predictor. The sum of a neighbour that has sent none is empty. */
+  /** The newest sum of each neighbour for the current predictor, empty until it sends one. */
   readonly #sums = new Map<number, ReadonlySet<Gradient<Input>>>()
   #period = 0
 
@@ -122,7 +127,9 @@ export class SpecifiedNode<Input, Content> {
     this.#period++
   }
 
-  /** Algorithm 3: the node has predicted, seen the label, and computed a gradient at its predictor. */
+  /**
+   * Algorithm 3: the node has predicted, seen the label, and computed a gradient at its predictor.
+   */
   learn(input: Input): void {
     const gradient = { run: this.run, input, updates: this.#predictor.updates, closedIn: undefined }
     this.#history.push(gradient)
@@ -144,14 +151,15 @@ export class SpecifiedNode<Input, Content> {
     return { predictor: this.#predictor, sum: this.#allExcept(edge) }
   }
 
-  /** The message contains a sum: own gradients that it contains are closed. */
+  /** Algorithm 4: a message with a sum has been sent, so the own gradients in it are closed. */
   sent(): void {
     this.#close()
   }
 
   /**
    * Algorithm 5, first half: adopts the predictor of a message if it is better.
-   * @param knownSince number of updates of the oldest ancestor that the message and earlier ones name @default all are known
+   * @param knownSince number of updates of the oldest ancestor that the message and earlier ones
+   * name @default all are known
    * @returns whether it was better
    */
   adopt(predictor: Predictor<Input, Content>, knownSince = 0): boolean {
@@ -161,22 +169,23 @@ export class SpecifiedNode<Input, Content> {
   }
 
   /**
-   * Algorithm 5, second half: keeps the sum of a message for the current predictor in place of the neighbour's last one. A sum with
-   * gradients of this peer, which came back on a cycle or are of an earlier run, is not kept.
+   * Algorithm 5, second half: keeps the sum of a message for the current predictor in place of the
+   * neighbour's last one. A sum with gradients of this peer, which came back on a cycle or are of
+   * an earlier run, is not kept.
    */
   keep(edge: number, { predictor, sum }: Message<Input, Content>): void {
     if (predictor !== this.#predictor || !this.#sums.has(edge)) return
-    const isOwn = [...sum].some(({ run }) => run.peer === this.run.peer)
-    this.#sums.set(edge, isOwn ? new Set() : sum)
+    const containsOwn = [...sum].some(({ run }) => run.peer === this.run.peer)
+    this.#sums.set(edge, containsOwn ? new Set() : sum)
   }
 
   /**
    * Algorithm 6: updates with all available gradients, once there are b.
-   * @param remains whether inputs have ended, so that fewer may do @default false
+   * @param isRemainder whether inputs have ended, so that fewer than b suffice @default false
    */
-  update(remains = false): void {
+  update(isRemainder = false): void {
     const batch = this.available
-    const needed = remains ? 1 : this.#settings.batch
+    const needed = isRemainder ? 1 : this.#settings.batch
     if (batch.size < needed) throw new Error(`an update with ${batch.size} of ${needed} gradients`)
     const parent = this.#predictor
     for (const gradient of batch) if (parent.used.has(gradient)) throw new Error('a gradient is used twice')
@@ -196,8 +205,9 @@ export class SpecifiedNode<Input, Content> {
   }
 
   /**
-   * Another predictor: sums for the old one are of no use. Own gradients that the new lineage has not used are carried over for S
-   * periods after they were closed. A node that does not know the lineage far enough cannot tell, and takes old gradients for used.
+   * Holds another predictor. Sums for the old one are of no use. Own gradients that the new lineage
+   * has not used are carried over for S periods after they were closed. A node that does not know
+   * the lineage far enough cannot tell, and takes old gradients for used.
    */
   #switchTo(predictor: Predictor<Input, Content>, knownSince = 0): void {
     this.#close()
@@ -223,24 +233,25 @@ export class SpecifiedNode<Input, Content> {
   }
 
   /**
-   * Own gradients, and the sums of neighbours that have no peer in common: through a network that is being linked anew, the same
-   * gradient can arrive twice. The larger of two such sums is preferred.
+   * Own gradients, and the sums of neighbours that have no peer in common: through a network that
+   * is being linked anew, the same gradient can arrive twice. The larger of two such sums is
+   * preferred.
    */
   #allExcept(except: number | undefined): ReadonlySet<Gradient<Input>> {
     const sums = [...this.#sums].filter(([edge]) => edge !== except).map(([, sum]) => sum)
     const peers = new Set<string>()
     const all = new Set(this.#own)
     for (const sum of sums.sort((a, b) => b.size - a.size)) {
-      const own = new Set([...sum].map(({ run }) => run.peer))
-      if ([...own].some(peer => peers.has(peer))) continue
-      for (const peer of own) peers.add(peer)
+      const contributors = new Set([...sum].map(({ run }) => run.peer))
+      if ([...contributors].some(peer => peers.has(peer))) continue
+      for (const peer of contributors) peers.add(peer)
       for (const gradient of sum) all.add(gradient)
     }
     return all
   }
 }
 
-/** Whether a predictor is another one or an ancestor of it. */
+/** Whether `ancestor` is `predictor` or an ancestor of it. */
 function isOn(ancestor: Predictor<unknown, unknown>, predictor: Predictor<unknown, unknown>): boolean {
   let one: Predictor<unknown, unknown> | undefined = predictor
   while (one !== undefined && one.updates > ancestor.updates) one = one.parent

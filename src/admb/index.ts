@@ -1,4 +1,6 @@
-/** ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md. */
+/**
+ * ADMB as a pure state machine, used by peers, the simulator and tests. Terms: docs/glossary.md.
+ */
 
 export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements.js'
 export type { PredictorLookup } from './core/current-predictor.js'

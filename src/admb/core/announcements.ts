@@ -1,13 +1,16 @@
 /**
- * Announcements of predictors ahead of their content. On a slow line a large predictor, or the step to it, is long on its way.
- * Meanwhile other nodes would fill a batch of their own, and compute a rival that loses. Therefore a node announces a predictor
- * at once, in a short message that overtakes frames, and passes on the announcements of its neighbours. A node that knows of a better
- * predictor sends no sums for its current one, and waits with its own update. A node also waits until its neighbours have received the
- * current predictor, so that updates follow one another no faster than lines carry them.
+ * Announcements of predictors ahead of their content. On a slow line a large predictor, or the step
+ * to it, is long on its way. Meanwhile other nodes would fill a batch of their own, and compute a
+ * rival that loses. Therefore a node announces a predictor at once, in a short message that
+ * overtakes frames, and passes on the announcements of its neighbours. A node that knows of a
+ * better predictor sends no sums for its current one, and waits with its own update. A node also
+ * waits until its neighbours have received the current predictor, so that updates follow one
+ * another no faster than lines carry them.
  *
- * An announcement has no other effect, and what it promises may never arrive. It is therefore repeated while it holds, and ignored
- * after a time without repetition. A node with several times the gradients of a batch waits for nothing. After that it ignores the
- * announcements of this neighbour until the neighbour has delivered a predictor.
+ * An announcement has no other effect, and what it promises may never arrive. It is therefore
+ * repeated while it holds, and ignored after a time without repetition. A node with several times
+ * the gradients of a batch waits for nothing. After that it ignores the announcements of this
+ * neighbour until the neighbour has delivered a predictor.
  */
 import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
@@ -18,9 +21,11 @@ import type { PushPolicy } from './push-policy.js'
 
 /** Periods after which an announcement is repeated. */
 const REPEAT_PERIODS = 32
-/** Periods after which a node no longer waits for an announced predictor, if the announcement is not repeated. */
+/** Periods without a repetition after which a node no longer waits for an announced predictor. */
 export const WAIT_PERIODS = 128
-/** Periods after which a predictor that a neighbour does not acknowledge no longer holds sums back. */
+/**
+ * Periods after which a predictor that a neighbour does not acknowledge no longer holds sums back.
+ */
 export const PUSH_PERIODS = 1024
 
 /** A message for a neighbour. */
@@ -49,8 +54,9 @@ export class Announcements {
   }
 
   /**
-   * Whether sums must not be sent: those for the current predictor are of no use if there is a better one, and they slow down the
-   * predictor on its way to a neighbour, because edges share the line.
+   * Whether sums must not be sent: those for the current predictor are of no use if there is a
+   * better one, and they slow down the predictor on its way to a neighbour, because edges share the
+   * line.
    */
   get holdsSums(): boolean {
     if (this.expected !== undefined) return true
@@ -65,7 +71,7 @@ export class Announcements {
     let best: PredictorId | undefined
     for (const { announcements } of this.#edges.values()) {
       const announced = announcements.received
-      if (announced === undefined || announced.isOver || this.#current.compare(announced.id) <= 0) continue
+      if (announced === undefined || announced.isWaitOver || this.#current.compare(announced.id) <= 0) continue
       if (best === undefined || compareIds(announced.id, best) > 0) best = announced.id
     }
     return best
@@ -74,25 +80,29 @@ export class Announcements {
   /** A period has passed. @returns whether the node waits no longer for an announced predictor */
   tick(period: number): boolean {
     this.#period = period
-    let isOver = false
+    let isAnyOver = false
     for (const edge of this.#edges.values()) {
       const announced = edge.announcements.received
-      if (announced === undefined || announced.isOver || period - announced.period <= WAIT_PERIODS) continue
+      if (announced === undefined || announced.isWaitOver || period - announced.period <= WAIT_PERIODS) continue
       this.#ignore(edge.announcements, announced)
-      isOver = true
+      isAnyOver = true
     }
-    return isOver
+    return isAnyOver
   }
 
-  /** @returns whether it is better than what the neighbour announced before @throws FrameError */
-  receive(edge: Edge, bytes: Uint8Array): boolean {
+  /**
+   * Reads an announcement.
+   * @returns whether it is better than the neighbour's earlier one
+   * @throws FrameError
+   */
+  receiveAnnouncement(edge: Edge, bytes: Uint8Array): boolean {
     const id = decode(bytes, edge.session)
     if (id === undefined) return false
     // An earlier announcement may arrive again.
     const { received: announced, isUnreliable } = edge.announcements
     const comparison = announced === undefined ? 1 : compareIds(id, announced.id)
-    if (comparison > 0 || (comparison === 0 && !announced?.isOver))
-      edge.announcements.received = { id, period: this.#period, isOver: isUnreliable }
+    if (comparison > 0 || (comparison === 0 && !announced?.isWaitOver))
+      edge.announcements.received = { id, period: this.#period, isWaitOver: isUnreliable }
     return comparison > 0 && !isUnreliable
   }
 
@@ -107,10 +117,10 @@ export class Announcements {
     edge.announcements.isUnreliable = true
   }
 
-  /** Waits no longer for what has been announced. */
+  /** Ends the wait for announced predictors. */
   giveUp(): void {
     for (const { announcements } of this.#edges.values())
-      if (announcements.received?.isOver === false) this.#ignore(announcements, announcements.received)
+      if (announcements.received?.isWaitOver === false) this.#ignore(announcements, announcements.received)
   }
 
   #ignore(announcements: EdgeAnnouncements, announced: Announced): void {
@@ -119,7 +129,7 @@ export class Announcements {
     if (this.#current.compare(announced.id) > 0) announcements.isUnreliable = true
   }
 
-  /** Announcements of the best known predictor to neighbours that may not know of it, each repeated after a while. */
+  /** Announcements of the best known predictor to neighbours that may not know it, repeated. */
   *due(): Generator<OutgoingAnnouncement> {
     const best = this.expected ?? this.#current.predictor.id
     for (const [number, edge] of this.#edges) {
@@ -134,7 +144,7 @@ export class Announcements {
   }
 }
 
-/** Whether these bytes are an announcement rather than a frame. The result is arbitrary for malformed bytes. */
+/** Whether the bytes are an announcement. The result is arbitrary for malformed bytes. */
 export function isAnnouncement(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.announcement
 }

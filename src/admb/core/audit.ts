@@ -1,6 +1,7 @@
 /**
- * Audit: compares the journals of nodes with the headers of one lineage. It trusts neither the nodes' ledgers nor their counters:
- * the header of an update covers the first segments of each contributor's list at the parent, and the journal holds that list.
+ * Audit: compares the journals of nodes with the headers of one lineage. It trusts neither the
+ * nodes' ledgers nor their counters: the header of an update covers the first segments of each
+ * contributor's list at the parent, and the journal holds that list.
  */
 import { type Contributor, type ContributorTable, type Coverage, entriesOf, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
@@ -33,7 +34,7 @@ export interface AuditedSegment {
   readonly uses: readonly PredictorId[]
 }
 
-/** Segments in the batch of a predictor that the journal does not contain, although it contains the run from its start. */
+/** Segments in a predictor's batch that the journal lacks, although it contains the whole run. */
 export interface Unrecorded {
   readonly run: Contributor
   readonly predictor: PredictorId
@@ -53,7 +54,10 @@ const DELETED = -1
 
 interface AuditedEpoch {
   readonly record: EpochRecord
-  /** The segments on its list, as positions of their records in the journal: numbers start again when a run recovers none. */
+  /**
+   * The segments on its list, as positions of their records in the journal: numbers start again
+   * when a run recovers none.
+   */
   readonly list: number[]
   readonly open: readonly number[]
 }
@@ -154,7 +158,10 @@ function coveredBy(coverage: Coverage, run: Contributor, table: ContributorTable
   return segmentsOf(coverage, table.indexOf(run))
 }
 
-/** Segments whose use the node has not decided: as in `Ledger`, the newest epoch on the lineage has decided about earlier ones. */
+/**
+ * Segments whose use the node has not decided: as in `Ledger`, the newest epoch on the lineage has
+ * decided about earlier ones.
+ */
 function undecided(live: readonly AuditedEpoch[], isOnLineage: (key: string) => boolean): ReadonlySet<number> {
   const newest = live.findLastIndex(({ record }) => isOnLineage(idKey(record.id)))
   return new Set(live.slice(Math.max(0, newest)).flatMap(({ open, list }) => [...open, ...list]))
@@ -182,7 +189,10 @@ function unrecordedIn(
   return found
 }
 
-/** The number of updates from which on the journal contains all epochs of a run. The predictors of a run only get better. */
+/**
+ * The number of updates from which on the journal contains all epochs of a run. The predictors of a
+ * run only get better.
+ */
 function completeSince(origin: string, epochs: readonly AuditedEpoch[]): ReadonlyMap<string, number> {
   const since = new Map<string, number>()
   for (const [i, { record }] of epochs.entries()) {

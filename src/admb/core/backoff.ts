@@ -1,8 +1,11 @@
-/** When a node repeats what may have been lost. */
+/** Waits before a node repeats what may have been lost. */
 const MIN_WAIT = 4
 const MAX_WAIT = 64
 
-/** Exponential backoff for retries, in periods. The first wait is a little longer than a round trip, each further one doubles. */
+/**
+ * Exponential backoff for retries, in periods. The first wait is a little longer than a round trip,
+ * each further one doubles.
+ */
 export class Backoff {
   #since = 0
   #wait = MIN_WAIT
@@ -13,7 +16,7 @@ export class Backoff {
     this.#wait = MIN_WAIT + 2 * roundTrip
   }
 
-  due(period: number): boolean {
+  isDue(period: number): boolean {
     return period - this.#since >= this.#wait
   }
 

@@ -1,6 +1,6 @@
 /**
- * The predictor that a node currently holds, with what it needs to forward it and to adopt the next one: its parent, the last
- * steps that led to it, and its lineage.
+ * The predictor that a node currently holds, with what it needs to forward it and to adopt the next
+ * one: its parent, the last steps that led to it, and its lineage.
  */
 
 import type { BatchRule } from '../../learning/types.js'
@@ -41,7 +41,7 @@ export interface ReceivedPredictor {
   readonly attestation?: Attestation
 }
 
-/** Looks up a predictor that another node in the same process has computed, so that simulated nodes share it. */
+/** Looks up a predictor that a node of this process has computed. Simulated nodes share it. */
 export type PredictorLookup = (id: PredictorId) => Predictor | undefined
 
 interface CurrentOptions extends Recipe {
@@ -59,7 +59,7 @@ export class CurrentPredictor {
   readonly #known: PredictorLookup
   readonly #initial: PredictorId
   #predictor: Predictor
-  /** Kept so that steps from it can be replayed. */
+  /** Parent of the predictor, from which steps can be replayed. */
   #parent: Predictor | undefined
   /** The last steps, those of the first headers of the lineage. */
   #steps: readonly Step[] = []
@@ -90,7 +90,7 @@ export class CurrentPredictor {
     return { steps: this.#steps.length, bytes: this.#steps.reduce((sum, { bytes }) => sum + bytes, 0) }
   }
 
-  /** The steps from an ancestor to the predictor, newest first; undefined if it is no ancestor or they are not kept. */
+  /** The steps from an ancestor to the predictor, newest first; undefined unless they are kept. */
   stepsFrom(ancestor: PredictorId): readonly Step[] | undefined {
     const count = this.#predictor.id.updates - ancestor.updates
     if (count < 1 || count > this.#steps.length || !sameId(this.#lineage[count - 1].parent, ancestor)) return undefined
@@ -102,7 +102,7 @@ export class CurrentPredictor {
     return this.#lineage
   }
 
-  /** That of the node from which the predictor came without a header. */
+  /** Attestation of the node from which the predictor came without a header. */
   get attestation(): Attestation | undefined {
     return this.#attestation
   }
@@ -112,7 +112,7 @@ export class CurrentPredictor {
     return compareIds(id, this.#predictor.id)
   }
 
-  /** Whether this is the current predictor, the starting one, or one whose header the node keeps, on any branch that it held. */
+  /** Whether this is the current predictor, the starting one, or one whose header is kept. */
   holds(id: PredictorId): boolean {
     return this.compare(id) === 0 || sameId(id, this.#initial) || this.#headers.has(id)
   }
@@ -122,7 +122,7 @@ export class CurrentPredictor {
     this.#headers.mark(live)
   }
 
-  /** The predictor that an update with this batch yields; undefined if it is not finite, or an integer of the sum is too large. */
+  /** The predictor after an update; undefined if it or an integer of the sum is too large. */
   next(batch: Batch, contributor: Contributor): Predictor | undefined {
     if (this.#shapes.isLattice && !areIntegers(batch.sum)) return undefined
     const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
@@ -130,6 +130,7 @@ export class CurrentPredictor {
   }
 
   /**
+   * Holds another predictor.
    * @param chain headers of the predictor and its ancestors, newest first
    * @param received the predictor, with the steps that led to it from one that this node holds
    */
@@ -153,11 +154,11 @@ export class CurrentPredictor {
   }
 
   /**
-   * Validates the predictor of a frame: replays steps, or checks the digest of a whole predictor.
+   * The predictor of a frame: replayed from its steps, or whole with a checked digest.
    * @returns undefined if the frame has no content, or steps from a predictor that is not held
    * @throws FrameError
    */
-  receive({ content, id, headers, attestation }: ReceivedFrame): ReceivedPredictor | undefined {
+  validated({ content, id, headers, attestation }: ReceivedFrame): ReceivedPredictor | undefined {
     if (content === undefined) return undefined
     this.checkHeaders(headers)
     return content.kind === 'steps'
@@ -221,13 +222,14 @@ export class CurrentPredictor {
 const BRANCHES = 4
 
 /**
- * Headers of recent predictors on any branch. A neighbour sends headers back to the predictor that this node has reported;
- * when they arrive, the node may have switched to another branch. Without the headers of the first branch the lineage would
- * end there, and unused gradients would count as used.
+ * Headers of recent predictors on any branch. A neighbour sends headers back to the predictor that
+ * this node has reported; when they arrive, the node may have switched to another branch. Without
+ * the headers of the first branch the lineage would end there, and unused gradients would count as
+ * used.
  */
 export class HeaderCache {
   readonly #limit: number
-  /** By predictor id, in order of insertion. */
+  /** Headers by predictor id, in order of insertion. */
   readonly #headers = new Map<string, Header>()
   /** Total number of contributors in their coverages. */
   #contributors = 0
@@ -263,7 +265,10 @@ export class HeaderCache {
     return lineage
   }
 
-  /** Shortens a lineage to the limits. @param from position in the last lineage from which it continues the chain; −1 for none */
+  /**
+   * Shortens a lineage to the limits.
+   * @param from position in the last lineage from which it continues the chain; −1 for none
+   */
   #shorten(lineage: Header[], chain: readonly Header[], from: number): void {
     // The last lineage has been measured, so mostly only the chain is new.
     let size =

@@ -1,6 +1,7 @@
 /**
- * State of a node for one neighbour in one edge session: what was sent and acknowledged, which predictor the neighbour
- * holds, and the newest sum received from it. All of it ends with the session.
+ * State of a node for one neighbour in one edge session: what was sent and acknowledged, which
+ * predictor the neighbour holds, and the newest sum received from it. All of it ends with the
+ * session.
  */
 
 import type { Blocks } from '../../learning/types.js'
@@ -24,10 +25,10 @@ export interface NeighbourSum {
 /** A predictor that a neighbour has announced. */
 export interface Announced {
   readonly id: PredictorId
-  /** In which it was announced or repeated. */
+  /** Period in which it was announced or repeated. */
   readonly period: number
   /** Whether the wait for it is over. */
-  readonly isOver: boolean
+  readonly isWaitOver: boolean
 }
 
 /** Last push of the current predictor to a neighbour that lacks it. */
@@ -35,7 +36,7 @@ interface Push {
   readonly id: PredictorId
   readonly kind: 'offer' | 'steps' | 'whole'
   readonly sequence: number
-  /** In which it was sent. */
+  /** Period in which it was sent. */
   readonly period: number
   /** Whether it can be used only if the frames before it arrive. */
   readonly isOptimistic: boolean
@@ -43,16 +44,19 @@ interface Push {
   readonly steps: number
 }
 
-/** What the next frame must carry. `FrameSender` clears it when it composes a frame. */
+/** Content that the next frame must carry. `FrameSender` clears it when it composes a frame. */
 export class DueContent {
-  /** Whether a frame must leave as soon as the transport accepts one, because the neighbour may know nothing of this node. */
+  /**
+   * Whether a frame must leave as soon as the transport accepts one, because the neighbour may know
+   * nothing of this node.
+   */
   hello = true
   request = false
   reply = false
   sum = false
   /** Whether a frame must leave for the acknowledgement alone. */
   acknowledgement = false
-  /** Whether the neighbour has sent content since the last frame to it. The next tick makes its acknowledgement due. */
+  /** Whether content has come since the last frame. The next tick makes an acknowledgement due. */
   isContentUnacknowledged = false
 
   get isAny(): boolean {
@@ -73,7 +77,7 @@ export class PushedPredictor {
   /** The last predictor that was requested from the neighbour. */
   requested: PredictorId | undefined
   readonly requestBackoff = new Backoff()
-  /** Whether the last predictor of the neighbour was rejected: others are requested only when the backoff is over. */
+  /** Whether its last predictor was rejected, so that requests wait for the backoff. */
   isDistrusted = false
   readonly helloBackoff = new Backoff()
   /** The last predictor that both ends held, and its parent, if that is known. */
@@ -89,12 +93,14 @@ export class SentSums {
   readonly backoff = new Backoff()
 }
 
-/** The newest sum received from the neighbour for the current predictor. `NeighbourSums` owns it. */
+/**
+ * The newest sum received from the neighbour for the current predictor. `NeighbourSums` owns it.
+ */
 export class HeldSum {
   sum: NeighbourSum | undefined
   /** Number of changes of `sum`. */
   changes = 0
-  /** Number of `decoder.contributors` that `NeighbourSums` has indexed, and the numbers of their peers. */
+  /** Number of `decoder.contributors` that `NeighbourSums` has indexed, and their peers. */
   indexed = 0
   readonly peers = new IndexSet()
 
@@ -104,23 +110,26 @@ export class HeldSum {
   }
 }
 
-/** What the neighbour has announced, and what has been announced to it. `Announcements` owns it. */
+/** Predictors announced by the neighbour and to it. `Announcements` owns it. */
 export class EdgeAnnouncements {
   received: Announced | undefined
   lastSent: Pick<Announced, 'id' | 'period'> | undefined
   /** Whether its announcements are ignored, because what it announced has not arrived. */
   isUnreliable = false
 
-  /** Waits no longer for what the neighbour has announced. */
+  /** Ends the wait for the predictor that the neighbour has announced. */
   end(): void {
-    if (this.received) this.received = { ...this.received, isOver: true }
+    if (this.received) this.received = { ...this.received, isWaitOver: true }
   }
 }
 
-/** Frames in a row that acknowledge too little, above which a neighbour counts as withholding. A correct one sends none. */
+/**
+ * Maximum number of frames in a row that acknowledge too little, from a neighbour that does not
+ * count as withholding. A correct neighbour sends none.
+ */
 const MAX_IGNORING = 3
 
-/** Predictors of frames on their way that are kept, many times more than there are. */
+/** Maximum number of predictors kept of frames on their way, many times more than there are. */
 const MAX_SENT_IDS = 1 << 14
 
 export class Edge {
@@ -145,12 +154,12 @@ export class Edge {
   deferred: Uint8Array | undefined
 
   #sent = 0
-  /** Predictors of the frames sent since the last acknowledged one: each from this sequence number on. */
+  /** Predictors of frames since the last acknowledged one: each from this sequence number on. */
   readonly #sentIds: { readonly sequence: number; readonly id: PredictorId }[] = []
   #acknowledged = 0
-  /** Highest sequence number that the neighbour is known to have received: each frame that it composes afterwards acknowledges it. */
+  /** Highest sequence number known to have arrived. Frames of the neighbour acknowledge it then. */
   #receivedByNeighbour = 0
-  /** Number of its last frames that have not. */
+  /** Number of the neighbour's last frames in a row that acknowledge too little. */
   #ignoring = 0
   /** `#receivedByNeighbour` when the neighbour's last frame arrived. */
   #receivedBefore = 0
@@ -181,13 +190,18 @@ export class Edge {
     return this.#roundTrip
   }
 
-  /** The transport reports that the neighbour has received frames. @param sequence of the last one @default all frames so far */
+  /**
+   * The transport reports that the neighbour has received frames.
+   * @param sequence number of the last one
+   * @default all frames so far
+   */
   reachedNeighbour(sequence = this.#sent): void {
     this.#receivedByNeighbour = Math.max(this.#receivedByNeighbour, sequence)
   }
 
   /**
-   * Returns the next sequence number and starts timing its acknowledgement unless another one is being timed.
+   * Returns the next sequence number and starts timing its acknowledgement unless another one is
+   * being timed.
    * @param id predictor of the frame
    */
   nextSequence(period: number, id: PredictorId): number {
@@ -229,9 +243,10 @@ export class Edge {
   }
 
   /**
-   * Whether the neighbour receives frames and uses none of them, given what its next frame acknowledges. It composes a frame after its
-   * previous one has arrived, so it must acknowledge what it had received by then. Frames that it receives later may be reported first, as
-   * its frame may wait for its disk or for a slow line.
+   * Whether the neighbour receives frames and uses none of them, given what its next frame
+   * acknowledges. A neighbour composes a frame after its previous one has arrived, so it must
+   * acknowledge what it had received by then. Frames that it receives later may be reported first,
+   * as its frame may wait for its disk or for a slow line.
    */
   isWithheld(received: number): boolean {
     this.#ignoring = received >= this.#receivedBefore ? 0 : this.#ignoring + 1
@@ -250,7 +265,7 @@ export class Edge {
   }
 
   /** A frame has been checked. Its content is acknowledged. */
-  receive({ sequence, received, id, content, sum, request }: ReceivedFrame, period: number): void {
+  recordFrame({ sequence, received, id, content, sum, request }: ReceivedFrame, period: number): void {
     this.#received = sequence
     this.acknowledge(received, period)
     this.peerPredictor = id
@@ -258,7 +273,7 @@ export class Edge {
     if (content || sum || request || isRepeatedAnnouncement) this.due.isContentUnacknowledged = true
   }
 
-  /** Resets what refers to the previous predictor. */
+  /** Resets the state that refers to the previous predictor. */
   switchPredictor(id: PredictorId): void {
     this.exchanged?.switchPredictor(id)
     this.due.sum = false

@@ -1,4 +1,7 @@
-/** Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart of `FrameSender`. */
+/**
+ * Decodes, checks and applies the frames of neighbours (Dekel et al., Algorithm 5), the counterpart
+ * of `FrameSender`.
+ */
 import type { ContributorTable, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'
@@ -26,7 +29,10 @@ export interface FrameReceiverParts {
   readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
   readonly trust: Trust | undefined
-  /** Switches to a better predictor that a neighbour has sent. @param headers those of the predictor and its ancestors, newest first */
+  /**
+   * Switches to a better predictor that a neighbour has sent.
+   * @param headers headers of the predictor and its ancestors, newest first
+   */
   adopt(headers: readonly Header[], received: ReceivedPredictor, from: string): void
 }
 
@@ -38,12 +44,13 @@ export class FrameReceiver {
   }
 
   /**
+   * Processes a frame, or a fragment.
    * @returns whether the bytes completed a frame, which may have changed the sums or the predictor
    * @throws FrameError if they are malformed; nothing has changed
    */
-  receive(edge: Edge, bytes: Uint8Array, period: number): boolean {
+  receiveFrame(edge: Edge, bytes: Uint8Array, period: number): boolean {
     if (!isFragment(bytes)) return this.#decode(edge, bytes, period)
-    const isComplete = edge.decoder.fragments.receive(bytes, edge.session, this.#parts.shapes)
+    const isComplete = edge.decoder.fragments.receiveFragment(bytes, edge.session, this.#parts.shapes)
     return isComplete && edge.deferred !== undefined && this.#decode(edge, edge.deferred, period)
   }
 
@@ -56,7 +63,10 @@ export class FrameReceiver {
     return true
   }
 
-  /** A better predictor replaces the current one; a sum for the predictor that the node then holds replaces the neighbour's last one. */
+  /**
+   * A better predictor replaces the current one; a sum for the predictor that the node then holds
+   * replaces the neighbour's last one.
+   */
   #process(edge: Edge, frame: ReceivedFrame, period: number): void {
     const { current, push, buffers, trust, maxBatch } = this.#parts
     if (edge.isWithheld(frame.received))
@@ -69,11 +79,11 @@ export class FrameReceiver {
     const isOffered = isBetter && frame.content !== undefined
     trust?.check(frame, edge.decoder.claims, isOffered)
     if (trust?.isExcluded(edge.peer)) return
-    const received = isOffered ? current.receive(frame) : undefined
+    const received = isOffered ? current.validated(frame) : undefined
     const isAdopted = received !== undefined && (trust?.admits(received, frame.headers, edge.peer) ?? true)
     trust?.checkSum(comparison === 0 ? current.predictor : isAdopted ? received.predictor : undefined, frame.sum)
-    edge.receive(frame, period)
-    if (received) this.#judged(edge, isAdopted, period)
+    edge.recordFrame(frame, period)
+    if (received) this.#recordVerdict(edge, isAdopted, period)
     if (isAdopted) this.#parts.adopt(frame.headers, received, edge.peer)
     else if (isBetter) push.request(edge, frame, period)
     if (comparison === 0 || isAdopted) this.#receiveSum(edge, frame)
@@ -81,8 +91,8 @@ export class FrameReceiver {
     if (frame.request && push.isBehind(edge) && !push.isInFlight(edge, period)) edge.due.reply = true
   }
 
-  /** The neighbour has delivered a better predictor. */
-  #judged(edge: Edge, isAdopted: boolean, period: number): void {
+  /** The neighbour has delivered a better predictor, which the node adopts or not. */
+  #recordVerdict(edge: Edge, isAdopted: boolean, period: number): void {
     const { announcements } = this.#parts
     edge.pushed.isDistrusted = !isAdopted
     if (isAdopted) {
@@ -103,18 +113,18 @@ export class FrameReceiver {
     edge.pushed.commonParent = current.lineage[0]?.parent
     edge.encoder.acknowledgeSum(heldSum)
     edge.exchanged?.acknowledge(heldSum, received)
-    if (sum?.coverage) this.#storeSum(edge, sequence, sum, sum.coverage)
+    if (sum?.coverage) this.#useSum(edge, sequence, sum, sum.coverage)
     else if (sum) this.#parts.buffers.give(sum.sum)
   }
 
-  #storeSum(edge: Edge, sequence: number, { base, count, sum }: ReceivedSum, coverage: Coverage): void {
+  #useSum(edge: Edge, sequence: number, { base, count, sum }: ReceivedSum, coverage: Coverage): void {
     const { buffers, sums, outgoingSums, trust } = this.#parts
     edge.decoder.recordReceived(sequence, coverage, base)
     const neighbourSum = { sequence, count, coverage, sum }
     const use = trust?.use(edge, neighbourSum) ?? 'replaces'
-    if (use === 'replaces') sums.store(edge, neighbourSum)
+    if (use === 'replaces') sums.storeSum(edge, neighbourSum)
     else buffers.give(sum)
-    if (use === 'removes') sums.drop(edge)
+    if (use === 'removes') sums.dropSum(edge)
     if (use !== 'is ignored') outgoingSums.markChanged()
   }
 }

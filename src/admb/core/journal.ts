@@ -1,12 +1,12 @@
 /**
- * The journal of a node's own segments. It says which inputs each segment contains and on which lists it was, so that a later
- * run can tell from the headers of any lineage which inputs have been used. A record must be durable before a frame with its
- * segment leaves the node.
+ * The journal of a node's own segments. It says which inputs each segment contains and on which
+ * lists it was, so that a later run can tell from the headers of any lineage which inputs have been
+ * used. A record must be durable before a frame with its segment leaves the node.
  *
- * Segments of own gradients, and the epochs whose lists contain them. With a journal, those of earlier runs are recovered: their
- * inputs are learned again, but they remain the same contributions. A segment that contains such inputs refers to the recovered
- * segment, and counts as used on every lineage that used that one. The same holds within a run for inputs that a jump to another
- * lineage has left unused.
+ * With a journal, the segments and epochs of earlier runs are recovered. Their inputs are learned
+ * again, but they remain the same contributions. A segment that contains such inputs refers to the
+ * recovered segment, and counts as used on every lineage that used that one. The same holds within
+ * a run for inputs that a jump to another lineage has left unused.
  */
 
 import type { SparseBlock } from '../../numeric/support.js'
@@ -42,7 +42,7 @@ export type JournalRecord =
   /** Epochs before this number, and their segments, are no longer needed. */
   | { readonly kind: 'dropped'; readonly before: number }
 
-/** What earlier runs recorded. */
+/** Epochs and segments that earlier runs recorded. */
 export interface Recovered {
   /** Oldest first. */
   readonly epochs: readonly Epoch[]
@@ -60,7 +60,8 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
   const segments = new Map<number, Segment>()
   const lists = new Map<number, { readonly record: JournalRecord & { kind: 'epoch' }; readonly list: Segment[] }>()
   const found = (number: number): Segment => {
-    // The record of a segment that is no longer needed may have been deleted, but later lists still contain its number.
+    // The record of a segment that is no longer needed may have been deleted, but later lists still
+    // contain its number.
     const segment = segments.get(number) ?? recovered(number, [], 0, undefined)
     segments.set(number, segment)
     return segment
@@ -119,9 +120,9 @@ function recovered(number: number, inputs: Ranges, updates: number, of: Segment 
 export interface Segment {
   /** Number in the journal. */
   readonly number: number
-  /** Undefined when the segment can no longer be carried over, and in recovered segments. */
+  /** Sum of its gradients; undefined if it can no longer be carried over, or is recovered. */
   sum: readonly (Float32Array | SparseBlock)[] | undefined
-  /** LazyGrid to which the sum was rounded; undefined without one. */
+  /** Grid to which the sum was rounded; undefined without one. */
   readonly grid: LazyGrid | undefined
   readonly count: number
   /** Period in which the segment was closed; 0 if it is recovered. */
@@ -134,7 +135,7 @@ export interface Segment {
   readonly of: Segment | undefined
   /** Inputs that must be learned again; empty while the segment itself can be used. */
   remaining: Ranges
-  /** Whether its inputs are learned again, because an earlier run closed it or because it can no longer be carried over. */
+  /** Whether its inputs are learned again: it is recovered, or can no longer be carried over. */
   isRepeated: boolean
   /** Whether an earlier run closed it. */
   readonly isRecovered: boolean
@@ -142,7 +143,10 @@ export interface Segment {
   used: boolean
 }
 
-/** The time during which one predictor was held in a run, with its list: segments carried over, then segments closed, oldest first. */
+/**
+ * The time during which one predictor was held in a run, with its list: segments carried over, then
+ * segments closed, oldest first.
+ */
 export interface Epoch {
   /** Number in the journal. */
   readonly number: number
@@ -153,17 +157,17 @@ export interface Epoch {
   /** Number of segments that were carried over. */
   readonly carried: number
   /**
-   * Segments that the lineage had not used and that are not on the list: those in doubt, and those whose inputs are learned again, until
-   * a batch of the lineage has used the inputs.
+   * Segments that the lineage had not used and that are not on the list: those in doubt, and those
+   * whose inputs are learned again, until a batch of the lineage has used the inputs.
    */
   readonly open: readonly Segment[]
   /** Number of gradients of the run that the lineage had used. 0 in recovered epochs. */
   readonly used: number
   /** Period in which it ended; 0 in recovered epochs. */
   readonly until: number
-  /** LazyGrid of the predictor; undefined without one, and in recovered epochs. */
+  /** Grid of the predictor; undefined without one, and in recovered epochs. */
   readonly grid: LazyGrid | undefined
-  /** Segments with a sum that the lineage of the predictor has used, and the grid of the batch that contains them. */
+  /** Segments with a sum that the lineage has used, and the grid of the batch with them. */
   readonly settled: ReadonlyMap<Segment, LazyGrid>
 }
 

@@ -1,16 +1,20 @@
 /**
- * A node's own gradients. While the node holds one predictor (an epoch), its gradients form an ordered list of segments. A
- * segment is closed whenever a sum is sent, so every sum in the network covers a prefix of the list. When the node switches
- * to another predictor, the headers on that predictor's lineage determine which segments have been used; the others are
- * carried over to the next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry` 0
- * every epoch starts empty, which is the published algorithm.
+ * A node's own gradients. While the node holds one predictor (an epoch), its gradients form an
+ * ordered list of segments. A segment is closed whenever a sum is sent, so every sum in the network
+ * covers a prefix of the list. When the node switches to another predictor, the headers on that
+ * predictor's lineage determine which segments have been used; the others are carried over to the
+ * next epoch's list unless they are too old. No gradient is used twice on any lineage. With `carry`
+ * 0 every epoch starts empty, which is the published algorithm.
  *
- * With a journal the same holds across runs: epochs of earlier runs are recovered without vectors. Inputs that the lineage has not
- * used are learned again, and so are inputs of this run that a jump to another lineage has left unused. Those in sums of an earlier run at the predictor that is held now are in doubt, because neighbours may
- * still hold these sums: they wait for the next predictor.
+ * With a journal the same holds across runs: epochs of earlier runs are recovered without vectors.
+ * Inputs that the lineage has not used are learned again, and so are inputs of this run that a jump
+ * to another lineage has left unused. Inputs in sums of an earlier run at the predictor that is
+ * held now are in doubt, because neighbours may still hold these sums. They wait for the next
+ * predictor.
  *
- * Memory: the epoch's sum, the open segment, and a vector for each segment that can still be carried over, `maxRetainedSums` at
- * most. A segment that cannot be carried over any more remains in the epoch's sum only.
+ * A ledger keeps in memory the epoch's sum, the open segment, and at most `maxRetainedSums` vectors
+ * of segments that can still be carried over. A segment that cannot be carried over any more
+ * remains in the epoch's sum only.
  */
 
 import type { Blocks } from '../../learning/types.js'
@@ -37,13 +41,16 @@ import {
 } from './journal.js'
 import { type History, isExpired, PastEpochs } from './past-epochs.js'
 
-/** Segments closed within a period that keep a vector of their own, beyond one a period. Headers of as many updates are kept. */
+/**
+ * Segments closed within a period that keep a vector of their own, beyond one a period. Headers of
+ * as many updates are kept.
+ */
 const BURST = 64
 
 const NO_INPUTS: Ranges = []
 const UNLIMITED: History = { updates: Number.POSITIVE_INFINITY, periods: Number.POSITIVE_INFINITY }
 
-/** Bound of `retainedSums`. @param carry S, at least 1 */
+/** Maximum of `retainedSums`. @param carry S, at least 1 */
 export function maxRetainedSums(carry: number): number {
   return carry + 1 + BURST
 }
@@ -52,9 +59,9 @@ export interface LedgerOptions {
   readonly buffers: BufferPool
   /** S: number of periods for which unused segments are kept, 0 for none. */
   readonly carry: number
-  /** How long epochs are remembered. @default always */
+  /** Time for which epochs are remembered. @default always */
   readonly history?: History
-  /** Whether inputs whose segments can no longer be carried over are learned again. Requires a journal. */
+  /** Whether inputs of segments that are too old are learned again. Requires a journal. */
   readonly repeats?: boolean
   /** Index of this node in coverages. */
   readonly contributor: number
@@ -62,7 +69,7 @@ export interface LedgerOptions {
   readonly id: PredictorId
   /** Its grid, if sums are integers. */
   readonly grid?: LazyGrid
-  /** Whether the learner adds elements of the first block to its support (`AdmbOptions.marksElements`). */
+  /** See `AdmbOptions.marksElements`. */
   readonly marksElements?: boolean
   /** This run, if there is a journal. */
   readonly run?: Contributor
@@ -78,18 +85,18 @@ export interface GradientAccount {
   readonly used: number
   /** Available for the next update. */
   readonly available: number
-  /** Unused, but their inputs will be learned again, or the next predictor decides. */
+  /** Unused, while their inputs wait to be learned again, or for the next predictor to decide. */
   readonly waiting: number
   /**
-   * Neither used nor usable any more. Inputs of earlier runs that cannot be learned again are included. The number falls when a predictor
-   * is adopted whose lineage has used some of them.
+   * Neither used nor usable any more. Inputs of earlier runs that cannot be learned again are
+   * included. The number falls when a predictor is adopted whose lineage has used some of them.
    */
   readonly discarded: number
   /** Computed again, so that others took their place. They are not part of the sum. */
   readonly repeated: number
 }
 
-/** This node's contribution to a sum: all closed segments of the current epoch. With a grid, the sum consists of integers. */
+/** The own sum: all closed segments of the epoch. With a grid, it consists of integers. */
 export interface LocalSum {
   readonly sum: Blocks
   readonly count: number
@@ -106,14 +113,14 @@ export class Ledger {
   readonly #run: Contributor | undefined
   #id: PredictorId
   #grid: LazyGrid | undefined
-  /** Undefined without a grid. */
+  /** Rounds own sums; undefined without a grid. */
   readonly #rounding: Rounding | undefined
   #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
   readonly #sum: Float32Array[]
-  /** What `close` returns until another segment is closed. */
+  /** Result of `close` until another segment is closed. */
   #closed: LocalSum | undefined
   #count = 0
   /** Segments that the lineage has not used and that are not on the list. */
@@ -130,11 +137,14 @@ export class Ledger {
   #past: PastEpochs
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
-  /** Number of gradients of this run, of those whose inputs it had learned before, and of those on the lineage of the predictor. */
+  /**
+   * Number of gradients of this run, of those whose inputs it had learned before, and of those on
+   * the lineage of the predictor.
+   */
   #gradients = 0
   #repeated = 0
   #used = 0
-  /** Number of gradients that were never on a list, and of inputs of earlier runs that cannot be learned again. */
+  /** Number of gradients never on a list, and of earlier inputs that cannot be learned again. */
   #dropped = 0
   readonly #influence: OwnInfluence | undefined
   readonly #noise: ((sum: Blocks) => void) | undefined
@@ -164,7 +174,7 @@ export class Ledger {
     if (run !== undefined) this.#begin(id, [])
   }
 
-  /** Continues the journal of earlier runs. Call it at the initial predictor, before anything is added. */
+  /** Continues the journal of earlier runs. Call it at the initial predictor, before `added`. */
   recover({ epochs, segments, nextSegment }: Recovered): void {
     this.#past = new PastEpochs(this.#contributors[0], epochs)
     this.#nextSegment = nextSegment
@@ -173,7 +183,7 @@ export class Ledger {
     this.#begin(this.#id, segments)
   }
 
-  /** Takes the records since the last call. */
+  /** The journal records since the last call. */
   takeRecords(): readonly JournalRecord[] {
     if (this.#records.length === 0) return []
     const records = this.#records
@@ -215,7 +225,7 @@ export class Ledger {
     return this.#rounding?.residualShare
   }
 
-  /** Sum of the open segment, of those on the list that have a vector, and of what rounding has left of others. */
+  /** Sum of the open segment, of listed ones with a vector, and of the rounding residual. */
   get unused(): Blocks {
     const sum = copyOf(this.#openSum)
     for (const segment of this.#list) if (segment.sum) addInto(sum, segment.sum)
@@ -252,8 +262,10 @@ export class Ledger {
   }
 
   /**
+   * Gradients were added to the accumulator.
    * @param first number of the first input, if there is a journal
-   * @throws RangeError if the open segment holds inputs of another recovered segment, or of none: call `close` between them
+   * @throws RangeError if the open segment holds inputs of another recovered segment, or of none:
+   * call `close` between them
    */
   added(count: number, first?: number): void {
     if (first !== undefined) {
@@ -270,7 +282,7 @@ export class Ledger {
     this.#openCount += count
   }
 
-  /** Drops what has been added to the accumulator. */
+  /** Drops the gradients that have been added to the accumulator. */
   discard(count: number): void {
     clear(this.#openSum)
     this.#dropped += count
@@ -293,10 +305,13 @@ export class Ledger {
     return sum
   }
 
-  /** Closes the open segment and returns the epoch's sum. The blocks are valid until the next call. */
+  /**
+   * Closes the open segment and returns the epoch's sum. The blocks are valid until the next call.
+   */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      // A segment that is carried over or rounded again keeps its noise, so that it never reveals more.
+      // A segment that is carried over or rounded again keeps its noise, so that it never reveals
+      // more.
       this.#noise?.(this.#openSum)
       for (const block of this.#openSum) findSupport(block)
       if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
@@ -349,8 +364,8 @@ export class Ledger {
   /**
    * Ends the epoch and starts the next one.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
-   * @param carries whether gradients of the current predictor can be used at `next`; otherwise no earlier segment is carried over any
-   * more, to no later predictor @default true
+   * @param carries whether gradients of the current predictor can be used at `next`; otherwise no
+   * earlier segment is carried over any more, to no later predictor @default true
    * @param grid grid of `next`, if sums are integers
    */
   switchPredictor(
@@ -361,7 +376,7 @@ export class Ledger {
   ): void {
     this.close(period)
     this.#influence?.record(this.#sum, this.#count, this.#grid)
-    this.#past.add({
+    this.#past.addEpoch({
       number: this.#epochNumber,
       id: this.#id,
       contributor: this.#contributors[0],
@@ -378,7 +393,7 @@ export class Ledger {
     this.#settle(settled)
     this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
     this.#grid = grid
-    const isDropped = this.#past.drop(next.updates, period, this.#history)
+    const isDropped = this.#past.dropOldest(next.updates, period, this.#history)
     this.#begin(next, unused)
     if (!isDropped || this.#run === undefined) return
     this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
@@ -403,7 +418,8 @@ export class Ledger {
       if (segment.isRepeated ? segment.remaining.length > 0 : isAmong(segment, this.#doubtful)) open.add(segment)
       else if (!segment.isRepeated) list.push(segment)
     }
-    // While inputs that were learned again are unused, the earlier segments can still be used instead.
+    // While inputs that were learned again are unused, the earlier segments can still be used
+    // instead.
     for (const segment of [...list, ...open]) for (let one = segment.of; one; one = one.of) open.add(one)
     this.#list = list
     this.#closed = undefined
@@ -451,13 +467,13 @@ export class Ledger {
     return this.#carry > 0 && this.#period - this.#closedAt > this.#carry
   }
 
-  /** Covers all closed segments. */
+  /** Coverage of all closed segments. */
   get #coverage(): Coverage {
     const { length } = this.#list
     return length === 0 ? NO_COVERAGE : { contributors: this.#contributors, runs: [0, 1, length], size: 1 }
   }
 
-  /** Rounding errors of segments that the lineage has used join the residual; those of others no longer count. */
+  /** Adds rounding errors of used segments to the residual, and removes those of others. */
   #settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
     if (this.#rounding === undefined) return
     const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
@@ -468,7 +484,10 @@ export class Ledger {
     this.#settled = now
   }
 
-  /** Releases the vectors of segments that cannot be carried over any more. @param max number of vectors that may remain */
+  /**
+   * Releases the vectors of segments that cannot be carried over any more.
+   * @param max number of vectors that may remain
+   */
   releaseSums(period: number, max = maxRetainedSums(this.#carry)): void {
     this.#period = period
     let released = 0

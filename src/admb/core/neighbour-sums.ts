@@ -1,8 +1,11 @@
-/** Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no gradient counts twice. */
+/**
+ * Newest sums of the neighbours, and the selection of sums whose coverages are disjoint, so that no
+ * gradient counts twice.
+ */
 
 import type { Blocks } from '../../learning/types.js'
 import { setBlock } from '../../numeric/support.js'
-import { type ContributorTable, type Coverage, covered, disjoint } from '../state/coverage.js'
+import { areDisjoint, type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
 import { LONG_LIST } from '../wire/coverage-encoder.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'
@@ -32,15 +35,15 @@ export class NeighbourSums {
   }
 
   /**
-   * Whether the contributor lists of all edges name different peers, and not this one, as on a static tree. Then all held sums are
-   * selected.
+   * Whether the contributor lists of all edges name different peers, and not this one, as on a
+   * static tree. Then all held sums are selected.
    */
   get areDisjoint(): boolean {
     return this.#areDisjoint
   }
 
-  /** Stores a neighbour's newest sum, unless it contains own gradients, which came back on a cycle or are of an earlier run. */
-  store(edge: Edge, neighbourSum: NeighbourSum): void {
+  /** Stores a neighbour's newest sum, unless it contains gradients of a run of this node. */
+  storeSum(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
     const before = edge.held.sum
     if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#isSelf(one))) {
@@ -53,7 +56,7 @@ export class NeighbourSums {
   }
 
   /** Drops a neighbour's sum; the edge stays. */
-  drop(edge: Edge): void {
+  dropSum(edge: Edge): void {
     if (edge.held.sum === undefined) return
     this.#buffers.give(edge.held.sum.sum)
     edge.held.replace(undefined)
@@ -67,7 +70,9 @@ export class NeighbourSums {
     this.#recount()
   }
 
-  /** Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset. */
+  /**
+   * Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset.
+   */
   switchPredictor(): void {
     let isStale = !this.#areDisjoint
     for (const edge of this.#edges.values()) {
@@ -104,7 +109,8 @@ export class NeighbourSums {
   }
 
   /**
-   * Resets contributor lists with many former contributors while the predictor stays the same. Held sums stay.
+   * Resets contributor lists with many former contributors while the predictor stays the same. Held
+   * sums stay.
    * @param inUse length of lists that stay
    */
   compact(inUse = this.#maxListLength()): void {
@@ -131,7 +137,8 @@ export class NeighbourSums {
   }
 
   /**
-   * Held sums with pairwise disjoint coverages; of overlapping ones, the larger counts are preferred.
+   * Held sums with pairwise disjoint coverages; of overlapping ones, the larger counts are
+   * preferred.
    * @param except edge whose own sum is left out, because the total is sent there
    */
   selected(except?: Edge): NeighbourSum[] {
@@ -149,7 +156,7 @@ export class NeighbourSums {
     for (const candidate of held) {
       const { size } = candidate.coverage
       if (gradients + candidate.count > MAX_SHARE || contributors + size > FRAME_LIMITS.contributors) continue
-      if (!selected.every(other => disjoint(other.coverage, candidate.coverage, this.#peerOf))) continue
+      if (!selected.every(other => areDisjoint(other.coverage, candidate.coverage, this.#peerOf))) continue
       selected.push(candidate)
       gradients += candidate.count
       contributors += size
@@ -217,7 +224,10 @@ export class NeighbourSums {
   }
 }
 
-/** Writes the total of the own sum and the neighbours' sums to `sum`. @returns its count, and the coverages to unite */
+/**
+ * Writes the total of the own sum and the neighbours' sums to `sum`.
+ * @returns its count, and the coverages to unite
+ */
 export function addUp(
   sum: readonly Float32Array[],
   own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },

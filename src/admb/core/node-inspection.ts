@@ -1,4 +1,3 @@
-/** Details of an ADMB node that statuses, checks and tests read. Reading changes nothing. */
 import type { Blocks } from '../../learning/types.js'
 import { type ContributorTable, type Coverage, type CoveredContributor, entriesOf } from '../state/coverage.js'
 import type { Batch } from '../state/predictor.js'
@@ -25,7 +24,7 @@ export interface InspectedParts {
   readonly effects: readonly Effect[]
 }
 
-/** Details of a node that statuses, checks and tests read; see `AdmbNode.inspect`. */
+/** Details of a node for statuses, checks and tests. Reading changes nothing. */
 export class NodeInspection {
   readonly #parts: InspectedParts
 
@@ -33,12 +32,12 @@ export class NodeInspection {
     this.#parts = parts
   }
 
-  /** The predictor of another node that waits for vouchers since last; mostly undefined. */
+  /** The newest predictor that waits for vouchers; undefined if none waits. */
   get quarantined(): QuarantinedPredictor | undefined {
     return this.#parts.trust?.quarantined
   }
 
-  /** A better predictor of a neighbour that the gate has refused; mostly undefined. */
+  /** A better predictor of a neighbour that the gate has refused; undefined without one. */
   get refused(): Pick<QuarantinedPredictor, 'id' | 'from'> | undefined {
     for (const { peer, peerPredictor: id, pushed } of this.#parts.edges.values()) {
       const isRefused = id !== undefined && (pushed.isDistrusted || this.#parts.trust?.hasRefused(id))
@@ -63,7 +62,7 @@ export class NodeInspection {
     return [...this.#parts.edges.values()].flatMap(({ exchanged }) => exchanged?.kept ?? [])
   }
 
-  /** The steps kept for neighbours that hold an ancestor of the predictor: how many, and their encoded size in bytes. */
+  /** Number of steps kept for neighbours that hold an ancestor, and their encoded size in bytes. */
   get chain(): { readonly steps: number; readonly bytes: number } {
     return this.#parts.current.chain
   }
@@ -74,38 +73,38 @@ export class NodeInspection {
   }
 
   /**
-   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1; undefined for float32 sums and
-   * before the first segment.
+   * Share of the squared norm of the last segment that rounding has left for the next one, 0 to 1;
+   * undefined for float32 sums and before the first segment.
    */
   get residualShare(): number | undefined {
     return this.#parts.ledger.residualShare
   }
 
-  /** Share of the squared norm of recent own sums that the bound of influence takes, 0 to 1; undefined without a bound. */
+  /** Share of recent own sums' squared norm that the bound of influence takes, if there is one. */
   get clippedShare(): number | undefined {
     return this.#parts.influence?.lostShare
   }
 
-  /** Number of closed segments of own gradients that are available for the next update, and of gradients in them. For checks. */
+  /** Number of closed segments that are available for the next update, and of their gradients. */
   get closedSegments(): { readonly segments: number; readonly count: number } {
     return this.#parts.ledger.closed
   }
 
-  /** Their sum, as it is sent. For checks. */
+  /** Sum of own gradients, as it is sent. For checks. */
   get ownSum(): Batch {
     const { sum, count } = this.#parts.ledger.total()
     return { sum, count }
   }
 
   /**
-   * Sum of the own gradients available for the next update, as far as their vectors are kept, and of what rounding has left of
-   * others. For checks.
+   * Sum of the own gradients available for the next update, as far as their vectors are kept, and
+   * of what rounding has left of others. For checks.
    */
   get unused(): Blocks {
     return this.#parts.ledger.unused
   }
 
-  /** Newest sum from a neighbour for the current predictor, with its contributors. For status and checks. */
+  /** Newest sum of a neighbour for the current predictor, with its contributors. */
   neighbourSum(edge: number): (Batch & { readonly contributors: readonly CoveredContributor[] }) | undefined {
     const neighbourSum = this.#parts.edges.get(edge)?.held.sum
     if (neighbourSum === undefined) return undefined
@@ -113,7 +112,9 @@ export class NodeInspection {
     return { sum, count, contributors: this.contributorsOf(coverage) }
   }
 
-  /** The contributors in the coverage of a sum that this node holds, or of a header that it keeps. */
+  /**
+   * The contributors in the coverage of a sum that this node holds, or of a header that it keeps.
+   */
   contributorsOf(coverage: Coverage): readonly CoveredContributor[] {
     return entriesOf(coverage).map(([number, segments]) => ({ ...this.#parts.table.contributor(number), segments }))
   }
@@ -128,7 +129,7 @@ export class NodeInspection {
     return this.#parts.effects
   }
 
-  /** Number of the last frame received on an edge, and the last sum sent at the current predictor. For checks. */
+  /** Number of the last frame received on an edge, and the last sum sent. For checks. */
   exchanged(edge: number): { readonly received: number; readonly lastSum: object | undefined } | undefined {
     const found = this.#parts.edges.get(edge)
     return found && { received: found.received, lastSum: found.sentSums.last }

@@ -1,4 +1,4 @@
-/** What a node stores and gives to others outside the tree: its predictor with the lineage, whole or as steps. */
+/** The predictor and lineage that a node stores, or gives to others outside the tree. */
 import type { ContributorTable } from '../state/coverage.js'
 import type { Recipe } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
@@ -67,13 +67,13 @@ export class NodeStorage {
     return encodeSavedBlocks({ predictor, lineage, attestation }, this.#table)
   }
 
-  /** Upper bound of the bytes of the sums in `saveSteps`; undefined if the steps are not kept, or there are none. */
+  /** Upper bound of the bytes of the sums in `saveSteps`; undefined unless steps are kept. */
   stepBytes(since: PredictorId): number | undefined {
     const steps = this.#current.stepsFrom(since)
     return steps && bytesOf(steps)
   }
 
-  /** The steps from an ancestor of the predictor, for `restoreBlocks`. Call it only if `stepBytes` is defined. */
+  /** The steps from an ancestor, for `restoreBlocks`. Call it only if `stepBytes` is defined. */
   saveSteps(since: PredictorId): SavedSteps {
     const steps = this.#current.stepsFrom(since) ?? []
     const { predictor, lineage } = this.#current
@@ -93,7 +93,11 @@ export class NodeStorage {
   }
 }
 
-/** Reads a stored predictor with its lineage. @param table interns the contributors of the lineage @throws FrameError */
+/**
+ * Reads a stored predictor with its lineage.
+ * @param table interns the contributors of the lineage
+ * @throws FrameError
+ */
 export function readStored(
   { head, blocks, steps = [] }: StoredBlocks,
   shapes: Shapes,

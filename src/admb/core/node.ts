@@ -1,9 +1,20 @@
 /**
- * ADMB as a state machine (Dekel et al., "Robust Distributed Online Prediction", Algorithms 3 to 6), with extensions for real
- * networks: precedence by origin, predictor ids, incarnations, coverages, edge sessions, sums only between nodes that hold the
- * same predictor, immediate forwarding, carry-over. It has no clock, no randomness and no I/O: the driver passes events (own
- * gradients, ticks, frames, edges up and down), executes the effects, and asks for frames when the transport can take one.
- * The simulator and the libp2p peer run the same code.
+ * A node of ADMB (Dekel et al., "Robust Distributed Online Prediction", Algorithms 3 to 6).
+ * `sim/reference/admb.ts` states the same algorithm in a few pages. The constructor composes the
+ * parts:
+ *
+ * | paper | method | part |
+ * | --- | --- | --- |
+ * | Algorithm 3: an input arrives | `added` | `Ledger` |
+ * | Algorithm 4: periodic message to a neighbour | `tick`, `frame` | `OutgoingSums`, `PushPolicy`, `FrameSender` |
+ * | Algorithm 5: a message arrives | `receive` | `FrameReceiver`, `NeighbourSums` |
+ * | Algorithm 6: update | `#updateIfFull` | `Updater`, `CurrentPredictor` |
+ *
+ * The extensions for real networks are precedence by origin, predictor ids, incarnations,
+ * coverages, edge sessions, sums only between nodes that hold the same predictor, immediate
+ * forwarding and carry-over. A node has no clock, no randomness and no I/O: the driver passes
+ * events (own gradients, ticks, frames, edges up and down), executes the effects, and asks for
+ * frames when the transport can take one. The simulator and the libp2p peer run the same code.
  */
 import { DivergenceError } from '../../base/errors.js'
 import type { Blocks } from '../../learning/types.js'
@@ -34,13 +45,13 @@ import { OutgoingSums, Pace } from './outgoing-sums.js'
 import { PushPolicy } from './push-policy.js'
 import { Updater } from './updater.js'
 
-/** Contributors that are kept without being used. */
+/** Number of unused contributors that are kept. */
 const SPARE_CONTRIBUTORS = 4
 /** While the predictor stays the same, contributor lists are compacted after this many periods. */
 const COMPACTION_PERIODS = 256
 
 /**
- * ADMB at one node (Dekel et al., Algorithms 3 to 6), as a state machine without I/O: events go in, effects and frames come out.
+ * A node of ADMB as a state machine: events go in, effects and frames come out.
  * @example
  * const learner = createLearner({ model: 'logistic', dimension: 3 })
  * const recipe = { rule: createRule(), averaging: createAveraging(), digest }
@@ -79,7 +90,7 @@ export class AdmbNode {
   readonly #receiver: FrameReceiver
   readonly #sender: FrameSender
   readonly #updater: Updater
-  /** Undefined for predictors that need no announcement, because they are as short as one, and for precedence by sender. */
+  /** Undefined if predictors are as short as an announcement, and for precedence by sender. */
   readonly #announcements: Announcements | undefined
   /** Undefined if a changed sum is due in each period. */
   readonly #pace: Pace | undefined
@@ -92,7 +103,7 @@ export class AdmbNode {
   #period = 0
   /** Period of the last change of predictor. */
   #switchedAt = 0
-  /** Number of contributors above which those that are not used are removed. */
+  /** Number of contributors above which unused ones are removed. */
   #maxContributors = SPARE_CONTRIBUTORS
 
   /** @throws RangeError if an option is out of range */
@@ -187,14 +198,14 @@ export class AdmbNode {
   }
 
   /**
-   * Number of gradients with which the node updates: `batch`, or more while it waits for an announced predictor, or for neighbours to
-   * receive the current one.
+   * Number of gradients with which the node updates: `batch`, or more while it waits for an
+   * announced predictor, or for neighbours to receive the current one.
    */
   get needed(): number {
     return this.isWaiting ? WAIT_BATCHES * this.batch : this.batch
   }
 
-  /** A better predictor that a neighbour has announced, for which this node waits with sums and updates; mostly undefined. */
+  /** An announced better predictor, for which this node waits; undefined without one. */
   get expected(): PredictorId | undefined {
     return this.#announcements?.expected
   }
@@ -204,12 +215,12 @@ export class AdmbNode {
     return this.#announcements?.isWaiting ?? false
   }
 
-  /** Whether no sums are sent, because a better predictor is expected, or the current one is on its way to a neighbour. */
+  /** Whether sums wait for an expected predictor, or for the current one to reach a neighbour. */
   get holdsSums(): boolean {
     return this.#announcements?.holdsSums ?? false
   }
 
-  /** Number of gradients available for the next update, own and neighbours'. The node updates when it reaches `needed`. */
+  /** Number of available gradients, own and neighbours'. At `needed` the node updates. */
   get gradients(): number {
     return this.#ledger.count + this.#sums.count
   }
@@ -219,12 +230,12 @@ export class AdmbNode {
     return this.#ledger.count
   }
 
-  /** What has become of the own gradients of this run. */
+  /** Numbers of the own gradients of this run by what has become of them. */
   get account(): GradientAccount {
     return this.#ledger.account
   }
 
-  /** Number of own gradients that the lineage of the predictor has not used and that no batch can use any more. */
+  /** Number of own gradients that the lineage has not used and no batch can use any more. */
   get discarded(): number {
     return this.account.discarded
   }
@@ -234,7 +245,7 @@ export class AdmbNode {
     return this.#current.compare(id) > 0 && !this.#trust?.isRefused(id)
   }
 
-  /** Whether a neighbour has said which predictor it holds, and none holds or expects a better one than the current one. */
+  /** Whether a neighbour has named its predictor, and none holds or expects a better one. */
   get hasJoined(): boolean {
     let isInformed = false
     for (const { peerPredictor, announcements } of this.#edges.values()) {
@@ -246,7 +257,7 @@ export class AdmbNode {
     return isInformed
   }
 
-  /** Whether a neighbour holds or expects this predictor or a better one, so that the tree will deliver it. */
+  /** Whether the tree will deliver it: a neighbour holds or expects one as good or better. */
   isExpected(id: PredictorId): boolean {
     const isAsGood = (other: PredictorId | undefined) => other !== undefined && compareIds(other, id) >= 0
     return [...this.#edges.values()].some(
@@ -254,16 +265,17 @@ export class AdmbNode {
     )
   }
 
-  /** Blocks to which the learner adds the sum of its gradients at `predictor.parameters`; `added` must follow. */
+  /** Blocks to which the learner adds gradients at `predictor.parameters`; `added` must follow. */
   get accumulator(): Blocks {
     return this.#ledger.accumulator
   }
 
   /**
-   * Algorithm 3: `count` own gradients were added to the accumulator. Updates the predictor if b gradients are available.
+   * Algorithm 3: `count` own gradients were added to the accumulator. Updates the predictor if b
+   * gradients are available.
    * @param first number of the first of these inputs, if there is a journal; the others follow it
-   * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause; the node must not be used
-   *   any further
+   * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause;
+   * the node must not be used any further
    */
   added(count: number, first?: number): void {
     if (this.#isFinal) {
@@ -273,14 +285,24 @@ export class AdmbNode {
     const { batch } = this.#options
     if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
     this.#ledger.added(count, first)
-    this.#trust?.learned(count)
+    this.#trust?.recordInputs(count)
     this.#outgoingSums.markChanged()
     this.#updateIfFull()
   }
 
   /**
-   * Look-ahead: the running average that an update with the available gradients (fewer than b) would yield. Does not change
-   * any state. Returns that of the predictor if there are no gradients. It contains own gradients without noise.
+   * Updates with the available gradients, although they are fewer than b. Call it when inputs have
+   * ended and nothing has changed for some time. Does nothing with quotas, or while a better
+   * predictor is expected.
+   */
+  useRemainder(): void {
+    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
+  }
+
+  /**
+   * Look-ahead: the running average that an update with the available gradients (fewer than b)
+   * would yield, or that of the predictor if there are none. It contains own gradients without
+   * noise. The state does not change.
    */
   lookAhead(): Blocks {
     return this.#updater.lookAhead()
@@ -288,7 +310,8 @@ export class AdmbNode {
 
   /**
    * Algorithm 4: a period T has passed. Sums become due, and lost messages are repeated.
-   * @param elapsed number of periods since the last tick; more than 1 if the node was busy. Only `quota` depends on it. @default 1
+   * @param elapsed number of periods since the last tick; more than 1 if the node was busy. Only
+   * `quota` depends on it. @default 1
    */
   tick(elapsed = 1): void {
     this.#period++
@@ -307,13 +330,16 @@ export class AdmbNode {
       edge.due.acknowledgement = edge.due.isContentUnacknowledged
       if (holdsSums || !this.#push.willBeInSync(edge)) continue
       if (!this.#outgoingSums.isDue(edge, this.#period, missing)) continue
-      // A further sum would displace one to which steps of the neighbour refer. A request is acknowledged in any case.
+      // A further sum would displace one to which steps of the neighbour refer. A request is
+      // acknowledged in any case.
       if (edge.exchanged?.isFull) edge.due.request = true
       else edge.due.sum = true
     }
   }
 
-  /** An edge session starts. The driver chooses both numbers; `session` is the same at both ends. */
+  /**
+   * An edge session starts. The driver chooses both numbers; `session` is the same at both ends.
+   */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
     if (this.#trust?.isExcluded(peer)) {
@@ -331,8 +357,8 @@ export class AdmbNode {
   }
 
   /**
-   * The session ended: the neighbour's sum is dropped, own gradients stay. Can trigger an update, because sums that
-   * overlapped with the dropped one may now be added together.
+   * The session ended: the neighbour's sum is dropped, own gradients stay. Can trigger an update,
+   * because sums that overlapped with the dropped one may now be added together.
    */
   disconnect(edge: number): void {
     const removed = this.#edges.get(edge)
@@ -345,14 +371,16 @@ export class AdmbNode {
   }
 
   /**
-   * The neighbour's transport reports, in order with its frames, that the neighbour has taken this node's frames.
-   * @param sequence of the last one, counted from 1 in each session. @default all frames so far
+   * The neighbour's transport reports, in order with its frames, that the neighbour has received
+   * this node's frames.
+   * @param sequence number of the last one, counted from 1 in each session. @default all frames so
+   * far
    */
   taken(edgeNumber: number, sequence?: number): void {
     this.#edges.get(edgeNumber)?.reachedNeighbour(sequence)
   }
 
-  /** Algorithm 5: a frame arrived. Reports malformed bytes as a `refused` effect and changes nothing; never throws for them. */
+  /** Algorithm 5: a frame arrives. Malformed bytes are a `refused` effect and change nothing. */
   receive(edgeNumber: number, bytes: Uint8Array): void {
     const edge = this.#edges.get(edgeNumber)
     if (edge === undefined) return
@@ -360,9 +388,9 @@ export class AdmbNode {
     if (this.#table.size > this.#maxContributors + FRAME_LIMITS.definitions) this.#collectContributors()
     try {
       if (isAnnouncement(bytes)) {
-        if (this.#announcements?.receive(edge, bytes)) this.#announce()
-      } else if (isTrustMessage(bytes)) this.#trust?.receive(edgeNumber, edge, bytes)
-      else if (this.#receiver.receive(edge, bytes, this.#period)) this.#updateIfFull()
+        if (this.#announcements?.receiveAnnouncement(edge, bytes)) this.#announce()
+      } else if (isTrustMessage(bytes)) this.#trust?.receiveMessage(edgeNumber, edge, bytes)
+      else if (this.#receiver.receiveFrame(edge, bytes, this.#period)) this.#updateIfFull()
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
@@ -401,7 +429,9 @@ export class AdmbNode {
     }
   }
 
-  /** Restores what `storage.save` returned in an earlier run. Call it before the first `connect`. */
+  /**
+   * Restores what `storage.save` returned in an earlier run. Call it before the first `connect`.
+   */
   restore(bytes: Uint8Array): void {
     this.offer(bytes, this.#options.self)
     this.#effects.length = 0
@@ -413,19 +443,23 @@ export class AdmbNode {
     this.#effects.length = 0
   }
 
-  /** Continues the journal of earlier runs. Call it before `restore` and the first input. @throws FrameError */
+  /**
+   * Continues the journal of earlier runs. Call it before `restore` and the first input.
+   * @throws FrameError
+   */
   recover(records: readonly JournalRecord[]): void {
     this.#ledger.recover(recover(records, this.#options.self, this.#table))
   }
 
-  /** Takes the journal's records since the last call. They must be durable before any frame composed after them leaves. */
+  /** The journal's records since the last call, to be durable before later frames leave. */
   takeJournal(): readonly JournalRecord[] {
     return this.#ledger.takeRecords()
   }
 
   /**
-   * Numbers [first, end) of inputs of an earlier run to learn again now: no batch of the lineage used them, and no neighbour holds
-   * them in a sum for the current predictor. Call `closeSegment` before and after adding them.
+   * Numbers [first, end) of inputs of an earlier run to learn again now: no batch of the lineage
+   * used them, and no neighbour holds them in a sum for the current predictor. Call `closeSegment`
+   * before and after adding them.
    */
   get relearnable(): readonly [first: number, end: number] | undefined {
     return this.#ledger.relearnable
@@ -436,7 +470,7 @@ export class AdmbNode {
     this.#ledger.forget(first, end)
   }
 
-  /** Number of inputs of earlier runs that wait to be learned again, or whose new gradients are in doubt. */
+  /** Number of earlier inputs that wait to be learned again, or whose gradients are in doubt. */
   get waiting(): number {
     return this.#ledger.waiting
   }
@@ -458,15 +492,19 @@ export class AdmbNode {
   }
 
   /**
-   * The next frame for a neighbour, composed from the newest state; undefined if there is nothing to send. Large frames are
-   * returned as fragments (`isFragment`), after which the next call may follow at once. Call it when the transport is ready.
+   * The next frame for a neighbour, composed from the newest state; undefined if there is nothing
+   * to send. Large frames are returned as fragments (`isFragment`), after which the next call may
+   * follow at once. Call it when the transport is ready.
    */
   frame(edgeNumber: number): Uint8Array | undefined {
     const edge = this.#edges.get(edgeNumber)
     return edge && this.#sender.next(edge, this.#period)
   }
 
-  /** Ends the sessions with makers against whom there is a new proof. @param source session that has sent it */
+  /**
+   * Ends the sessions with makers against whom there is a new proof.
+   * @param source session that has sent it
+   */
   #exclude(source?: Edge): void {
     for (const number of this.#trust?.takeExcluded(source) ?? []) {
       const peer = this.#edges.get(number)?.peer ?? ''
@@ -510,17 +548,9 @@ export class AdmbNode {
     this.#effects.push({ kind: 'adopted', predictor: received.predictor, from })
   }
 
-  /**
-   * Updates with the available gradients, although they are fewer than b. Call it when inputs have ended and nothing has changed for
-   * some time. Does nothing with quotas, or while a better predictor is expected.
-   */
-  useRemainder(): void {
-    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
-  }
-
-  /** Algorithm 6, if b gradients are available. @returns whether all of them were used for an update */
-  #updateIfFull(needed = this.needed): boolean {
-    if (this.gradients < needed || this.#isFinal) return false
+  /** Algorithm 6, if b gradients are available. */
+  #updateIfFull(needed = this.needed): void {
+    if (this.gradients < needed || this.#isFinal) return
     this.#announcements?.giveUp()
     const update = this.#updater.make(this.#period)
     if (update === undefined) {
@@ -530,16 +560,18 @@ export class AdmbNode {
         )
       }
       this.#updateIfFull()
-      return false
+      return
     }
     const { predictor, header, step, batch } = update
     this.#switchPredictor([header], { predictor, steps: [step] })
     this.#effects.push({ kind: 'updated', predictor, header, batch })
     // Segments that were in doubt at the last predictor may now fill the next batch.
-    return !this.#updateIfFull()
+    this.#updateIfFull()
   }
 
-  /** Whether the predictor has as many updates as is possible, which only a faulty peer can claim: learning has ended. */
+  /**
+   * Whether learning has ended with the maximum number of updates, as only a faulty peer claims.
+   */
   get #isFinal(): boolean {
     return this.predictor.id.updates >= FRAME_LIMITS.updates
   }
@@ -555,12 +587,15 @@ export class AdmbNode {
     return this.#edges.size > 0
   }
 
-  /** Drops sums that alone would make the update non-finite (a fault or an attack). @returns whether there was one */
+  /**
+   * Drops sums that alone would make the update non-finite (a fault or an attack).
+   * @returns whether there was one
+   */
   #dropOverflowingSums(): boolean {
     let wasDropped = false
     for (const [number, edge] of this.#edges) {
       if (edge.held.sum === undefined || !this.#updater.isOverflowing(edge.held.sum)) continue
-      this.#sums.drop(edge)
+      this.#sums.dropSum(edge)
       this.#outgoingSums.markChanged()
       this.#effects.push({
         kind: 'refused',

@@ -17,18 +17,19 @@ export interface AdmbOptions extends Recipe {
    */
   readonly signer?: Signer
   /**
-   * Whether gradients of a peer may be used, beside own ones. Sums with others are neither used nor passed on, and a predictor that follows
-   * by steps with others is subject to the gate, like a whole one. Neighbours are not refused for them, since their lists may differ.
-   * @default those of all peers
+   * Whether gradients of a peer may be used, beside own ones. Sums with others are neither used nor
+   * passed on, and a predictor that follows by steps with others is subject to the gate, like a
+   * whole one. Neighbours are not refused for them, since their lists may differ.
+   * @default gradients of all peers may be used
    */
   readonly isContributor?: (peer: string) => boolean
-  /** Index (peer id) of this node. Among predictors with equally many updates, the lower origin wins. */
+  /** Index (peer id) of this node. Among predictors with as many updates, the lower origin wins. */
   readonly self: string
   /** Number of this run: 1, 2, 3, … It must be stored durably before the first frame is sent. */
   readonly incarnation: number
   /**
-   * Random number of this run. It distinguishes runs with the same number, which occur with copied or restored directories and
-   * without a directory.
+   * Random number of this run. It distinguishes runs with the same number, which occur with copied
+   * or restored directories and without a directory.
    * @default 0
    */
   readonly nonce?: number
@@ -43,8 +44,8 @@ export interface AdmbOptions extends Recipe {
    */
   readonly influence?: InfluenceRule
   /**
-   * Adds noise to the sum of a segment of own gradients, once, when it is closed and before it is rounded: nothing that leaves the node
-   * contains the gradients without it.
+   * Adds noise to the sum of a segment of own gradients, once, when it is closed and before it is
+   * rounded: nothing that leaves the node contains the gradients without it.
    * @default no noise
    */
   readonly noise?: (sum: Blocks) => void
@@ -54,59 +55,65 @@ export interface AdmbOptions extends Recipe {
    */
   readonly carry?: number
   /**
-   * Whether sums are sent less often than each period where that delays updates little: when their counts have grown enough, and at the
-   * latest after 64 periods. Other nodes need not do the same.
+   * Whether sums are sent less often than each period where that delays updates little: when their
+   * counts have grown enough, and at the latest after 64 periods. Other nodes need not do the same.
    * @default false
    */
   readonly adaptsPeriod?: boolean
   /**
-   * H: maximum number of headers of ancestors that are kept. A neighbour receives those that it lacks.
+   * H: maximum number of headers of ancestors that are kept. A neighbour receives those that it
+   * lacks.
    * @default 1024
    */
   readonly lineage?: number
   /**
-   * Number of periods after which the node forgets which own gradients a predictor has used. Gradients of a forgotten time are never
-   * learned again.
+   * Number of periods after which the node forgets which own gradients a predictor has used.
+   * Gradients of a forgotten time are never learned again.
    * @default no limit but that of updates
    */
   readonly history?: number
   /**
-   * Whether inputs that no batch of the lineage has used, and whose gradients can no longer be carried over, are learned again. The
-   * driver reads them (`relearnable`). Requires a journal.
+   * Whether inputs that no batch of the lineage has used, and whose gradients can no longer be
+   * carried over, are learned again. The driver reads them (`relearnable`). Requires a journal.
    * @default false: only inputs of earlier runs
    */
   readonly repeats?: boolean
   /**
-   * Whether the learner adds the elements of the accumulator's first block that it changes to the block's support (`supportOf`), as
-   * linear learners do. Otherwise each segment takes a pass over the accumulator.
+   * Whether the learner adds the elements of the accumulator's first block that it changes to the
+   * block's support (`supportOf`), as linear learners do. Otherwise each segment takes a pass over
+   * the accumulator.
    * @default false
    */
   readonly marksElements?: boolean
   /**
-   * Whether gradients at one predictor can be used at another. Gradients that cannot are dropped, and count as discarded.
+   * Whether gradients at one predictor can be used at another. Other gradients are dropped, and
+   * count as discarded.
    * @default always
    */
   readonly carries?: (from: Predictor, to: Predictor) => boolean
   /**
-   * Whether a whole predictor of another node may replace the current one, beside being better. A refused one is reported, and
-   * requested and judged again only after 64 own inputs, then 128, 256 and so on. Predictors that follow by steps from one that this node held are not subject to it.
+   * Whether a whole better predictor of another node may replace the current one. A refused one is
+   * reported, and requested and judged again only after 64 own inputs, then 128, 256 and so on.
+   * Predictors that follow by steps from one that this node held are not subject to it.
    * @default always
    */
   readonly gate?: (candidate: Predictor, current: Predictor) => boolean
   /**
-   * How many gradients a peer contributes at most, by this node's ticks. A neighbour's sum that states more is neither used nor passed on,
-   * and reported as `excessive`. A predictor that follows by steps with more is subject to the gate and to `jumps`, like a whole one.
+   * Maximum number of gradients that a peer contributes, by this node's ticks. A neighbour's sum
+   * that states more is neither used nor passed on, and reported as `excessive`. A predictor that
+   * follows by steps with more is subject to the gate and to `jumps`, like a whole one.
    * @default any number
    */
   readonly quota?: Quota
   /**
-   * How many peers must answer for a whole predictor that does not follow from one that this node holds or held. It waits until then.
-   * Requires a signer.
+   * Number of peers that must answer for a whole predictor that does not follow from one that this
+   * node holds or held. It waits until then. Requires a signer.
    * @default no thresholds
    */
   readonly jumps?: JumpRule
   /**
-   * Whether inputs are numbered and own segments recorded, so that a later run uses each input exactly once (`takeJournal`).
+   * Whether inputs are numbered and own segments recorded, so that a later run uses each input
+   * exactly once (`takeJournal`).
    * @default false
    */
   readonly journal?: boolean
@@ -121,35 +128,37 @@ export interface AdmbOptions extends Recipe {
    */
   readonly pushBytes?: number
   /**
-   * Approximate size of fragments, in bytes, into which the vectors of larger frames are split. Default: no fragments.
+   * Approximate size of fragments, in bytes, into which the vectors of larger frames are split.
    * @default frames are not split
    */
   readonly fragmentBytes?: number
   /**
-   * Maximum bytes of the integer sums at one predictor that are kept in memory for each neighbour and direction, as bases of
-   * differences. At least two sums are kept, at most 64.
+   * Maximum bytes of the integer sums at one predictor that are kept in memory for each neighbour
+   * and direction, as bases of differences. At least two sums are kept, at most 64.
    * @default 16777216
    */
   readonly keptBytes?: number
   /**
-   * Returns predictors that are already in memory, to avoid computing them again. Default: none.
+   * Returns predictors that are already in memory, to avoid computing them again.
    * @default none
    */
   readonly known?: PredictorLookup
   /**
-   * Contributors that the nodes of a process share, if frames are not signed. They are never removed.
+   * Contributors that the nodes of a process share, if frames are not signed. They are never
+   * removed.
    * @default a table of its own
    */
   readonly contributors?: ContributorTable
   /**
-   * Whether frames of an edge session arrive in the order in which they were sent, and none is lost. Integer sums then refer to sums
-   * that are still on their way. If a frame is lost nevertheless, the neighbour receives the sums later.
+   * Whether frames of an edge session arrive in the order in which they were sent, and none is
+   * lost. Integer sums then refer to sums that are still on their way. If a frame is lost
+   * nevertheless, the neighbour receives the sums later.
    * @default false
    */
   readonly isOrdered?: boolean
   /**
-   * Allocates the buffers of finished frames. Default: a new buffer for each frame, which can be transferred.
-   * @default a new buffer for each frame
+   * Allocates the buffers of finished frames.
+   * @default a new buffer for each frame, which can be transferred
    */
   readonly allocate?: Allocate
 }
@@ -158,15 +167,17 @@ export interface AdmbOptions extends Recipe {
 export type Effect =
   | { readonly kind: 'updated'; readonly predictor: Predictor; readonly header: Header; readonly batch: Batch }
   | { readonly kind: 'adopted'; readonly predictor: Predictor; readonly from: string }
-  /** A short message for a neighbour, to be sent ahead of frames and passed to `receive` there. It may be lost. */
+  /** A short message for `receive` of a neighbour, to be sent ahead of frames. It may be lost. */
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
-  /** A predictor waits, because fewer peers answer for it than are needed. Later it may be adopted. */
+  /**
+   * A predictor waits, because fewer peers answer for it than are needed. Later it may be adopted.
+   */
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
-  /** A neighbour's sum is not used, because it contains gradients of a peer for which `isContributor` is false. */
+  /** A sum is not used, because `isContributor` is false for one of its peers. */
   | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }
-  /** A neighbour's sum is not used, because it states more gradients than its contributors may contribute. Reported once a session. */
+  /** A sum is not used, because it exceeds the quota of its peers. Reported once a session. */
   | { readonly kind: 'excessive'; readonly from: string }
-  /** There is a proof that this maker has signed different headers with one name: nothing of it is accepted any more. */
+  /** A maker has signed different headers with one name: nothing of it is accepted any more. */
   | { readonly kind: 'excluded'; readonly maker: string }

@@ -1,4 +1,4 @@
-/** Gradient sums sent to neighbours (own gradients plus the sums of the other edges), and when they are due. */
+/** Gradient sums sent to neighbours: own gradients plus the sums of the other edges. */
 import { areIntegers } from '../../numeric/lattice.js'
 import { runsBetween } from '../state/coverage.js'
 import { type BufferPool, isFinite32 } from '../state/vectors.js'
@@ -31,8 +31,9 @@ export class OutgoingSums {
   }
 
   /**
-   * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or because the last one seems
-   * lost; in the latter case the backoff advances. A changed sum waits while as many as are kept are on their way.
+   * Whether a sum is due: because it changed for another reason than the neighbour's own sums, or
+   * because the last one seems lost; in the latter case the backoff advances. A changed sum waits
+   * while as many as are kept are on their way.
    * @param missing number of gradients that the batch lacks
    */
   isDue(edge: Edge, period: number, missing: number): boolean {
@@ -42,7 +43,7 @@ export class OutgoingSums {
       if (isEmpty && !last?.count) return false
       if (this.#isPaceOver(edge, period, missing)) return true
     }
-    if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sentSums.backoff.due(period))
+    if (last === undefined || last.sequence === edge.encoder.acknowledgedSum || !edge.sentSums.backoff.isDue(period))
       return false
     edge.sentSums.backoff.advance(period)
     return true
@@ -56,9 +57,10 @@ export class OutgoingSums {
   }
 
   /**
-   * The sum for the frame with this sequence number. Records it as sent. The caller returns blocks of float32
-   * numbers to the pool.
-   * @returns undefined if every neighbour would reject the sum, because it is not finite or its integers are too large
+   * The sum for the frame with this sequence number. Records it as sent. The caller returns blocks
+   * of float32 numbers to the pool.
+   * @returns undefined if every neighbour would reject the sum, because it is not finite or its
+   * integers are too large
    */
   sum(edge: Edge, sequence: number, period: number): SentSum | undefined {
     const sum = this.#buffers.take()
@@ -89,11 +91,14 @@ export class OutgoingSums {
 /** A changed sum is due after at most this many periods. */
 export const MAX_PACE = 64
 
-/** Share of the round trip that passes between two sums. A sum waits half of it on average, so a hop takes a quarter of a one-way time longer. */
+/**
+ * Share of the round trip that passes between two sums. A sum waits half of it on average, so a hop
+ * takes a quarter of a one-way time longer.
+ */
 const ROUND_TRIP_SHARE = 1 / 4
 /** Share of the mean epoch that passes between two sums. */
 const EPOCH_SHARE = 1 / 8
-/** Share of the gradients that the batch lacks, by which the count of a sum grows at most before the next one. */
+/** Maximum growth of a sum before the next one, as a share of the missing gradients. */
 const GROWTH_SHARE = 1 / 4
 /** Weight of the last epoch in the mean. */
 const WEIGHT = 1 / 4
@@ -105,8 +110,8 @@ interface LastSum {
 }
 
 /**
- * When changed sums are due, if the period between them adapts to the line and to the batch. Each node decides for itself, from what
- * it has measured.
+ * Decides when changed sums are due, if the period between them adapts to the line and to the
+ * batch. Each node decides for itself, from what it has measured.
  */
 export class Pace {
   #switchedAt = 0
@@ -120,18 +125,18 @@ export class Pace {
   }
 
   /**
-   * Whether a changed sum is due: at once at a new predictor, since gradients that are carried over are late; later when enough
-   * gradients or periods have come since the last sum.
-   * @param count of its gradients
+   * Whether a changed sum is due: at once at a new predictor, since gradients that are carried over
+   * are late; later when enough gradients or periods have come since the last sum.
+   * @param count number of gradients in the sum
    * @param missing number of gradients that the batch lacks, as far as this node knows
-   * @param roundTrip of the edge, in periods
+   * @param roundTrip round trip of the edge, in periods
    */
   isDue(last: LastSum | undefined, count: number, missing: number, roundTrip: number, period: number): boolean {
     if (last === undefined) return true
     const growth = count - last.count
     // Gradients of a lost link must not stay in the sums of others.
     if (growth < 0 || growth >= GROWTH_SHARE * missing) return true
-    const most = Math.max(ROUND_TRIP_SHARE * roundTrip, EPOCH_SHARE * this.#meanEpoch)
-    return period - last.period >= Math.min(MAX_PACE, most)
+    const maxWait = Math.max(ROUND_TRIP_SHARE * roundTrip, EPOCH_SHARE * this.#meanEpoch)
+    return period - last.period >= Math.min(MAX_PACE, maxWait)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The earlier epochs of a node's own gradients. From the headers of a predictor's lineage they determine which segments the lineage
- * has used, which may still be carried over or learned again, and how many gradients are on the lineage.
+ * The earlier epochs of a node's own gradients. From the headers of a predictor's lineage they
+ * determine which segments the lineage has used, which may still be carried over or learned again,
+ * and how many gradients are on the lineage.
  */
 import { type Coverage, NO_COVERAGE, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
@@ -8,17 +9,19 @@ import { type PredictorId, sameId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
 import { type Epoch, isAmong, isUsed, type Segment } from './journal.js'
 
-/** Which segments a lineage has used. */
+/** Use of segments by a lineage. */
 export interface Decision {
   /** Segments that it has certainly not used and whose use was not decided before, oldest first. */
   readonly unused: readonly Segment[]
-  /** Segments that it has used, and the grid of the batch that contains them. Empty without grids. */
+  /**
+   * Segments that it has used, and the grid of the batch that contains them. Empty without grids.
+   */
   readonly settled: ReadonlyMap<Segment, LazyGrid>
   /** Number of gradients of this run on the lineage. */
   readonly used: number
 }
 
-/** How long epochs are remembered. A lineage that left the current one earlier counts as having used all gradients until then. */
+/** Time for which epochs are remembered. Forgotten ones count as used by other lineages. */
 export interface History {
   readonly updates: number
   readonly periods: number
@@ -30,14 +33,14 @@ const SLACK = 1 / 8
 export class PastEpochs {
   /** Oldest first. */
   readonly #epochs: Epoch[] = []
-  /** By the number of updates of their predictors. */
+  /** Epochs by the number of updates of their predictors. */
   readonly #byUpdates = new Map<number, Epoch[]>()
   readonly #run: number
 
   /** @param run contributor whose gradients are counted */
   constructor(run: number, epochs: readonly Epoch[] = []) {
     this.#run = run
-    for (const epoch of epochs) this.add(epoch)
+    for (const epoch of epochs) this.addEpoch(epoch)
   }
 
   /** Number of the oldest epoch; undefined if there is none. */
@@ -51,7 +54,7 @@ export class PastEpochs {
   }
 
   /** An epoch has ended. */
-  add(epoch: Epoch): void {
+  addEpoch(epoch: Epoch): void {
     this.#epochs.push(epoch)
     const { updates } = epoch.id
     const others = this.#byUpdates.get(updates)
@@ -70,10 +73,11 @@ export class PastEpochs {
   }
 
   /**
-   * Decides which segments the lineage of `next` has used. The newest own epochs on the lineage (one in each run that held the
-   * predictor) decide. The child of their predictor used a prefix of each of their lists. Earlier segments were decided when the
-   * first of them began: those that it had not used were on its list or open. Later gradients cannot be on the lineage. Requires at least
-   * one epoch.
+   * Decides which segments the lineage of `next` has used. The newest own epochs on the lineage
+   * (one in each run that held the predictor) decide. The child of their predictor used a prefix of
+   * each of their lists. Earlier segments were decided when the first of them began: those that it
+   * had not used were on its list or open. Later gradients cannot be on the lineage. Requires at
+   * least one epoch.
    * @param lineage headers of `next` and its ancestors, newest first, as far as they are known
    */
   decide({ updates }: PredictorId, lineage: readonly Header[]): Decision {
@@ -81,11 +85,13 @@ export class PastEpochs {
     const first = on[0] ?? this.#epochs[0]
     const since = this.#epochs.slice(this.#epochs.lastIndexOf(first))
     const candidates = candidatesOf(since)
+    // Segments that are no candidates count as used.
     for (const { segments, open } of since) {
       for (const segment of segments) segment.used = true
       for (const segment of open) segment.used = true
     }
-    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have been used: count them as used.
+    // If no own epoch is on the known lineage, gradients taken before its oldest parent may have
+    // been used: count them as used.
     const known = on.length > 0 ? 0 : (lineage.at(-1)?.parent.updates ?? updates)
     const isChained = candidates.some(({ of }) => of !== undefined)
     const isCandidate = isChained ? new Set(candidates) : undefined
@@ -112,7 +118,10 @@ export class PastEpochs {
     return { unused, settled, used }
   }
 
-  /** @returns the own epochs at the newest predictor on the lineage that has any, and the coverage of the predictor's child */
+  /**
+   * @returns the own epochs at the newest predictor on the lineage that has any, and the coverage
+   * of the predictor's child
+   */
   #newestOn(lineage: readonly Header[]): [epochs: readonly Epoch[], coverage: Coverage] {
     for (const { parent, coverage } of lineage) {
       const on = this.#at(parent)
@@ -131,7 +140,7 @@ export class PastEpochs {
    * @param updates number of updates of the current predictor
    * @returns whether any was forgotten
    */
-  drop(updates: number, period: number, history: History): boolean {
+  dropOldest(updates: number, period: number, history: History): boolean {
     const isOlder = ({ id, until }: Epoch, factor: number) =>
       id.updates < updates - factor * history.updates || period - until > factor * history.periods
     // Many at a time, because all others are visited.
@@ -144,7 +153,8 @@ export class PastEpochs {
       if (others.length > 0) this.#byUpdates.set(epoch.id.updates, others)
       else this.#byUpdates.delete(epoch.id.updates)
     }
-    // It is no longer known whether a lineage that left this one at a dropped epoch used these inputs.
+    // It is no longer known whether a lineage that left this one at a dropped epoch used these
+    // inputs.
     const gone = new Set(dropped.flatMap(({ segments }) => segments))
     for (const { segments } of this.#epochs) {
       for (const segment of segments) if (segment.isRepeated && isAmong(segment, gone)) segment.remaining = []

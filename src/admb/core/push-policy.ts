@@ -1,8 +1,8 @@
 /**
- * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as the steps from an ancestor that the
- * neighbour holds; whole if it is small or was requested; otherwise as an offer (only its id), which the neighbour can request.
+ * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as the steps
+ * from an ancestor that the neighbour holds; whole if it is small or was requested; otherwise as an
+ * offer (only its id), which the neighbour can request.
  */
-
 import { copyOfShared, type Header } from '../state/predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from '../state/predictor-id.js'
 import type { Step } from '../state/vectors.js'
@@ -48,7 +48,9 @@ export class PushPolicy {
     return edge.peerPredictor !== undefined && sameId(edge.peerPredictor, this.#id)
   }
 
-  /** Whether the neighbour holds the current predictor, or will after the last frame has arrived. */
+  /**
+   * Whether the neighbour holds the current predictor, or will after the last frame has arrived.
+   */
   willBeInSync(edge: Edge): boolean {
     if (this.isInSync(edge)) return true
     return edge.pushed.last !== undefined && edge.pushed.last.kind !== 'offer' && this.#wasPushed(edge)
@@ -59,7 +61,10 @@ export class PushPolicy {
     return this.isBehind(edge) && (edge.pushed.isLost || !this.#wasPushed(edge))
   }
 
-  /** The neighbour holds a better predictor, which this node does not have: it is requested, unless it was already. */
+  /**
+   * The neighbour holds a better predictor, which this node does not have: it is requested, unless
+   * it was already.
+   */
   request(edge: Edge, { id, content }: ReceivedFrame, period: number): void {
     if (
       edge.pushed.isDistrusted ||
@@ -76,16 +81,16 @@ export class PushPolicy {
     const peerPredictor = edge.peerPredictor
     if (peerPredictor === undefined) {
       // The first frames of both ends may be lost, so repeat until a frame arrives.
-      if (edge.pushed.helloBackoff.due(period)) {
+      if (edge.pushed.helloBackoff.isDue(period)) {
         edge.pushed.helloBackoff.advance(period)
         edge.due.hello = true
       }
     } else if (this.isBetter(peerPredictor, edge)) {
-      if (edge.pushed.requestBackoff.due(period)) {
+      if (edge.pushed.requestBackoff.isDue(period)) {
         edge.pushed.requestBackoff.advance(period)
         edge.due.request = true
       }
-    } else if (this.isBehind(edge) && edge.pushed.backoff.due(period)) {
+    } else if (this.isBehind(edge) && edge.pushed.backoff.isDue(period)) {
       edge.pushed.isLost = true
       edge.pushed.backoff.advance(period)
     }
@@ -95,7 +100,7 @@ export class PushPolicy {
   isInFlight(edge: Edge, period: number): boolean {
     const { last: push } = edge.pushed
     if (push === undefined || push.kind === 'offer' || !this.#wasPushed(edge)) return false
-    return push.sequence > edge.acknowledged && !edge.pushed.backoff.due(period)
+    return push.sequence > edge.acknowledged && !edge.pushed.backoff.isDue(period)
   }
 
   /** Whether the predictor has been sent, at most so many periods ago, and has not arrived. */
@@ -125,22 +130,24 @@ export class PushPolicy {
   }
 
   /**
-   * Headers that the neighbour may lack: back to its predictor if that is an ancestor, otherwise back to the last predictor
-   * that both ends held, whose ancestors it knows; all known headers if neither is an ancestor.
-   * @param least number of headers that are needed
+   * Headers that the neighbour may lack: back to its predictor if that is an ancestor, otherwise
+   * back to the last predictor that both ends held, whose ancestors it knows; all known headers if
+   * neither is an ancestor.
+   * @param min number of headers that are needed
    */
-  headers(edge: Edge, least: number): readonly Header[] {
+  headers(edge: Edge, min: number): readonly Header[] {
     const { lineage } = this.#current
     for (const known of [edge.peerPredictor, edge.pushed.lastCommon]) {
       const oldest = known ? lineage.findIndex(header => sameId(header.parent, known)) : -1
-      if (oldest >= 0) return lineage.slice(0, Math.max(oldest + 1, least))
+      if (oldest >= 0) return lineage.slice(0, Math.max(oldest + 1, min))
     }
     return lineage
   }
 
   /**
-   * The steps from the predictor that is in flight to the neighbour. If the neighbour does not adopt it, it requests the predictor,
-   * which costs a round trip. For small models the saved bytes do not justify that.
+   * The steps from the predictor that is in flight to the neighbour. A neighbour that does not
+   * adopt it requests the predictor, which costs a round trip. For small models the saved bytes do
+   * not justify that.
    */
   #inFlightChain({ pushed, acknowledged, due }: Edge): readonly Step[] | undefined {
     const { last, isLost } = pushed
@@ -149,15 +156,15 @@ export class PushPolicy {
     return this.#current.stepsFrom(last.id)
   }
 
-  /** The steps from a predictor that the neighbour holds, or from its parent, which it mostly holds as well. */
+  /** The steps from the neighbour's predictor, or from its parent, which it often holds. */
   #chain(edge: Edge): readonly Step[] | undefined {
     const { peerPredictor, acknowledged, due } = edge
     const { lastCommon, commonParent, last: push } = edge.pushed
     if (peerPredictor === undefined) return undefined
-    let most = Number.POSITIVE_INFINITY
+    let maxSteps = Number.POSITIVE_INFINITY
     // A request after such steps have arrived means that the neighbour could not use them.
     if (due.reply && push?.kind === 'steps' && !push.isOptimistic && this.#wasPushed(edge)) {
-      if (push.sequence <= acknowledged) most = push.steps - 1
+      if (push.sequence <= acknowledged) maxSteps = push.steps - 1
     }
     let steps = this.#current.stepsFrom(peerPredictor)
     if (steps === undefined && lastCommon !== undefined) {
@@ -165,7 +172,7 @@ export class PushPolicy {
       const parent = sameId(lastCommon, peerPredictor) ? commonParent : lastCommon
       if (parent?.updates === peerPredictor.updates - 1) steps = this.#current.stepsFrom(parent)
     }
-    return steps && steps.length <= most ? steps : undefined
+    return steps && steps.length <= maxSteps ? steps : undefined
   }
 
   get #id(): PredictorId {

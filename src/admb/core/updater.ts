@@ -35,7 +35,7 @@ export class Updater {
     this.#options = options
   }
 
-  /** The update with all available gradients; undefined if it is not finite. Closes the open segment. */
+  /** Closes the open segment. @returns an update with all available gradients, if it is finite */
   make(period: number): Update | undefined {
     const { buffers, ledger, sums, current, contributor, shapes, trust } = this.#options
     const sum = buffers.take()
@@ -58,7 +58,7 @@ export class Updater {
     return count > 0 && !current.next({ sum, count, contributorCount: coverage.size }, contributor)
   }
 
-  /** The running average after an update with the available gradients; that of the predictor if there are none. */
+  /** The running average after an update with the available gradients, or the current one. */
   lookAhead(): Blocks {
     const { rule, averaging, current, buffers, ledger, sums } = this.#options
     const { id, parameters: before, average } = current.predictor

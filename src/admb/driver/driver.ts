@@ -1,12 +1,15 @@
 /**
- * Drives a node: in which order its frames, its journal and its effects leave it, what it does between events, and how it continues
- * after a restart. Peers and the simulator run it. It has no clock, no I/O and no promises: time is passed in, and a host sends and stores.
+ * Drives a node: decides in which order its frames, its journal and its effects leave it, and how
+ * it continues after a restart. Peers and the simulator run it. It has no clock, no I/O and no
+ * promises: time is passed in, and a host sends and stores.
  *
- * 1. A frame is composed when its edge can take one, from the newest state. The records of the segments that it may contain are in
- *    the journal before it: the host sends it only when they are durable (`JournalQueue`).
- * 2. A record of the journal, and a checkpoint, have all inputs so far in closed segments, because the position in the stream that is
- *    stored with them is behind these inputs.
- * 3. Announcements leave at once. With differential privacy they wait for the journal as well, as they follow from noisy sums.
+ * 1. A frame is composed when its edge can take one, from the newest state. The records of the
+ *    segments that it may contain are in the journal before it: the host sends it only when they
+ *    are durable (`JournalQueue`).
+ * 2. A record of the journal, and a checkpoint, have all inputs so far in closed segments, because
+ *    the position in the stream that is stored with them is behind these inputs.
+ * 3. Announcements leave at once. With differential privacy they wait for the journal as well, as
+ *    they follow from noisy sums.
  * 4. A node that restarts knows the journal before its checkpoint, and both before its first edge.
  * 5. Inputs that are learned again have segments of their own.
  */
@@ -35,9 +38,9 @@ export type DrivenNode = Pick<
 /** An effect that the driver does not execute itself. */
 export type HostEffect = Exclude<Effect, { readonly kind: 'announced' }>
 
-/** What surrounds a node: its edges, and who wants to know what happens. */
+/** Surroundings of a node: its edges, and the observer of its effects. */
 export interface DriverHost {
-  /** Whether an edge can take a frame or a fragment now. If not, the host calls `writable` when it can. */
+  /** Whether an edge can take a frame or fragment now. If not, the host calls `writable` later. */
   canSend(edge: number): boolean
   /** Sends a frame or a fragment, as soon as all records so far are durable. */
   send(edge: number, bytes: Uint8Array): void
@@ -46,9 +49,11 @@ export interface DriverHost {
   on(effect: HostEffect): void
 }
 
-/** Where records are kept. */
+/** Keeps journal records. */
 export interface DriverJournal {
-  /** Whether they are stored. If not, they only tell this run where its inputs can be read again. */
+  /**
+   * Whether they are stored. If not, they only tell this run where its inputs can be read again.
+   */
   readonly isStored: boolean
   /** Takes records. If they are stored, all inputs so far are in their segments. */
   append(records: readonly JournalRecord[]): void
@@ -58,13 +63,20 @@ export interface DriverJournal {
 export interface DriverOptions {
   /** T in milliseconds. */
   readonly period: number
-  /** Milliseconds without a change, at least, before what is left at the end of inputs is used. @default 5000 */
+  /**
+   * Minimum time without a change before gradients that are left at the end of inputs are used, in
+   * milliseconds.
+   * @default 5000
+   */
   readonly quiet?: number
-  /** Milliseconds of the clock whose times are passed in. */
+  /** Time at the start, in milliseconds of the clock whose times are passed in. */
   readonly now: number
   /** @default no inputs are numbered */
   readonly journal?: DriverJournal
-  /** Whether all that follows from own sums waits for the journal. @default only frames and checkpoints */
+  /**
+   * Whether announcements wait for the journal as well, because they follow from own sums.
+   * @default only frames and checkpoints wait
+   */
   readonly isPrivate?: boolean
 }
 
@@ -111,16 +123,19 @@ export class Driver {
 
   /**
    * A period has passed, or several if the node was busy.
-   * @param isOver whether no further inputs are expected
+   * @param isStreamOver whether no further inputs are expected
    */
-  tick(now: number, isOver: boolean): void {
+  tick(now: number, isStreamOver: boolean): void {
     this.#node.tick((now - this.#lastTick) / this.#options.period)
     this.#lastTick = now
-    if (isOver) this.#remainder.tick(now)
+    if (isStreamOver) this.#remainder.tick(now)
     if (this.#options.journal?.isStored === false) this.record()
   }
 
-  /** Executes the effects of what has happened since, while inputs are being learned: no frame may leave before they are all counted. */
+  /**
+   * Executes the effects of the events since the last call, while inputs are being learned: no
+   * frame may leave before they are all counted.
+   */
   takeEffects(): void {
     for (const effect of this.#node.takeEffects()) {
       if (effect.kind !== 'announced') this.#host.on(effect)
@@ -136,7 +151,7 @@ export class Driver {
     for (const edge of this.#edges) this.writable(edge)
   }
 
-  /** Sends what an edge can take. The host calls it when the edge can take more, and nothing else has happened. */
+  /** Sends frames while the edge can take them. The host calls it when the edge can take more. */
   writable(edge: number): void {
     for (let isMore = true; isMore && this.#host.canSend(edge); ) {
       const bytes = this.#node.frame(edge)
@@ -147,7 +162,10 @@ export class Driver {
     }
   }
 
-  /** With differential privacy, what follows from noisy sums waits for their records: call it before the host tells of any. */
+  /**
+   * With differential privacy, announcements wait for the records of the noisy sums. Call it before
+   * the host tells of an effect.
+   */
   protect(): void {
     if (!this.#options.isPrivate) return
     this.record()
@@ -156,7 +174,8 @@ export class Driver {
 
   /**
    * Puts new records into the journal, with all inputs so far.
-   * @param always also if there are none, for a checkpoint, which contains the position in the stream
+   * @param always whether to do so without new records, for a checkpoint, which contains the
+   * position in the stream
    */
   record(always = false): void {
     const { journal } = this.#options
@@ -169,8 +188,9 @@ export class Driver {
   }
 
   /**
-   * Learns inputs again as a segment of their own: those of earlier runs, and those that a jump to another lineage has left unused. Hosts
-   * do so at most once a period while there are new inputs, which must not wait.
+   * Learns inputs again as a segment of their own: those of earlier runs, and those that a jump to
+   * another lineage has left unused. Hosts do so at most once a period while there are new inputs,
+   * which must not wait.
    */
   inOwnSegment<Result>(learn: () => Result): Result {
     this.#node.closeSegment()

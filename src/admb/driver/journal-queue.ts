@@ -1,6 +1,6 @@
 /**
- * Journal first: what follows from a record leaves the node, or is stored, only when the record is durable. Records that come while
- * others are written are written together next (group commit).
+ * Journal first: what follows from a record leaves the node, or is stored, only when the record is
+ * durable. Records that come while others are written are written together next (group commit).
  */
 
 /** @param error why the records before it cannot be written; undefined if they are durable */
@@ -40,7 +40,7 @@ export class JournalQueue<Entry> {
     if (!this.#isWriting) this.#begin()
   }
 
-  /** Runs an action when all records so far are durable, in order with other actions, or when it is known that they cannot be written. */
+  /** Runs an action when all records so far are durable or writing has failed, in order. */
   whenDurable(action: (error?: Error) => void): void {
     if (!this.#isWriting) action(this.#error)
     else this.#waiting.push({ write: this.#begun + (this.#collected === undefined ? 0 : 1), action })

@@ -1,6 +1,7 @@
 /**
- * Gossip about predictors: which predictors this peer announces, and which announced predictor it fetches because the tree did
- * not deliver it in time. In this way late joiners, and one side of a healed partition, receive the current predictor.
+ * Gossip about predictors: which predictors this peer announces, and which announced predictor it
+ * fetches because the tree did not deliver it in time. In this way late joiners, and one side of a
+ * healed partition, receive the current predictor.
  */
 import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 
@@ -25,7 +26,9 @@ interface Received extends AnnouncedPredictor {
   readonly dueAt: number
 }
 
-/** Which predictors that gossip announces are fetched outside the tree. */
+/**
+ * Decides which predictors are announced by gossip, and which of them are fetched outside the tree.
+ */
 export class PredictorGossip {
   readonly #self: string
   readonly #random: () => number
@@ -46,7 +49,8 @@ export class PredictorGossip {
   /** Whether to announce the current predictor now. If so, it counts as announced. */
   shouldAnnounce(current: PredictorId, now: number): boolean {
     if (now - this.#announcedAt < ANNOUNCE_MS) return false
-    // Only its origin announces a predictor: announcements by every peer would flood a large network.
+    // Only its origin announces a predictor: announcements by every peer would flood a large
+    // network.
     if (current.origin !== this.#self || (this.#announced && sameId(current, this.#announced))) return false
     this.#announced = current
     this.#announcedAt = now
@@ -61,8 +65,8 @@ export class PredictorGossip {
   }
 
   /**
-   * The best announced predictor, if the tree has not delivered an earlier announced one in time. The fetch counts as running
-   * until `fetchEnded`.
+   * The best announced predictor, if the tree has not delivered an earlier announced one in time.
+   * The fetch counts as running until `fetchEnded`.
    * @param isBetter whether a predictor is better than the current one
    * @param isExpected whether a tree neighbour holds it or a better one
    */
@@ -71,7 +75,8 @@ export class PredictorGossip {
     isBetter: (id: PredictorId) => boolean,
     isExpected: (id: PredictorId) => boolean
   ): AnnouncedPredictor | undefined {
-    // A tree that delivers late still delivers: each predictor that arrives moves the wait to a later one.
+    // A tree that delivers late still delivers: each predictor that arrives moves the wait to a
+    // later one.
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best
     if (this.#awaited && !isBetter(this.#awaited.predictor)) this.#awaited = this.#best = undefined
     if (this.#isFetching || this.#awaited === undefined || now < this.#awaited.dueAt) return undefined

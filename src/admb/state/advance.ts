@@ -1,6 +1,7 @@
 /**
- * The update of a predictor's content. If rule and average are local and a batch has few non-zero elements, only these are stepped
- * (`touched.ts`), by the same rule and average that step whole blocks. So both ways give the same bits.
+ * The update of a predictor's content. If rule and average are local and a batch has few non-zero
+ * elements, only these are stepped (`touched.ts`), by the same rule and average that step whole
+ * blocks. So both ways give the same bits.
  */
 
 import type {
@@ -70,7 +71,7 @@ function advanceTouched(before: Content, batch: Batch, updates: number, recipe: 
   return shared.with(touched, touched.short)
 }
 
-/** The elements of a content's blocks of this length at the indices, followed by ones. Shorter blocks are copied. */
+/** The elements of blocks of this length at the indices, then ones. Shorter blocks are copied. */
 export function gathered({ parameters, average, state }: Content, length: number, indices: Int32Array): Content {
   return {
     parameters: gatherEach(parameters, length, indices, 1),
@@ -81,13 +82,13 @@ export function gathered({ parameters, average, state }: Content, length: number
 
 /** Elements of all long blocks. */
 export interface Elements {
-  /** In ascending order. */
+  /** Indices of the elements, in ascending order. */
   readonly indices: Int32Array
-  /** For each long block, the elements at the indices. */
+  /** Elements at the indices, for each long block. */
   readonly values: readonly Float32Array[]
 }
 
-/** What contents share. */
+/** Long blocks that several contents share. */
 class Shared {
   /** The long blocks of parameters, average and state. */
   readonly blocks: Blocks
@@ -131,15 +132,16 @@ interface Link {
 }
 
 /**
- * Contents of successive predictors that differ in a few elements and share the arrays of their long blocks. The arrays have the
- * elements of one of them; each other one has the elements that differ, and a link towards it. Reading a content first makes it the
- * one that the arrays have (Baker, "Shallow binding in Lisp 1.5", 1978). So a content is immutable, but its blocks are valid only
- * until another content is read or created.
+ * Contents of successive predictors that differ in a few elements and share the arrays of their
+ * long blocks. The arrays have the elements of one of them; each other one has the elements that
+ * differ, and a link towards it. Reading a content first makes it the one that the arrays have
+ * (Baker, "Shallow binding in Lisp 1.5", 1978). So a content is immutable, but its blocks are valid
+ * only until another content is read or created.
  */
 export class SharedContent implements Content {
   readonly #shared: Shared
   readonly #groups: readonly [parameters: Blocks, average: Blocks, state: Blocks]
-  /** The next content on the way to the one that the arrays have, and the elements that differ from it. */
+  /** The next content on the way to that of the arrays, and the elements that differ from it. */
   #towards: Link | undefined
 
   private constructor(shared: Shared, groups: readonly [Blocks, Blocks, Blocks]) {
@@ -163,7 +165,8 @@ export class SharedContent implements Content {
 
   /**
    * A content that differs from this one in some elements.
-   * @param short blocks of other lengths than the long ones, in the order of parameters, average and state
+   * @param short blocks of other lengths than the long ones, in the order of parameters, average
+   * and state
    */
   with(elements: Elements, short: Blocks): SharedContent {
     this.#read()

@@ -1,23 +1,26 @@
 /**
- * A gradient sum carries its coverage: which contributors' gradients it includes, and how many segments of each contributor's
- * list for the current predictor (always a prefix). Only sums with disjoint coverages are added, so every gradient counts at
- * most once on any graph, even while the tree is being rewired. Two runs of one peer are not disjoint, so a sum has no more
- * contributors than peers.
+ * A gradient sum carries its coverage: which contributors' gradients it includes, and how many
+ * segments of each contributor's list for the current predictor (always a prefix). Only sums with
+ * disjoint coverages are added, so every gradient counts at most once on any graph, even while the
+ * tree is being rewired. Two runs of one peer are not disjoint, so a sum has no more contributors
+ * than peers.
  *
- * A contributor of gradients is a node in one of its runs. Coverages refer to contributors so often that each node interns them:
- * coverages hold indices into its table. Contributors that are no longer referenced are removed, so the table does not grow with
- * the number of restarts in the network.
+ * A contributor of gradients is a node in one of its runs. Coverages refer to contributors so often
+ * that each node interns them: coverages hold indices into its table. Contributors that are no
+ * longer referenced are removed, so the table does not grow with the number of restarts in the
+ * network.
  */
 import type { PredictorId } from './predictor-id.js'
 
 /**
- * Segments by position in a list, as triples: number of positions before the run, length of the run, and the number of segments
- * that every position in it has, or the change of that number. Numbers are not 0. Nodes close segments at the same pace, so a
- * whole subtree is often a single run.
+ * Segments by position in a list, as triples: number of positions before the run, length of the
+ * run, and the number of segments that every position in it has, or the change of that number.
+ * Numbers are not 0. Nodes close segments at the same pace, so a whole subtree is often a single
+ * run.
  */
 export type Runs = readonly number[]
 
-/** Immutable. All sums received over one edge share one list of contributors, and differ in their runs. */
+/** All sums received over one edge share one list of contributors. Immutable. */
 export interface Coverage {
   /** Indices of distinct contributors, in any order. Some may not be covered, except in headers. */
   readonly contributors: readonly number[]
@@ -29,7 +32,9 @@ export interface Coverage {
 
 export const NO_COVERAGE: Coverage = { contributors: [], runs: [], size: 0 }
 
-/** @param segments number of covered segments of the contributor at the same position, 0 for none */
+/**
+ * @param segments number of covered segments of the contributor at the same position, 0 for none
+ */
 export function coverageOf(contributors: readonly number[], segments: readonly number[]): Coverage {
   const runs: number[] = []
   const at = contributors.filter((_, i) => segments[i] > 0)
@@ -79,8 +84,11 @@ export function lengthOf(runs: Runs): number {
   return length
 }
 
-/** Whether no peer has contributed to both, in any of its runs. @param peerOf number of the peer of a contributor */
-export function disjoint(a: Coverage, b: Coverage, peerOf: (contributor: number) => number): boolean {
+/**
+ * Whether no peer has contributed to both, in any of its runs.
+ * @param peerOf number of the peer of a contributor
+ */
+export function areDisjoint(a: Coverage, b: Coverage, peerOf: (contributor: number) => number): boolean {
   const coveredByA = new Set(covered(a).map(peerOf))
   return !covered(b).some(contributor => coveredByA.has(peerOf(contributor)))
 }
@@ -94,7 +102,10 @@ export function union(coverages: readonly Coverage[]): Coverage {
   )
 }
 
-/** Appends a run, or extends the last one if it has the same number. @param gap positions since the last run */
+/**
+ * Appends a run, or extends the last one if it has the same number.
+ * @param gap positions since the last run
+ */
 export function appendRun(runs: number[], gap: number, length: number, number: number): void {
   const last = runs.length - 3
   if (gap === 0 && last >= 0 && runs[last + 2] === number) runs[last + 1] += length
@@ -208,17 +219,17 @@ export class ContributorTable {
   /** Indices of the runs of each origin. */
   readonly #runs = new Map<string, number[]>()
   readonly #contributors: (Contributor | undefined)[] = []
-  /** By index: that of the first known run of the same origin. */
+  /** Index of the first known run of the same origin, by index. */
   readonly #firstRuns: number[] = []
   /** Verified certificates by index. */
   readonly #certificates: (Uint8Array | undefined)[] = []
-  /** How many were ever added. */
+  /** Number of certificates ever added. */
   #certified = 0
   /** Indices that are free again. */
   #free: number[] = []
   /** Cache of the last lookup: a frame refers to the origin of its predictor several times. */
   #lastIndex = -1
-  /** The same for `indexOfOrigin`. */
+  /** Cache of the last lookup of `indexOfOrigin`. */
   #lastId: PredictorId | undefined
   #lastOrigin = -1
 
@@ -261,7 +272,7 @@ export class ContributorTable {
     return found
   }
 
-  /** A number that the runs of one peer have in common, below `limit`. It is valid until contributors are removed. */
+  /** A number below `limit` that a peer's runs have in common, until contributors are removed. */
   peerOf(index: number): number {
     return this.#firstRuns[index]
   }
@@ -271,17 +282,19 @@ export class ContributorTable {
     return this.#contributors.length
   }
 
-  /** A coverage with the same content. A table that several nodes of a process share returns the same object to all of them. */
+  /** An equal coverage. A table that nodes of a process share returns the same object to all. */
   intern(coverage: Coverage): Coverage {
     return coverage
   }
 
-  /** Changes whenever a certificate is added. */
+  /** Number of certificates ever added, which shows whether there are new ones. */
   get certified(): number {
     return this.#certified
   }
 
-  /** The verified certificate of a contributor: the signature by which its peer confirms the run. */
+  /**
+   * The verified certificate of a contributor: the signature by which its peer confirms the run.
+   */
   certificate(index: number): Uint8Array | undefined {
     return this.#certificates[index]
   }

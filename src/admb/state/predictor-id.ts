@@ -1,6 +1,6 @@
 /**
- * Identity of predictors. Ids are compared instead of vectors, so an id can stand for megabytes of parameters. Ids are totally
- * ordered, which makes all nodes converge to the same predictor.
+ * Identity of predictors. Ids are compared instead of vectors, so an id can stand for megabytes of
+ * parameters. Ids are totally ordered, which makes all nodes converge to the same predictor.
  */
 
 export interface PredictorId {
@@ -16,12 +16,13 @@ export interface PredictorId {
   readonly digest: string
 }
 
-/** Tie-break between predictors with equally many updates: by origin (converges), or by sender as published. */
+/** Tie-break between as many updates: by origin (converges), or by sender as published. */
 export type Precedence = 'origin' | 'sender'
 
 /**
- * Total order of predictor ids: more updates, then lower origin, then higher incarnation, then higher nonce, then lower digest.
- * Dekel et al., "Robust Distributed Online Prediction", Algorithm 5, with the origin's index instead of the sender's.
+ * Total order of predictor ids: more updates, then lower origin, then higher incarnation, then
+ * higher nonce, then lower digest. Dekel et al., "Robust Distributed Online Prediction", Algorithm
+ * 5, with the origin's index instead of the sender's.
  * @returns > 0 if `a` is better than `b`, < 0 if it is worse, 0 if they are the same predictor
  */
 export function compareIds(a: PredictorId, b: PredictorId): number {
@@ -51,7 +52,10 @@ export function sameId(a: PredictorId, b: PredictorId): boolean {
   return a === b || compareIds(a, b) === 0
 }
 
-/** String such as `17@12D3Koo…#2.9f3a01bc`, for logs and as a map key. Only a faulty node computes two predictors with one such id. */
+/**
+ * String such as `17@12D3Koo…#2.9f3a01bc`, for logs and as a map key. Only a faulty node computes
+ * two predictors with one such id.
+ */
 export function formatId({ updates, origin, incarnation, nonce }: PredictorId): string {
   return `${updates}@${origin}#${incarnation}${nonce === 0 ? '' : `.${nonce.toString(16)}`}`
 }

@@ -1,6 +1,7 @@
 /**
- * Predictors and their derivation. A predictor is an immutable value. Its header states its parent and whose gradients the
- * update used. The headers of the last updates, its lineage, let a node determine which of its own gradients were used.
+ * Predictors and their derivation. A predictor is an immutable value. Its header states its parent
+ * and whose gradients the update used. The headers of the last updates, its lineage, let a node
+ * determine which of its own gradients were used.
  */
 
 import type { BatchRule, Blocks, Content } from '../../learning/types.js'
@@ -14,13 +15,14 @@ import { copyOf, isFinite32 } from './vectors.js'
 export type { Batch, Recipe } from './advance.js'
 
 /**
- * A content with its id. Immutable: share it, never write to it. Predictors of large sparse models share arrays: read blocks from a
- * predictor when they are needed, and copy those that must outlive the next event.
+ * A content with its id. Immutable: share it, never write to it. Predictors of large sparse models
+ * share arrays: read blocks from a predictor when they are needed, and copy those that must outlive
+ * the next event.
  */
 export interface Predictor extends Content {
   readonly id: PredictorId
   /**
-   * Set if arrays are shared.
+   * Content whose arrays are shared; undefined if none are.
    * @internal
    */
   readonly shared?: SharedContent
@@ -45,14 +47,16 @@ class SharedPredictor implements Predictor {
   }
 }
 
-/** How a predictor was computed. Contributor indices in the coverage refer to the table of the node that holds the header. */
+/** Derivation of a predictor. The coverage refers to the table of the header's holder. */
 export interface Header {
   readonly id: PredictorId
   readonly parent: PredictorId
   /** Number of gradients in the batch. */
   readonly count: number
   readonly coverage: Coverage
-  /** Of the maker, over all of the above; undefined if the header was made without a key. */
+  /**
+   * Signature of the maker, over all of the above; undefined if the header was made without a key.
+   */
   readonly signature?: Uint8Array
 }
 
@@ -72,7 +76,7 @@ export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
   return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
 }
 
-/** As if an update before the first one had made it of zeros. */
+/** A copy that is rounded as if an update before the first one had made it of zeros. */
 function roundedCopy(block: Float32Array): Float32Array {
   const copy = copyBlock(block)
   roundChanged(copy, new Float32Array(copy.length), -1)
@@ -80,8 +84,8 @@ function roundedCopy(block: Float32Array): Float32Array {
 }
 
 /**
- * Dekel et al., Algorithm 6: w ← rule(sum / count), w̄ ← average, v ← v + 1. Deterministic: replaying the batch on the parent
- * yields the same bits as at the origin.
+ * Dekel et al., Algorithm 6: w ← rule(sum / count), w̄ ← average, v ← v + 1. Deterministic:
+ * replaying the batch on the parent yields the same bits as at the origin.
  */
 export function nextPredictor(
   parent: Predictor,
@@ -105,12 +109,12 @@ export function copyOfShared({ shared, parameters, average, state }: Predictor):
   return { parameters: copyOf(parameters), average: copyOf(average), state: copyOf(state) }
 }
 
-/** Whether all numbers are finite. Those of shared arrays always are. */
+/** Whether all numbers are finite. The numbers of shared arrays always are. */
 export function isFinitePredictor({ shared, parameters, average, state }: Predictor): boolean {
   return shared !== undefined || (isFinite32(parameters) && isFinite32(average) && isFinite32(state))
 }
 
-/** The predictor that a header describes, from its parent and the sum of its batch. The caller compares the digests. */
+/** The predictor of a header, from its parent and batch sum. The caller compares the digests. */
 export function replayed(parent: Predictor, sum: Blocks, { id, count, coverage }: Header, recipe: Recipe): Predictor {
   return nextPredictor(parent, { sum, count, contributorCount: coverage.size }, id, recipe)
 }

@@ -1,13 +1,15 @@
 /**
- * Rounding of a node's own gradients to the grid of the predictor that it holds. What is lost by rounding remains in the
- * residual and is added to the next segment, so errors do not accumulate: over any number of batches a node is off by less than
- * a step.
+ * Rounding of a node's own gradients to the grid of the predictor that it holds. The part lost by
+ * rounding remains in the residual and is added to the next segment, so errors do not accumulate:
+ * over any number of batches a node is off by less than a step.
  *
- * A segment is rounded when it is closed. If it is carried over, the list of the next predictor contains it rounded to that
- * predictor's grid. The segment itself is unchanged, so the value that a batch contains follows from the grid of that batch, and
- * the difference joins the residual as long as the lineage contains this batch.
+ * A segment is rounded when it is closed. If it is carried over, the list of the next predictor
+ * contains it rounded to that predictor's grid. The segment itself is unchanged, so the value that
+ * a batch contains follows from the grid of that batch, and the difference joins the residual as
+ * long as the lineage contains this batch.
  *
- * Grids of predictors whose arrays are shared: exponents are computed for the elements that are rounded, not for all.
+ * The grid of a predictor whose arrays are shared computes exponents only for the elements that are
+ * rounded.
  */
 
 import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
@@ -24,9 +26,11 @@ import {
 import { gathered } from './advance.js'
 import type { Predictor } from './predictor.js'
 
-/** Maximum magnitude of a list's sum: what is beyond waits in the residual. */
+/** Maximum magnitude of a list's sum. The rest waits in the residual. */
 const MAX_OWN = 2 ** 17
-/** Steps to which residuals are limited if a node had no gradients for longer than carry-over lasts. */
+/**
+ * Steps to which residuals are limited if a node had no gradients for longer than carry-over lasts.
+ */
 const MAX_STALE = 2
 
 type CompactBlocks = readonly (Float32Array | SparseBlock)[]
@@ -34,7 +38,7 @@ type CompactBlocks = readonly (Float32Array | SparseBlock)[]
 export class Rounding {
   readonly #residual: Float32Array[]
   #share: number | undefined
-  /** Of long blocks: elements whose residual may exceed half a step. */
+  /** Elements of long blocks whose residual may exceed half a step. */
   readonly #pending: (Support | undefined)[]
 
   constructor(layout: Layout) {
@@ -47,7 +51,7 @@ export class Rounding {
     return this.#residual
   }
 
-  /** Share of the squared norm of the last segment that is left in the residual, 0 to 1; undefined before the first. */
+  /** Share of the last segment's squared norm that is left in the residual, if there is one. */
   get residualShare(): number | undefined {
     return this.#share
   }
@@ -88,8 +92,9 @@ export class Rounding {
   }
 
   /**
-   * Elements to round: those of the open segment, and those whose residual may exceed half a step. Residuals of other elements of a
-   * sparse block wait for the next gradient there. Undefined for all elements.
+   * Elements to round: those of the open segment, and those whose residual may exceed half a step.
+   * Residuals of other elements of a sparse block wait for the next gradient there. Undefined for
+   * all elements.
    */
   #elements(block: number, open: Float32Array): Int32Array | undefined {
     const indices = nonZeroIndices(open)
@@ -98,7 +103,7 @@ export class Rounding {
     return pending.length === 0 ? indices : Int32Array.from(new Set([...indices, ...pending])).sort()
   }
 
-  /** Adds the integers of the open segment to a copy of one block of the list's sum, as `close` would. */
+  /** Adds the integers of the open segment to a copy of a block of the list's sum, like `close`. */
   preview(open: Float32Array, sum: Float32Array, grid: LazyGrid, block: number, isStale: boolean): void {
     const residual = this.#residual[block]
     const indices = this.#elements(block, open)
@@ -155,12 +160,12 @@ function indicesOf(block: Float32Array | SparseBlock): Int32Array | undefined {
   return block instanceof Float32Array ? undefined : block.indices
 }
 
-/** The exponents at the indices; undefined if they are the original ones, so that rounding takes nothing. */
+/** The exponents at the indices; undefined for the original ones, which take nothing away. */
 function otherExponents(exponents: Exponents | undefined, original: Exponents, indices: Int32Array | undefined) {
   return exponents === undefined || exponents === original ? undefined : exponentsAt(exponents, indices)
 }
 
-/** What rounding to a grid takes from a value. */
+/** The part of a value that rounding to a grid takes away. */
 function lossOf(value: number, n: number, exponents: Int8Array | undefined): number {
   if (exponents === undefined) return 0
   const step = stepOf(exponents, n)
@@ -181,7 +186,7 @@ export type LazyGrid = readonly Exponents[]
 /** The exponents of a long block. */
 class LazyExponents {
   readonly #compute: (indices: Int32Array | undefined) => Int8Array
-  /** By the arrays of indices, because segments that were rounded to this grid may be looked up much later. */
+  /** Exponents by the arrays of indices, because segments may be looked up much later. */
   readonly #known = new WeakMap<Int32Array, Int8Array>()
   #all: Int8Array | undefined
 
@@ -216,7 +221,7 @@ export function gridOf(predictor: Predictor, { grid }: UpdateRule): LazyGrid | u
   )
 }
 
-/** The exponents of elements of a block: entry n is that of `indices[n]`, or without indices that of element n. */
+/** The exponents of a block's elements at the indices, or of all elements without indices. */
 export function exponentsAt(exponents: Exponents, indices: Int32Array | undefined): Int8Array {
   if (exponents instanceof LazyExponents) return exponents.of(indices)
   if (indices === undefined || exponents.length === 1) return exponents

@@ -16,7 +16,7 @@ import {
 /** Layouts of the vectors of a predictor. */
 export interface Shapes {
   readonly parameters: Layout
-  /** What a predictor contains of its average. */
+  /** Layout of the average, as far as a predictor contains it. */
   readonly average: Layout
   readonly state: Layout
   /** Whether gradient sums are integers. @default false */
@@ -63,8 +63,9 @@ export function byteLength(layout: Layout): number {
   return length * 4
 }
 
-/** Larger sets of blocks are not kept, so that the pool does not hold much memory. */
+/** Maximum size of a set of blocks that is kept, so that the pool does not hold much memory. */
 const MAX_POOLED_BYTES = 1 << 16
+/** Maximum number of sets that are kept. */
 const MAX_POOLED = 64
 
 /** Makes long sparse blocks available to `zeros`. The caller must not use them any more. */
@@ -106,27 +107,27 @@ export class BufferPool {
 /** Maximum number of steps of a chain. */
 export const MAX_STEPS = 64
 
-/** The gradient sum of a batch, each block compact. Immutable. */
+/**
+ * The gradient sum of a batch, from which a node that holds the parent computes the predictor. It
+ * is stored in the encoding in which it is sent. A chain of steps takes at most as many bytes as a
+ * whole predictor, so sending it is never more expensive. Immutable.
+ */
 export interface Step {
   readonly blocks: readonly BlockSource[]
   /** Encoded size. */
   readonly bytes: number
-  /** About how many bytes an integer sum takes as float32 numbers; 0 if it consists of them. */
+  /** Approximate size of an integer sum as float32 numbers, in bytes; 0 if it consists of them. */
   readonly float32: number
 }
 
-/** Dense blocks of float32 numbers are kept by reference. */
+/** The step of a sum. Dense blocks of float32 numbers are kept by reference. */
 export function createStep(sum: Blocks, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
   let float32 = 0
   if (isLattice) for (const block of sum) float32 += float32Bytes(block)
   return stepOf(compactBlocks(sum, isLattice), float32)
 }
 
-/**
- * Steps: the gradient sums of the last batches, from which a node that holds an ancestor of a predictor computes it. They are
- * stored in the encoding in which they are sent. A chain takes at most as many bytes as a whole predictor, so sending it is never
- * more expensive.
- */
+/** A step of these compact blocks. */
 export function stepOf(blocks: readonly BlockSource[], float32: number): Step {
   let bytes = 0
   for (const block of blocks) bytes += blockSize(block)
@@ -171,7 +172,7 @@ export function checkChain(steps: readonly Step[], shapes: Shapes): void {
     throw new FrameError(`chain of ${steps.length} steps is larger than the predictor`)
 }
 
-/** As many of the newest steps as fit in `bytes`, at least one. @param steps newest first */
+/** The newest steps that fit in `bytes`, at least one. @param steps newest first */
 export function keepChain(steps: readonly Step[], bytes: number): readonly Step[] {
   let kept = 0
   for (let total = 0; kept < steps.length && kept < MAX_STEPS; kept++) {

@@ -1,7 +1,8 @@
 /**
- * Checks who has made the predictors that a node adopts and who has contributed to them and to sums, signs its own, and keeps the proofs
- * against makers that have signed different headers with one name. Signatures are verified when a predictor is to be adopted or a sum
- * used, and each one once.
+ * Checks who has made the predictors that a node adopts and who has contributed to them and to
+ * sums, signs own headers, and keeps the proofs against makers that have signed different headers
+ * with one name. Signatures are verified when a predictor is to be adopted or a sum used, and each
+ * one once.
  */
 import { type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
@@ -34,7 +35,7 @@ export class Authenticity {
   readonly #table: ContributorTable
   /** Verified headers by the name of their predictor, oldest first. */
   readonly #verified = new Map<string, Signed>()
-  /** By maker. */
+  /** Proofs by maker. */
   readonly #proofs = new Map<string, Equivocation>()
   #new: Equivocation[] = []
 
@@ -49,7 +50,7 @@ export class Authenticity {
     this.#table.certify(run, this.#signer.sign(certifiedBytes(this.#table.contributor(run))))
   }
 
-  /** Changes whenever a further certificate is known. */
+  /** Number of certificates ever known. */
   get certified(): number {
     return this.#table.certified
   }
@@ -60,7 +61,8 @@ export class Authenticity {
   }
 
   /**
-   * Checks that each contributor is a run that its peer has signed, and that no peer has two. Verified certificates are kept.
+   * Checks that each contributor is a run that its peer has signed, and that no peer has two.
+   * Verified certificates are kept.
    * @throws FrameError
    */
   checkCoverage(coverage: Coverage, claims: Claims): void {
@@ -79,7 +81,7 @@ export class Authenticity {
     }
   }
 
-  /** The header of an own update with its signature, which is computed when it is first read: many headers are never sent. */
+  /** A header of this node, signed when the signature is read, as many are never sent. */
   signed(header: Header): Header {
     const signer = this.#signer
     const statement = statementOf(header, this.#table, signer)
@@ -106,7 +108,10 @@ export class Authenticity {
     return end < 0 ? headers : headers.slice(0, end)
   }
 
-  /** For a predictor that is sent without a header; undefined if none is needed. @param received that of the node it came from */
+  /**
+   * Attestation of a predictor that is sent without a header; undefined if none is needed.
+   * @param received attestation that came with it
+   */
   attestation(id: PredictorId, received: Attestation | undefined): Attestation | undefined {
     if (id.updates === 0) return undefined
     return received ?? { signer: this.#self, signature: this.#signer.sign(attestedBytes(id)) }
@@ -125,7 +130,10 @@ export class Authenticity {
       throw new FrameError(`${attestation.signer} has not signed predictor ${formatId(id)}`)
   }
 
-  /** A predictor from this node's storage, without signatures that are not valid, such as those of a network with another id. */
+  /**
+   * A predictor from this node's storage, without signatures that are not valid, such as those of a
+   * network with another id.
+   */
   restored({ predictor, lineage, attestation, claims = NO_CLAIMS }: Saved): Saved {
     const headers = lineage.map(header => {
       const { signature, ...unsigned } = header
@@ -145,7 +153,10 @@ export class Authenticity {
     }
   }
 
-  /** Compares the header of a predictor that is not adopted with the known one of this name. @throws FrameError */
+  /**
+   * Compares the header of a predictor that is not adopted with the known one of this name.
+   * @throws FrameError
+   */
   compare(header: Header | undefined, claims: Claims): void {
     if (header && this.#verified.has(formatId(header.id))) this.#check(header, claims)
   }
@@ -162,7 +173,7 @@ export class Authenticity {
   /** Reads a proof that a neighbour has sent. @throws FrameError */
   receiveProof(bytes: Uint8Array, session: number): void {
     const proof = decodeProof(bytes, session, this.#signer, maker => this.isExcluded(maker))
-    if (proof) this.#add(proof)
+    if (proof) this.#addProof(proof)
   }
 
   /** The proofs against makers since the last call. */
@@ -186,7 +197,7 @@ export class Authenticity {
       throw new FrameError(`${id.origin} has not signed the header of ${key}`)
     const signed = { rest: statement.rest, signature }
     if (known === undefined) this.#remember(key, signed)
-    else if (!isSame) this.#add({ maker: id.origin, name: statement.name, statements: [known, signed] })
+    else if (!isSame) this.#addProof({ maker: id.origin, name: statement.name, statements: [known, signed] })
   }
 
   #remember(key: string, signed: Signed): void {
@@ -194,7 +205,7 @@ export class Authenticity {
     if (this.#verified.size > MEMORY) this.#verified.delete(this.#verified.keys().next().value as string)
   }
 
-  #add(proof: Equivocation): void {
+  #addProof(proof: Equivocation): void {
     if (this.#proofs.has(proof.maker) || this.#proofs.size >= MAX_PROOFS) return
     this.#proofs.set(proof.maker, proof)
     this.#new.push(proof)

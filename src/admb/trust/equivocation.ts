@@ -1,6 +1,7 @@
 /**
- * Proofs that a maker has signed two different headers with one name, which no correct node does: a run makes one predictor with
- * each number of updates at most. Anyone can check a proof, and only the maker can cause one.
+ * Proofs that a maker has signed two different headers with one name, which no correct node does: a
+ * run makes one predictor with each number of updates at most. Anyone can check a proof, and only
+ * the maker can cause one.
  */
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
 import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
@@ -19,7 +20,9 @@ export interface Equivocation {
   readonly statements: readonly [Signed, Signed]
 }
 
-/** Whether these bytes are a proof rather than a frame. The result is arbitrary for malformed bytes. */
+/**
+ * Whether these bytes are a proof rather than a frame. The result is arbitrary for malformed bytes.
+ */
 export function isProof(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.proof
 }
@@ -39,7 +42,8 @@ export function encodeProof(session: number, { name, statements }: Equivocation)
 
 /**
  * @param isExcluded whether a maker needs no further proof
- * @returns undefined if nothing follows from it, because it belongs to another session or the maker is excluded
+ * @returns undefined if nothing follows from it, because it belongs to another session or the maker
+ * is excluded
  * @throws FrameError if it is malformed or proves nothing
  */
 export function decodeProof(

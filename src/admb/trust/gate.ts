@@ -1,4 +1,4 @@
-/** Predictors of other nodes that the driver has refused, so that they are rarely judged and requested again. */
+/** Predictors that the driver has refused, so that they are rarely judged and requested again. */
 import type { AdmbOptions } from '../core/options.js'
 import type { Predictor } from '../state/predictor.js'
 import { idKey, type PredictorId } from '../state/predictor-id.js'
@@ -6,9 +6,10 @@ import { idKey, type PredictorId } from '../state/predictor-id.js'
 /** Number of ids that are remembered. */
 const MEMORY = 256
 /**
- * Number of own inputs after which a refused predictor may be judged again, on inputs that are partly new. It doubles with each
- * refusal, so that n inputs judge a predictor about log2(n / 64) times: neither the cost nor the probability that chance lets a bad
- * one pass grows with the number of times that it is sent.
+ * Number of own inputs after which a refused predictor may be judged again, on inputs that are
+ * partly new. It doubles with each refusal, so that n inputs judge a predictor about log2(n / 64)
+ * times: neither the cost nor the probability that chance lets a bad one pass grows with the number
+ * of times that it is sent.
  */
 const RETRY_INPUTS = 64
 
@@ -20,7 +21,7 @@ interface Refused {
 
 export class Gate {
   readonly #accepts: AdmbOptions['gate']
-  /** By key of the id, the one refused first at the beginning. */
+  /** Refused predictors by key of the id, the first refused one at the beginning. */
   readonly #refused = new Map<string, Refused>()
   #inputs = 0
 
@@ -30,7 +31,7 @@ export class Gate {
   }
 
   /** The node has learned `count` inputs. */
-  added(count: number): void {
+  recordInputs(count: number): void {
     this.#inputs += count
   }
 

@@ -1,6 +1,7 @@
 /**
- * The bound of what a contributor adds (`InfluenceRule`), at a node: its own sums are scaled down to the bound before they leave, so that
- * all neighbours receive the same numbers, and sums and steps of others that exceed it are refused.
+ * The bound of what a contributor adds (`InfluenceRule`), at a node: its own sums are scaled down
+ * to the bound before they leave, so that all neighbours receive the same numbers, and sums and
+ * steps of others that exceed it are refused.
  */
 
 import type { Blocks, InfluenceRule } from '../../learning/types.js'
@@ -58,10 +59,10 @@ export function checkInfluence(
     if (!(votes[b] >= -slack && votes[b] <= count + slack))
       throw new FrameError(`${count} gradients with ${votes[b]} votes for a larger bound`)
     if (!(scales[b] > 0)) continue
-    const most = scales[b] * Math.sqrt(contributors * count)
+    const maxNorm = scales[b] * Math.sqrt(contributors * count)
     const norm = normOf(sum[b], grid?.[b])
-    if (norm <= most * (1 + TOLERANCE)) continue
-    const times = count === 0 ? '' : `, ${(norm / most).toPrecision(3)} times the bound`
+    if (norm <= maxNorm * (1 + TOLERANCE)) continue
+    const times = count === 0 ? '' : `, ${(norm / maxNorm).toPrecision(3)} times the bound`
     const [only, ...others] = covered(coverage)
     const of = others.length === 0 ? (originOf?.(only) ?? 'a contributor') : `${contributors} contributors`
     throw new FrameError(`${count} gradients of ${of} have a sum of norm ${norm.toPrecision(3)}${times}`)
@@ -72,11 +73,11 @@ export function checkInfluence(
 export class OwnInfluence {
   readonly #rule: InfluenceRule
   #scales: Float32Array
-  /** Of the last own sums, one at each predictor: the numbers of gradients, and for each bounded block the squared norms. */
+  /** Counts of the last own sums, one at each predictor, and squared norms of bounded blocks. */
   readonly #counts = new Float64Array(WINDOW)
   readonly #squares: readonly Float64Array[]
   #recorded = 0
-  /** For each bounded block, the share of their squared norms that the current bound would take. */
+  /** Share of these squared norms that the current bound would take, for each bounded block. */
   readonly #lost: Float64Array
   /** Copies of blocks that are scaled down. */
   readonly #scaled: Float32Array[] = []
@@ -95,7 +96,9 @@ export class OwnInfluence {
     for (let b = 0; b < this.#lost.length; b++) this.#lost[b] = this.#lostShare(b)
   }
 
-  /** Share of the squared norms of recent own sums that the bound takes, the largest of all blocks. */
+  /**
+   * Share of the squared norms of recent own sums that the bound takes, the largest of all blocks.
+   */
   get lostShare(): number {
     return this.#lost.reduce((a, b) => Math.max(a, b), 0)
   }
@@ -105,11 +108,11 @@ export class OwnInfluence {
     let total = 0
     let lost = 0
     const squares = this.#squares[block]
-    const most = this.#scales[block] * this.#scales[block]
+    const squaredScale = this.#scales[block] * this.#scales[block]
     // Entries that are not recorded yet are 0.
     for (let i = 0; i < WINDOW; i++) {
       total += squares[i]
-      lost += Math.max(0, squares[i] - most * this.#counts[i])
+      lost += Math.max(0, squares[i] - squaredScale * this.#counts[i])
     }
     return total > 0 ? lost / total : 0
   }
@@ -119,21 +122,24 @@ export class OwnInfluence {
   }
 
   /** Bound of the norm of a block of the own sum. */
-  #most(block: number, count: number): number {
+  #maxNorm(block: number, count: number): number {
     return this.#scales[block] * Math.sqrt(count)
   }
 
-  /** A block of the own sum as neighbours receive it: the same array, or one that is valid until the next call for this block. */
+  /**
+   * A block of the own sum as neighbours receive it: the same array, or one that is valid until the
+   * next call for this block.
+   */
   bounded(block: Float32Array, b: number, count: number, exponents: Exponents | undefined): Float32Array {
     if (b === this.#rule.index) return this.#votes(count, exponents !== undefined)
     if (!this.#isBounded(b)) return block
     const norm = normOf(block, exponents)
-    const most = this.#most(b, count)
-    if (norm <= most) return block
+    const maxNorm = this.#maxNorm(b, count)
+    if (norm <= maxNorm) return block
     this.#scaled[b] ??= newBlock(block.length)
     const scaled = this.#scaled[b]
     setBlock(scaled, block)
-    const factor = most / norm
+    const factor = maxNorm / norm
     const indices = supportOf(scaled)?.indices
     const length = indices?.length ?? scaled.length
     for (let n = 0; n < length; n++) {
@@ -154,7 +160,7 @@ export class OwnInfluence {
     return votes
   }
 
-  /** This is the sum of all own gradients at the current predictor. */
+  /** Records the sum of all own gradients at the current predictor. */
   record(sum: Blocks, count: number, grid: LazyGrid | undefined): void {
     if (count === 0) return
     const at = this.#recorded++ % WINDOW

@@ -1,7 +1,8 @@
 /**
- * The jump rule. A whole predictor whose headers lead back to one that the node holds, or held, follows from it. Any other one is a
- * jump: a node that joins or was away for long makes one, and so does a victim of an invented predictor. With a threshold, a jump
- * waits until enough peers answer for it: as makers of signed headers in its lineage, or with a voucher that they hold it.
+ * The jump rule. A whole predictor whose headers lead back to one that the node holds, or held,
+ * follows from it. Any other one is a jump: a node that joins or was away for long makes one, and
+ * so does a victim of an invented predictor. With a threshold, a jump waits until enough peers
+ * answer for it: as makers of signed headers in its lineage, or with a voucher that they hold it.
  */
 
 import { Backoff } from '../core/backoff.js'
@@ -10,7 +11,7 @@ import type { Header } from '../state/predictor.js'
 import { idKey, type PredictorId, sameId } from '../state/predictor-id.js'
 import type { Attestation } from '../wire/frame.js'
 
-/** How many peers must answer for a whole predictor that does not follow from a held one. */
+/** Number of peers that must answer for a whole predictor that does not follow from a held one. */
 export interface JumpRule {
   /** Their number; 0 for no threshold. */
   readonly signers: number
@@ -34,20 +35,20 @@ const MAX_WAITING = 8
 /** A predictor that waits. */
 export interface Quarantined {
   readonly received: ReceivedPredictor
-  /** Of the predictor and its ancestors, newest first. */
+  /** Headers of the predictor and its ancestors, newest first. */
   readonly headers: readonly Header[]
   /** The neighbour, or the peer from which it was fetched. */
   readonly from: string
   readonly backoff: Backoff
-  /** Of its id, and of the parents in its headers. */
+  /** Key of its id, and keys of the parents in its headers. */
   readonly key: string
   readonly parents: ReadonlySet<string>
-  /** Makers of its headers, and who has attested it. */
+  /** Makers of its headers, and the signer of its attestation. */
   readonly makers: ReadonlySet<string>
 }
 
 export interface JumpsOptions {
-  /** Undefined for no thresholds. */
+  /** The rule; undefined for no threshold. */
   readonly rule: JumpRule | undefined
   readonly self: string
   /** The current predictor's id. */
@@ -62,7 +63,7 @@ export interface JumpsOptions {
 
 export class Jumps {
   readonly #options: JumpsOptions
-  /** By sender, oldest first. */
+  /** Predictors that wait by sender, oldest first. */
   readonly #waiting = new Map<string, Quarantined>()
 
   constructor(options: JumpsOptions) {
@@ -74,7 +75,7 @@ export class Jumps {
     return this.#options.rule?.signers ?? 0
   }
 
-  /** Whether the whole predictor may be adopted: it follows from a held one, or enough peers answer for it. */
+  /** Whether the whole predictor follows from a held one, or enough peers answer for it. */
   accepts({ predictor: { id }, attestation }: ReceivedPredictor, headers: readonly Header[]): boolean {
     const { needed } = this
     if (needed === 0) return true
@@ -99,8 +100,8 @@ export class Jumps {
   }
 
   /**
-   * Keeps a predictor until enough peers answer for it. A predictor that follows from one of this sender that already waits does not
-   * replace it, since peers answer for that one by then.
+   * Keeps a predictor until enough peers answer for it. A predictor that follows from one of this
+   * sender that already waits does not replace it, since peers answer for that one by then.
    * @returns what waits from now on; undefined if nothing new does
    */
   wait(received: ReceivedPredictor, headers: readonly Header[], from: string): Quarantined | undefined {
@@ -128,8 +129,8 @@ export class Jumps {
     return [...this.#waiting.values()].some(waiting => waiting.key === key)
   }
 
-  /** Removes those that are no longer better, and returns those for which enough peers answer now, which wait no longer. */
-  take(isBetter: (id: PredictorId) => boolean): readonly Quarantined[] {
+  /** Removes predictors that are not better, and those that are ready. @returns the ready ones */
+  takeReady(isBetter: (id: PredictorId) => boolean): readonly Quarantined[] {
     if (this.#waiting.size === 0) return []
     const { needed } = this
     const current = this.#options.current()

@@ -1,13 +1,14 @@
 /**
- * Limits how many gradients of each peer a node uses to what the peer can have contributed at a given rate, by the node's own clock.
- * Frames state one number for all contributors to a sum, so a sum or a batch is compared with what all of them may contribute together.
- * When it is used, it is charged to them in proportion to that.
+ * Limits how many gradients of each peer a node uses to what the peer can have contributed at a
+ * given rate, by the node's own clock. Frames state one number for all contributors to a sum, so a
+ * sum or a batch is compared with what all of them may contribute together. A sum that is used is
+ * charged to them in proportion to that.
  */
 import { type Coverage, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 
-/** How many gradients a peer contributes at most. */
+/** Maximum number of gradients that a peer contributes. */
 export interface Quota {
   /** Gradients a period, on average over the time at one predictor. */
   readonly perPeriod: number
@@ -49,13 +50,13 @@ function partsOf(charges: Charges): Part[] {
 export class Quotas {
   readonly #quota: Quota
   readonly #originOf: (contributor: number) => string
-  /** By peer, what was left at the last change of predictor if it was less than the burst. */
+  /** Gradients left to each peer at the last change of predictor, if fewer than the burst. */
   readonly #left = new Map<string, number>()
   /** Periods since then. */
   #elapsed = 0
-  /** Of the current predictor. */
+  /** Parent of the current predictor, and the charges for its batches. */
   #last: { readonly parent: PredictorId; readonly charges: Charges } | undefined
-  /** By session, the sums that were usable at the current predictor, oldest first. */
+  /** Sums that were usable at the current predictor by session, oldest first. */
   readonly #sums = new Map<object, Part[]>()
 
   /** @param originOf the peer of a contributor */
@@ -68,7 +69,7 @@ export class Quotas {
     this.#elapsed += periods
   }
 
-  /** Whether these batches or this sum have no more gradients than their contributors may contribute. */
+  /** Whether the sums have no more gradients than their contributors may contribute. */
   allows(sums: readonly CountedSum[]): boolean {
     const origins = new Set(sums.flatMap(({ coverage }) => [...this.#segmentsOf(coverage).keys()]))
     const count = sums.reduce((sum, one) => sum + one.count, 0)
@@ -76,7 +77,7 @@ export class Quotas {
   }
 
   /** A sum of a neighbour may be used. @param from the session */
-  received(from: object, { count, coverage }: CountedSum): void {
+  recordSum(from: object, { count, coverage }: CountedSum): void {
     const sums = this.#sums.get(from) ?? []
     this.#sums.set(from, sums)
     // Indices of contributors may be assigned again.
@@ -85,9 +86,11 @@ export class Quotas {
   }
 
   /**
-   * The node has another predictor. The batches that led to it are charged. If it replaces the current predictor as a child of the same
-   * parent, what that one's batch was charged counts for its own, as most of their gradients are the same.
-   * @param batches headers of the batches from a predictor that the node held, newest first; none for a whole predictor
+   * The node has another predictor. The batches that led to it are charged. If it replaces the
+   * current predictor as a child of the same parent, what that one's batch was charged counts for
+   * its own, as most of their gradients are the same.
+   * @param batches headers of the batches from a predictor that the node held, newest first; none
+   * for a whole predictor
    */
   switchPredictor(batches: readonly Header[]): void {
     const parent = batches.at(-1)?.parent
@@ -108,7 +111,9 @@ export class Quotas {
     this.#sums.clear()
   }
 
-  /** @param parts of the batch whose counts are known; the rest is charged to the other contributors */
+  /**
+   * @param parts of the batch whose counts are known; the rest is charged to the other contributors
+   */
   #charge(charges: Map<string, number>, { count, coverage }: Header, parts: readonly Part[]): void {
     const rest = this.#segmentsOf(coverage)
     let left = count
@@ -138,7 +143,7 @@ export class Quotas {
     }
   }
 
-  /** By peer. */
+  /** Covered segments by peer. */
   #segmentsOf(coverage: Coverage): Map<string, number> {
     return new Map(entriesOf(coverage).map(([contributor, segments]) => [this.#originOf(contributor), segments]))
   }

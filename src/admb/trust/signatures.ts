@@ -1,7 +1,8 @@
 /**
- * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim an update in its name, and two
- * different headers with one name prove that the maker has signed both. A peer also signs each of its runs, so that no other peer can
- * claim gradients in its name. The bytes are specified in docs/protocol.md.
+ * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim
+ * an update in its name, and two different headers with one name prove that the maker has signed
+ * both. A peer also signs each of its runs, so that no other peer can claim gradients in its name.
+ * The bytes are specified in docs/protocol.md.
  */
 import { type Contributor, type ContributorTable, type Coverage, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
@@ -14,7 +15,7 @@ export const SIGNATURE_BYTES = 64
 /** Size of a hash of a coverage, in bytes. */
 const HASH_BYTES = 16
 
-/** Signs with the key of this node and verifies signatures of others. All of a network use the same kind. */
+/** Signs with this node's key and verifies signatures of others, in the same way at all nodes. */
 export interface Signer {
   /** Signature of this node, 64 bytes. The same bytes have the same signature. */
   sign(bytes: Uint8Array): Uint8Array
@@ -27,7 +28,7 @@ export interface Signer {
 /** Certificates of contributors that are not verified yet, by index. */
 export type Claims = ReadonlyMap<number, Uint8Array>
 
-/** What a signature of a header covers: the name of the predictor, and the rest. */
+/** The content that a signature of a header covers: the name of the predictor, and the rest. */
 export interface Statement {
   readonly name: Uint8Array
   readonly rest: Uint8Array

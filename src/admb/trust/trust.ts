@@ -1,7 +1,8 @@
 /**
- * What a node requires of others beyond well-formed frames. Algorithms 3 to 6 assume correct peers, so a node without these options has no
- * `Trust`. It makes three judgements: who has signed what a frame brings (`check`), which better predictors replace the current one
- * (`admits`), and which sums of neighbours are used (`use`).
+ * Requirements of a node on others, beyond well-formed frames. Algorithms 3 to 6 assume correct
+ * peers, so a node without these options has no `Trust`. It makes three judgements: who has signed
+ * what a frame brings (`check`), which better predictors replace the current one (`admits`), and
+ * which sums of neighbours are used (`use`).
  */
 import type { CurrentPredictor, ReceivedPredictor } from '../core/current-predictor.js'
 import type { Edge, NeighbourSum } from '../core/edge.js'
@@ -21,7 +22,7 @@ import { Quotas } from './quotas.js'
 import type { Claims } from './signatures.js'
 import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
 
-/** What a node does with a neighbour's sum: it replaces the last one, leaves that one in use, or removes it. */
+/** Use of a neighbour's sum: it replaces the last one, leaves that one in use, or removes it. */
 export type SumUse = 'replaces' | 'is ignored' | 'removes'
 
 export interface TrustParts {
@@ -41,7 +42,7 @@ export function createTrust(parts: TrustParts): Trust | undefined {
   return signer || gate || quota || influence || isContributor ? new Trust(parts) : undefined
 }
 
-/** Whether these bytes are a message between the `Trust` of two nodes. The result is arbitrary for malformed bytes. */
+/** Whether the bytes are a message of `Trust`. The result is arbitrary for malformed bytes. */
 export function isTrustMessage(bytes: Uint8Array): boolean {
   return isProof(bytes) || isVoucher(bytes)
 }
@@ -55,7 +56,7 @@ export class Trust {
   readonly #quotas: Quotas | undefined
   /** Sessions with a sum of more gradients than its contributors may contribute. */
   readonly #excessive = new WeakSet<Edge>()
-  /** By session, the last contributor for which a sum was not used. */
+  /** The last contributor for which a sum was not used, by session. */
   readonly #unlisted = new WeakMap<Edge, string>()
   #period = 0
 
@@ -98,8 +99,9 @@ export class Trust {
   }
 
   /**
-   * Second judgement: whether a better predictor may replace the current one. One that needs vouchers waits, see `takeVouched`.
-   * @param headers those of the predictor and its ancestors, newest first
+   * Second judgement: whether a better predictor may replace the current one. One that needs
+   * vouchers waits, see `takeVouched`.
+   * @param headers headers of the predictor and its ancestors, newest first
    * @param from the neighbour, or the peer from which it was fetched
    */
   admits(received: ReceivedPredictor, headers: readonly Header[], from: string): boolean {
@@ -118,7 +120,7 @@ export class Trust {
     return false
   }
 
-  /** Third judgement: what becomes of a neighbour's sum for the current predictor. Each reason against it is reported once. */
+  /** Third judgement: the use of a neighbour's sum. Each reason against it is reported once. */
   use(edge: Edge, sum: NeighbourSum): SumUse {
     const { report } = this.#parts
     const unlisted = this.#unlistedIn(sum.coverage)
@@ -132,7 +134,7 @@ export class Trust {
       this.#excessive.add(edge)
       return 'is ignored'
     }
-    this.#quotas?.received(edge, sum)
+    this.#quotas?.recordSum(edge, sum)
     return 'replaces'
   }
 
@@ -145,7 +147,11 @@ export class Trust {
     if (at && sum?.coverage) this.#checkInfluence(at, { ...sum, coverage: sum.coverage }, true)
   }
 
-  /** Checks a batch of steps that are replayed. @param parent predictor at which its sum was computed @throws FrameError */
+  /**
+   * Checks a batch of steps that are replayed.
+   * @param parent predictor at which its sum was computed
+   * @throws FrameError
+   */
   checkBatch(parent: Predictor, batch: { sum: ReceivedSum['sum']; count: number; coverage: Coverage }): void {
     if (this.#quotas) checkComplete(batch.count, batchOf(this.#parts.options.batch, parent))
     this.#checkInfluence(parent, batch, false)
@@ -161,7 +167,7 @@ export class Trust {
     if (influence) checkInfluence(influence, at.parameters, gridOf(at, rule), sum, originOf)
   }
 
-  /** With quotas, a batch below b is refused: many small batches would count for more updates than the rate allows. */
+  /** With quotas, batches below b are refused, as small ones yield more updates than allowed. */
   #checkBatches({ headers, content }: ReceivedFrame): void {
     const { batch } = this.#parts.options
     if (this.#quotas === undefined || content === undefined) return
@@ -180,7 +186,7 @@ export class Trust {
     return this.#gate.hasRejected(id) || this.#jumps.isWaiting(id)
   }
 
-  /** The same, or there is a proof against its maker. */
+  /** Whether the node `hasRefused` the predictor, or there is a proof against its maker. */
   isRefused(id: PredictorId): boolean {
     return this.hasRefused(id) || this.isExcluded(id.origin)
   }
@@ -190,16 +196,16 @@ export class Trust {
     return this.#quotas !== undefined
   }
 
-  /** The predictor that waits for vouchers since last; mostly undefined. */
+  /** The newest predictor that waits for vouchers; undefined if none waits. */
   get quarantined(): QuarantinedPredictor | undefined {
     const waiting = [...this.#jumps.waiting].at(-1)
     return waiting && this.#describe(waiting)
   }
 
-  /** Removes and returns predictors that are better than the current one and for which enough peers vouch by now. */
+  /** Removes and returns better predictors for which enough peers vouch by now. */
   *takeVouched(): Generator<Quarantined> {
     const isBetter = (id: PredictorId) => this.#parts.current.compare(id) > 0
-    for (const waiting of this.#jumps.take(isBetter)) {
+    for (const waiting of this.#jumps.takeReady(isBetter)) {
       const { received, headers, from } = waiting
       // The caller may have adopted another one meanwhile.
       if (isBetter(received.predictor.id) && this.admits(received, headers, from)) yield waiting
@@ -207,12 +213,13 @@ export class Trust {
   }
 
   /** The node has learned `count` inputs, by which the gate may judge differently. */
-  learned(count: number): void {
-    this.#gate.added(count)
+  recordInputs(count: number): void {
+    this.#gate.recordInputs(count)
   }
 
   /**
-   * A period has passed: questions are repeated, which may be lost, and which others may be able to answer later.
+   * A period has passed. Questions are repeated, since they may be lost, and others may be able to
+   * answer them later.
    * @param elapsed number of periods since the last tick
    */
   tick(period: number, elapsed: number): void {
@@ -220,13 +227,16 @@ export class Trust {
     this.#quotas?.elapse(elapsed)
     this.#vouchers.tick(period)
     for (const { received, backoff } of this.#jumps.waiting) {
-      if (!backoff.due(period)) continue
+      if (!backoff.isDue(period)) continue
       backoff.advance(period)
       this.#send(this.#vouchers.ask(received.predictor.id))
     }
   }
 
-  /** The node holds another predictor. @param batches headers of the batches from a predictor that it held, newest first */
+  /**
+   * The node holds another predictor.
+   * @param batches headers of the batches from a predictor that it held, newest first
+   */
   switchPredictor(batches: readonly Header[]): void {
     this.#quotas?.switchPredictor(batches)
   }
@@ -242,9 +252,9 @@ export class Trust {
   }
 
   /** Receives a proof, a question or a voucher (`isTrustMessage`). @throws FrameError */
-  receive(number: number, edge: Edge, bytes: Uint8Array): void {
+  receiveMessage(number: number, edge: Edge, bytes: Uint8Array): void {
     if (isProof(bytes)) this.#authenticity?.receiveProof(bytes, edge.session)
-    else this.#send(this.#vouchers.receive(number, bytes))
+    else this.#send(this.#vouchers.receiveMessage(number, bytes))
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
- * Vouchers: signed statements of peers that they hold, or held, a predictor. A node for which a predictor is a jump asks its
- * neighbours, which pass the question on over the tree. Each node that holds the predictor answers, and answers go back the same way.
+ * Vouchers: signed statements of peers that they hold, or held, a predictor. A node for which a
+ * predictor is a jump asks its neighbours, which pass the question on over the tree. Each node that
+ * holds the predictor answers, and answers go back the same way.
  */
 import { idKey, type PredictorId } from '../state/predictor-id.js'
 import { FrameError, Reader, Writer } from '../wire/bytes.js'
@@ -11,11 +12,11 @@ import { attestedBytes, nameOf, readName, SIGNATURE_BYTES, type Signer } from '.
 const MAX_VOUCHERS = 64
 /** Number of predictors about which questions are remembered. */
 const MEMORY = 64
-/** Links over which a question spreads. */
+/** Maximum number of links over which a question spreads. */
 const MAX_HOPS = 32
-/** Questions of a neighbour that a node answers in a period. */
+/** Maximum number of questions of a neighbour that a node answers in a period. */
 const QUESTIONS = 4
-/** Of a digest, in bytes. */
+/** Size of a digest, in bytes. */
 const DIGEST_BYTES = 16
 
 /** A message for a neighbour. */
@@ -25,7 +26,9 @@ export interface OutgoingVoucher {
 }
 
 export interface VouchersOptions {
-  /** Undefined if headers are not signed: then the node neither asks nor answers. */
+  /**
+   * Signs vouchers; undefined if headers are not signed, so that the node neither asks nor answers.
+   */
   readonly signer: Signer | undefined
   readonly self: string
   /** Open sessions by edge. */
@@ -36,7 +39,7 @@ export interface VouchersOptions {
   readonly isListed?: (peer: string) => boolean
 }
 
-/** What is known about a predictor. */
+/** Vouchers and questions about a predictor. */
 interface Topic {
   readonly id: PredictorId
   /** Signatures by peer. */
@@ -47,14 +50,14 @@ interface Topic {
   asked: number | undefined
 }
 
-/** Whether these bytes are a question or a voucher rather than a frame. The result is arbitrary for malformed bytes. */
+/** Whether the bytes are a question or a voucher. The result is arbitrary for malformed bytes. */
 export function isVoucher(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.voucher
 }
 
 export class Vouchers {
   readonly #options: VouchersOptions
-  /** By predictor, the one asked about last at the end. */
+  /** Topics by predictor, the one asked about last at the end. */
   readonly #topics = new Map<string, Topic>()
   /** Questions of each edge in this period. */
   readonly #questions = new Map<number, number>()
@@ -83,8 +86,12 @@ export class Vouchers {
     return this.#ask(this.#topicOf(id), MAX_HOPS)
   }
 
-  /** @returns what is to be sent @throws FrameError if it is malformed, or a voucher is not signed by its peer */
-  receive(edge: number, bytes: Uint8Array): OutgoingVoucher[] {
+  /**
+   * Receives a question or a voucher.
+   * @returns messages to send
+   * @throws FrameError if it is malformed, or a voucher is not signed by its peer
+   */
+  receiveMessage(edge: number, bytes: Uint8Array): OutgoingVoucher[] {
     const { edges, signer, isListed } = this.#options
     const message = decodeVoucher(bytes)
     if (message.session !== edges.get(edge)?.session || signer === undefined) return []
@@ -149,7 +156,7 @@ export interface VoucherMessage {
 }
 
 export function encodeVoucher({ session, id, hops, peer = '', signature }: VoucherMessage): Uint8Array {
-  // Before the other writer, with which it would share a buffer.
+  // The name is written before the message, because writers share a buffer.
   const name = nameOf(id)
   const out = new Writer(256)
   out.byte(FRAME_VERSION)

@@ -10,7 +10,7 @@ const BEYOND = 'element beyond the end of its chunk'
 /** Created at first use, because most processes never need it. */
 let decoder: RiceDecoder | undefined
 
-/** Reads what `BitWriter` and `RiceWriter` wrote. Reading beyond the end gives zeros, which `finish` reports. */
+/** Reads codes of `BitWriter` and `RiceWriter`. Zeros follow the end, which `finish` reports. */
 export class BitReader implements BitSource {
   readonly key = {}
   readonly bytes: Uint8Array
@@ -72,7 +72,10 @@ export class BitReader implements BitSource {
     return value
   }
 
-  /** Elements with zigzag codes, the inverse of `RiceWriter.dense`. @throws RangeError as `rice`, and if bytes are missing */
+  /**
+   * Elements with zigzag codes, the inverse of `RiceWriter.dense`.
+   * @throws RangeError as `rice`, and if bytes are missing
+   */
   dense(into: Float32Array, from: number, to: number, k: number): void {
     decoder ??= new RiceDecoder()
     for (let i = from; i < to; ) {
@@ -125,7 +128,9 @@ export class BitReader implements BitSource {
     }
   }
 
-  /** As `sparse`, for a short chunk with the parameter 0 of gaps: most of its elements are not 0. */
+  /**
+   * As `sparse`, for a short chunk with the parameter 0 of gaps: most of its elements are not 0.
+   */
   #mixed(into: Float32Array, from: number, to: number, count: number, magnitude: number): void {
     decoder ??= new RiceDecoder()
     let i = from
@@ -160,18 +165,21 @@ export class BitReader implements BitSource {
   }
 }
 
-/** Codes of at most this many bits are written at once: with the bits of a byte that is not complete they fit into a word. */
+/** Maximum number of bits written at once. They fit into a word with an incomplete byte. */
 export const MAX_AT_ONCE = 24
 
 /**
- * Writes bits, the most significant ones first. A word is written for each code, whatever is complete of it: branches that depend on
- * data would take longer.
+ * Writes bits, the most significant ones first. A word is written for each code, whatever is
+ * complete of it: branches that depend on data would take longer.
  */
 export class BitWriter {
   #bytes: Uint8Array<ArrayBuffer>
   #view: DataView
   #at = 0
-  /** Number of bits of the byte at `#at`, 0 to 7, and these bits, the most significant ones of a word that is otherwise 0. */
+  /**
+   * Number of bits of the byte at `#at`, 0 to 7, and these bits, the most significant ones of a
+   * word that is otherwise 0.
+   */
   #offset = 0
   #rest = 0
 

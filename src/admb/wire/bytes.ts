@@ -1,6 +1,6 @@
 /**
- * Writer and strict reader of frames: variable-length integers, strings, float32 blocks, and a checksum over the whole
- * frame. The reader checks every length before it allocates memory.
+ * Writer and strict reader of frames: variable-length integers, strings, float32 blocks, and a
+ * checksum over the whole frame. The reader checks every length before it allocates memory.
  */
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { CodedError } from '../../base/errors.js'
@@ -12,7 +12,7 @@ import { checksum } from './checksum.js'
 import { decodeFloats, encodeFloats } from './floats.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
 
-/** A frame that violates the format, a limit or a rule of the protocol. It has not changed any state. */
+/** A frame that violates the format, a limit or a rule of the protocol. No state has changed. */
 export class FrameError extends CodedError {
   static override readonly code = 'ERR_BAD_FRAME'
 }
@@ -79,7 +79,7 @@ function isSparse(nonZero: number, length: number): boolean {
   return nonZero * 6 < length * 4
 }
 
-/** About how many bytes a block takes as float32 numbers. */
+/** Approximate size of a block as float32 numbers, in bytes. */
 export function float32Bytes(block: Float32Array): number {
   // A non-zero element of a sparse block takes a gap of a byte or more and its value.
   return Math.min(4 * block.length, 5 * countNonZero(block))
@@ -127,9 +127,9 @@ export type Allocate = (length: number) => Uint8Array
 const float = new Float32Array(1)
 const floatBits = new Int32Array(float.buffer)
 
-/** Blocks of at most this many elements are copied element by element, which is faster than creating a view. */
+/** Maximum length of blocks that are copied by element, which is faster than creating a view. */
 const SHORT_BLOCK = 64
-/** The same for frames, in bytes. */
+/** Maximum size of a finished frame that is copied byte by byte, in bytes. */
 const SHORT_FRAME = 256
 /** Strings of at most this many bytes are decoded here. */
 const SHORT_STRING = 16
@@ -161,8 +161,10 @@ export class Writer extends ByteWriter {
   }
 
   /**
-   * Each block dense, or as gaps and values of its non-zero elements if that is shorter. All bits are preserved.
-   * @param isCompact whether long blocks are coded in fewer bytes, which takes longer @default false
+   * Each block dense, or as gaps and values of its non-zero elements if that is shorter. All bits
+   * are preserved.
+   * @param isCompact whether long blocks are coded in fewer bytes, which takes longer @default
+   * false
    */
   blocks(blocks: readonly BlockSource[], isCompact = false): void {
     for (const block of blocks) {
@@ -297,7 +299,7 @@ export class Reader extends ByteReader {
     }
   }
 
-  /** A short string if it consists of ASCII characters: a call of the decoder takes longer than that. */
+  /** A short string if it consists of ASCII characters. A call of the decoder takes longer. */
   #ascii(at: number, length: number): string | undefined {
     let value = ''
     for (let i = at; i < at + length; i++) {
@@ -307,7 +309,10 @@ export class Reader extends ByteReader {
     return value
   }
 
-  /** Reads a string if it is this one. Otherwise nothing is read. @param value of ASCII characters; others are never found */
+  /**
+   * Reads a string if it is this one. Otherwise nothing is read.
+   * @param value of ASCII characters; others are never found
+   */
   repeats(value: string): boolean {
     const before = this.at
     const length = this.uint()

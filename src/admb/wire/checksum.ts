@@ -1,6 +1,6 @@
 /**
- * CRC-32 of frames, as computed by zlib. Short inputs are processed here, four bytes at a time, because a call into zlib
- * takes longer than that; all inputs where there is no zlib.
+ * CRC-32 of frames, as computed by zlib. Short inputs are processed here, four bytes at a time,
+ * because a call into zlib takes longer than that; all inputs where there is no zlib.
  */
 import { crc32 } from '#platform'
 

@@ -1,6 +1,7 @@
 /**
- * Decoding state of one edge session: the dictionary of contributors that the neighbour has defined, the predictor id of
- * its last frame, and the coverages of the sums received, which are the bases of later differences.
+ * Decoding state of one edge session: the dictionary of contributors that the neighbour has
+ * defined, the predictor id of its last frame, and the coverages of the sums received, which are
+ * the bases of later differences.
  */
 
 import { type Coverage, changedRuns, IndexSet, lengthOf, type Runs } from '../state/coverage.js'
@@ -22,7 +23,7 @@ export class CoverageDecoder {
   /** The id with this digest. */
   digestId: PredictorId | undefined
 
-  /** The neighbour's dictionary: indices into this node's `ContributorTable`. The coverages of its sums share it. */
+  /** The neighbour's dictionary, as indices into the table. The coverages of its sums share it. */
   #dictionary: number[] = []
   readonly #defined = new IndexSet()
   /** Whether the current definitions replace the dictionary. */
@@ -41,7 +42,7 @@ export class CoverageDecoder {
     return this.#dictionary.length
   }
 
-  /** Starts a definition of `count` dictionary entries from index `from`; if that is 0, they replace the dictionary. */
+  /** Starts a definition of `count` entries from `from`; from 0 they replace the dictionary. */
   startDefinitions(from: number, count: number): void {
     if (from > this.#dictionary.length)
       throw new FrameError(`dictionary definition starts at ${from}, after a gap: it has ${this.size} entries`)
@@ -66,7 +67,7 @@ export class CoverageDecoder {
     this.#dictionary.push(contributor)
   }
 
-  /** Removes the entries from this index on. A dictionary that replaces another one mostly begins with the same entries. */
+  /** Removes the entries from this index on. A new dictionary often begins in the same way. */
   #truncate(length: number): void {
     if (length >= this.#dictionary.length) return
     for (let i = length; i < this.#dictionary.length; i++) {
@@ -93,7 +94,10 @@ export class CoverageDecoder {
     }
   }
 
-  /** An epoch has ended. @returns whether many of `contributors` have left, so that the list should be reset */
+  /**
+   * An epoch has ended.
+   * @returns whether many of `contributors` have left, so that the list should be reset
+   */
   endEpoch(): boolean {
     return this.#use.isStale(this.contributors.length, this.#received.last?.runs ?? [])
   }
@@ -117,7 +121,10 @@ export class CoverageDecoder {
     return { contributors: this.#dictionary, runs, size: lengthOf(runs) }
   }
 
-  /** @param base sequence number of the sum that the difference refers to: older ones are no longer needed */
+  /**
+   * @param base sequence number of the sum that the difference refers to: older ones are no longer
+   * needed
+   */
   recordReceived(sequence: number, coverage: Coverage, base: number): void {
     if (this.#listedCount < this.#dictionary.length) this.#list(coverage.runs)
     this.#received.evictBefore(base)

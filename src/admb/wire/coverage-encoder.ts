@@ -1,21 +1,23 @@
 /**
- * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them in frames, and the
- * coverages of the sums sent, which are the bases of later differences.
+ * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them
+ * in frames, and the coverages of the sums sent, which are the bases of later differences.
  */
 import { type Coverage, IndexSet, type Runs } from '../state/coverage.js'
 import { FRAME_LIMITS } from './frame.js'
 
-/** Number of coverages kept as bases in each direction, and their total length. Two are kept whatever their length. */
+/** Limits of the coverages kept as bases in each direction. Two are kept whatever their length. */
 export const MAX_BASES = 64
 export const MAX_BASE_LENGTH = 1 << 20
-const LEAST_BASES = 2
+const MIN_BASES = 2
 
-/** Lists of contributors up to this length are kept, whatever the share of contributors that have left. */
+/** Maximum length of lists of contributors that are kept however many contributors have left. */
 export const LONG_LIST = 256
 /** Number of epochs after which the unused entries of long lists are counted. */
 const EPOCHS = 16
 
-/** Finds lists of contributors of which fewer than half have been in the sums of the last epochs. */
+/**
+ * Finds lists of contributors of which fewer than half have been in the sums of the last epochs.
+ */
 export class RecentUse {
   readonly #used = new IndexSet()
   #count = 0
@@ -50,7 +52,7 @@ export class RecentUse {
 export interface Base {
   /** Sequence number of the sum, 0 for none. */
   readonly sequence: number
-  /** By dictionary index. */
+  /** Runs of its coverage by dictionary index. */
   readonly runs: Runs
 }
 
@@ -126,7 +128,7 @@ export class CoverageEncoder {
     return result.slice(0, length)
   }
 
-  /** The entries that the frame with this sequence number must define. Records that they were sent with it. */
+  /** The entries that the frame with this sequence number must define, recorded as sent. */
   definitions(sequence: number): { readonly from: number; readonly contributors: readonly number[] } {
     const { length } = this.#dictionary
     const from = this.#acknowledged
@@ -169,7 +171,7 @@ export class CoverageEncoder {
 
   /** An epoch has ended. Starts a new dictionary if this one has many former contributors. */
   endEpoch(): void {
-    if (this.#use.isStale(this.size, this.#sent.last ?? NO_CONTRIBUTORS)) this.reset()
+    if (this.#use.isStale(this.size, this.#sent.last ?? NO_BASE.runs)) this.reset()
   }
 
   /** Starts a new dictionary. */
@@ -221,7 +223,7 @@ interface WindowOptions<T> {
   readonly maxSize?: number
 }
 
-/** Values of the last few sequence numbers, in ascending order. It mostly holds two or three, so lookup is a linear search. */
+/** Values of the last few sequence numbers, ascending. Two or three are common. */
 export class SequenceWindow<T> {
   readonly #capacity: number
   readonly #options: WindowOptions<T>
@@ -240,7 +242,7 @@ export class SequenceWindow<T> {
     this.#sequences.push(sequence)
     this.#items.push(item)
     this.#size += sizeOf?.(item) ?? 0
-    while (this.#items.length > this.#capacity || (this.#size > maxSize && this.#items.length > LEAST_BASES))
+    while (this.#items.length > this.#capacity || (this.#size > maxSize && this.#items.length > MIN_BASES))
       this.#evictFirst()
   }
 
@@ -254,17 +256,19 @@ export class SequenceWindow<T> {
     return this.#items.at(-1)
   }
 
-  /** The highest sequence number up to this one, 0 for none. */
-  newest(atMost: number): number {
-    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] <= atMost) return this.#sequences[i]
+  /** The highest sequence number up to `limit`, 0 for none. */
+  newest(limit: number): number {
+    for (let i = this.#sequences.length - 1; i >= 0; i--) if (this.#sequences[i] <= limit) return this.#sequences[i]
     return 0
   }
 
-  /** Whether a value of this size can be added without the loss of one from this sequence number on. */
+  /**
+   * Whether a value of this size can be added without the loss of one from this sequence number on.
+   */
   hasRoom(size: number, from: number): boolean {
     const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
     const items = this.#items.filter((_, i) => this.#sequences[i] >= from)
-    if (items.length < LEAST_BASES) return true
+    if (items.length < MIN_BASES) return true
     const total = items.reduce((sum, item) => sum + (sizeOf?.(item) ?? 0), size)
     return items.length < this.#capacity && total <= maxSize
   }

@@ -32,14 +32,15 @@ export interface ReceivingEdge {
   isCurrent(session: number, sequence: number): boolean
   /** Fragments of the frame are missing: decode it again after the next one arrives. */
   defer(sequence: number, frame: Uint8Array): undefined
-  /** Id of the predictor in the frame with this sequence number that was sent on this edge; undefined if it is not kept. */
+  /** Predictor of the sent frame with this sequence number; undefined if it is not kept. */
   sentId(sequence: number): PredictorId | undefined
 }
 
 /**
  * Decodes a frame. Throws FrameError for anything that a correct sender never writes.
  * @param allocateSum returns blocks for the sum; the caller owns them if the frame has a sum
- * @returns undefined for a frame that is out of date (definitions of an earlier session are gone) or must wait
+ * @returns undefined for a frame that is out of date (definitions of an earlier session are gone)
+ * or must wait
  */
 export function decodeFrame(
   bytes: Uint8Array,
@@ -118,7 +119,10 @@ export function decodeFrame(
   return { session, sequence, received, heldSum, id, request, headers, content, sum, attestation }
 }
 
-/** @param likely the contributor that an earlier frame defined at this place: definitions are repeated until they are acknowledged */
+/**
+ * @param likely the contributor that an earlier frame defined at this place: definitions are
+ * repeated until they are acknowledged
+ */
 function readContributor(input: Reader, table: ContributorTable, likely: number | undefined): number {
   const earlier = likely === undefined ? undefined : table.contributor(likely)
   const isRepeated = earlier !== undefined && input.repeats(earlier.origin)
@@ -217,7 +221,8 @@ function readCoverage(input: Reader, decoder: CoverageDecoder): Coverage {
 
 /**
  * Blocks of a vector, from the frame or from its fragments.
- * @param transfer number of the transfer that carried the fragments; 0 if the blocks are in the frame
+ * @param transfer number of the transfer that carried the fragments; 0 if the blocks are in the
+ * frame
  * @param into destination of blocks in the frame; new blocks if omitted
  * @returns undefined if fragments are missing
  */
@@ -257,7 +262,8 @@ function readChain(
     return received && { kind: 'steps', steps: chainOf(received.slice(0, count * blocks.length), shapes), own, theirs }
   }
   const steps: Step[] = []
-  // One dense step at a time: a chain of sparse ones can be many times as large as it is on the wire.
+  // One dense step at a time: a chain of sparse ones can be many times as large as it is on the
+  // wire.
   for (let i = 0; i < count; i++) {
     steps.push(createStep(input.blocks(shapes.parameters), shapes))
     checkChain(steps, shapes)

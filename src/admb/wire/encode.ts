@@ -10,7 +10,10 @@ const NO_RUNS: Runs[] = []
 
 export interface EncodeOptions {
   readonly allocate?: Allocate
-  /** Number of the transfer whose fragments carry the vectors; 0 if the frame contains them. @default 0 */
+  /**
+   * Number of the transfer whose fragments carry the vectors; 0 if the frame contains them.
+   * @default 0
+   */
   readonly transfer?: number
   /** Id in the receiver's frame `received`, which is not repeated. @default none */
   readonly known?: PredictorId
@@ -162,7 +165,7 @@ function writeRuns(out: Writer, runs: Runs): void {
   }
 }
 
-/** Bytes of composed frames by what they carry, and what the same sums would take as float32 numbers. */
+/** Bytes of composed frames by content, and those of the same sums as float32 numbers. */
 export interface TrafficBytes {
   /** Gradient sums for the next update. */
   readonly sums: number
@@ -172,11 +175,11 @@ export interface TrafficBytes {
   readonly predictors: number
   /** Ids, coverages, acknowledgements and checksums. */
   readonly other: number
-  /** About what the sums and steps would take as float32 numbers, sent whole, sparse where that is shorter. */
+  /** Approximate size of sums and steps as float32 numbers, whole, sparse where that is shorter. */
   readonly float32: number
 }
 
-/** What the bytes of a node's frames carry. */
+/** Counts the bytes of a node's frames by what they carry. */
 export class Traffic {
   readonly #isLattice: boolean
   #sums = 0

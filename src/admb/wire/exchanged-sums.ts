@@ -1,7 +1,8 @@
 /**
- * The integer sums exchanged with a neighbour. A sum is sent as its difference from the newest one that the neighbour
- * holds, and the step to the next predictor as its difference from what both ends have exchanged at its parent: only what is
- * new crosses the edge. Differences of integers are exact.
+ * The integer sums exchanged with a neighbour. A sum is sent as its difference from the newest one
+ * that the neighbour holds, and the step to the next predictor as its difference from what both
+ * ends have exchanged at its parent: only what is new crosses the edge. Differences of integers are
+ * exact.
  */
 
 import type { Blocks } from '../../learning/types.js'
@@ -13,13 +14,13 @@ import { FrameError, integerBlock } from './bytes.js'
 import { SequenceWindow } from './coverage-encoder.js'
 import type { Chain, ReceivedFrame, ReceivedSum } from './frame.js'
 
-/** Predictors held earlier whose sums are kept, if there were any, for steps that arrive after a switch. */
+/** Number of earlier predictors whose sums are kept for steps that arrive after a switch. */
 const PAST_EXCHANGES = 3
 /** Default of `AdmbOptions.keptBytes`. */
 const KEPT_BYTES = 1 << 24
-/** Sums that are kept at most. */
-const MOST_KEPT = 64
-/** How many times as large as the last sum the next one is assumed to be. */
+/** Maximum number of sums that are kept. */
+const MAX_KEPT = 64
+/** Assumed ratio of the size of the next sum to that of the last one. */
 const GROWTH = 2
 
 /** A sum that is kept. */
@@ -36,7 +37,7 @@ interface Exchange {
   readonly id: PredictorId
   readonly sent: SequenceWindow<PackedBlocks>
   readonly received: SequenceWindow<PackedBlocks>
-  /** Sequence number of the newest sum that the neighbour holds, or will hold when all frames have arrived; 0 for none. */
+  /** Newest sum that the neighbour holds, or will hold when all frames have arrived; 0 for none. */
   base: number
   /** Sequence number of the newest sum held from the neighbour, 0 for none. */
   held: number
@@ -46,7 +47,7 @@ export class ExchangedSums {
   readonly #shapes: Shapes
   readonly #isOrdered: boolean
   readonly #keptBytes: number
-  /** Of the current predictor first. */
+  /** The exchange at the current predictor, then those at earlier ones. */
   #exchanges: Exchange[] = []
   /** Sequence number of the last frame that the neighbour is known to have received. */
   #received = 0
@@ -73,7 +74,7 @@ export class ExchangedSums {
   }
 
   #create(id: PredictorId): Exchange {
-    const window = () => new SequenceWindow(MOST_KEPT, { sizeOf: bytesOf, maxSize: this.#keptBytes })
+    const window = () => new SequenceWindow(MAX_KEPT, { sizeOf: bytesOf, maxSize: this.#keptBytes })
     return { id, sent: window(), received: window(), base: 0, held: 0 }
   }
 
@@ -82,8 +83,8 @@ export class ExchangedSums {
   }
 
   /**
-   * Whether a further sum must wait until the neighbour has received an earlier one. Sums on their way would displace the one that
-   * steps of the neighbour refer to.
+   * Whether a further sum must wait until the neighbour has received an earlier one. Sums on their
+   * way would displace the one that steps of the neighbour refer to.
    */
   get isFull(): boolean {
     if (!this.#isOrdered) return false
@@ -104,7 +105,7 @@ export class ExchangedSums {
     return this.#exchanges[0].sent.get(sequence)
   }
 
-  /** Sequence number of the sum from which the next one is sent as a difference, 0 for none. It is kept. */
+  /** The kept sum from which the next one is sent as a difference; 0 for none. */
   get base(): number {
     const [{ base, sent }] = this.#exchanges
     return sent.get(base) === undefined ? 0 : base
@@ -125,7 +126,8 @@ export class ExchangedSums {
   acknowledge(held: number, received: number): void {
     const [current] = this.#exchanges
     this.#received = received
-    // A sum that has arrived and is not held, because the neighbour had another predictor, cannot be referred to.
+    // A sum that has arrived and is not held, because the neighbour had another predictor, cannot
+    // be referred to.
     const newest = current.sent.newest(received)
     const isLost = newest > 0 && newest !== held
     if (isLost || !this.#isOrdered) current.base = held
@@ -162,14 +164,16 @@ export class ExchangedSums {
       oldest.float32
     )
     recycle(sum)
-    // With a bound of influence, the sums need not be parts of the batch, and the chain must not become larger than the predictor.
+    // With a bound of influence, the sums need not be parts of the batch, and the chain must not
+    // become larger than the predictor.
     if (difference.bytes > oldest.bytes) return { kind: 'steps', steps, own: 0, theirs: 0 }
     return { kind: 'steps', steps: [...steps.slice(0, -1), difference], own, theirs }
   }
 
   /**
-   * The frame with whole sums and steps in place of differences. Steps that differ from an unknown sum are left out. Sums at earlier
-   * predictors are recorded as well, because steps may refer to them.
+   * The frame with whole sums and steps in place of differences. Steps that differ from an unknown
+   * sum are left out. Sums at earlier predictors are recorded as well, because steps may refer to
+   * them.
    * @throws FrameError if a sum contains a number that is not a valid integer
    */
   absolute(frame: ReceivedFrame): ReceivedFrame {

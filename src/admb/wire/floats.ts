@@ -1,6 +1,7 @@
 /**
- * Coding of float32 blocks of predictors without loss: exponents that are close to the largest one of their chunk take few bits, and
- * zeros at the end of all fractions of a chunk take none. The format is specified in `docs/protocol.md`.
+ * Coding of float32 blocks of predictors without loss: exponents that are close to the largest one
+ * of their chunk take few bits, and zeros at the end of all fractions of a chunk take none. The
+ * format is specified in `docs/protocol.md`.
  */
 import { dropSupport } from '../../numeric/support.js'
 import { BitReader, BitWriter, MAX_AT_ONCE } from './bits.js'
@@ -92,7 +93,10 @@ function writeChunk(numbers: Int32Array, from: number, to: number, bits: BitWrit
   }
 }
 
-/** Number of bits of a chunk whose numbers at `positions` are not 0. @param gap k of the numbers of zeros; undefined for none */
+/**
+ * Number of bits of a chunk whose numbers at `positions` are not 0.
+ * @param gap k of the numbers of zeros; undefined for none
+ */
 function codedBits(
   numbers: Int32Array,
   from: number,
@@ -185,6 +189,6 @@ function riceBits(value: number, k: number): number {
 }
 
 /** Nearly the best parameter for numbers with this sum. */
-function parameterFor(count: number, sum: number, most: number): number {
-  return Math.min(most, sum > count ? 31 - Math.clz32(sum / count) : 0)
+function parameterFor(count: number, sum: number, max: number): number {
+  return Math.min(max, sum > count ? 31 - Math.clz32(sum / count) : 0)
 }

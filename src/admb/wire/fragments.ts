@@ -1,7 +1,8 @@
 /**
- * Fragments carry the vectors of a large frame ahead of it, some blocks each. Neither end has to hold a large model as one
- * contiguous buffer, and blocks can leave while others are still being computed. A fragment alone has no effect: its blocks
- * are buffered until the frame that refers to their transfer arrives, which then takes effect as a whole or not at all.
+ * Fragments carry the vectors of a large frame ahead of it, some blocks each. Neither end has to
+ * hold a large model as one contiguous buffer, and blocks can leave while others are still being
+ * computed. A fragment alone has no effect: its blocks are buffered until the frame that refers to
+ * their transfer arrives, which then takes effect as a whole or not at all.
  */
 import type { Layout } from '../../learning/types.js'
 import { createStep, MAX_STEPS, maximumChainBytes, type Shapes, type Step } from '../state/vectors.js'
@@ -9,7 +10,7 @@ import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } f
 import { type Traffic, vectorBytes } from './encode.js'
 import { FLAGS, FRAME_VERSION, type SentFrame } from './frame.js'
 
-/** Vectors of a frame, by their number in a fragment. The blocks of a chain of steps follow one another, the newest step first. */
+/** Vectors of a frame, by their number in a fragment. A chain has the newest step first. */
 export const VECTORS = { parameters: 0, average: 1, state: 2, step: 3, sum: 4 } as const
 export type Vector = (typeof VECTORS)[keyof typeof VECTORS]
 
@@ -21,7 +22,7 @@ export interface Fragment {
   readonly blocks: readonly BlockSource[]
 }
 
-/** Whether these bytes are a fragment rather than a frame. The result is arbitrary for malformed bytes. */
+/** Whether the bytes are a fragment, not a frame. The result is arbitrary for malformed bytes. */
 export function isFragment(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.fragment
 }
@@ -61,7 +62,7 @@ function layoutOf(vector: number, { parameters, average, state }: Shapes): Layou
 export class FragmentBuffer {
   #transfer = 0
   #vectors: Float32Array[][] = []
-  /** Of one block each. */
+  /** Parts of steps, of one block each. */
   #steps: Step[] = []
 
   /**
@@ -69,7 +70,7 @@ export class FragmentBuffer {
    * @returns whether it was stored
    * @throws FrameError if it is malformed
    */
-  receive(bytes: Uint8Array, session: number, shapes: Shapes): boolean {
+  receiveFragment(bytes: Uint8Array, session: number, shapes: Shapes): boolean {
     const input = new Reader(bytes)
     const version = input.byte()
     if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
@@ -104,7 +105,7 @@ export class FragmentBuffer {
     const steps = transfer > this.#transfer ? [] : this.#steps.slice()
     for (const [i, part] of received.entries()) steps[first + i] = part
     let bytes = 0
-    // Those that have not arrived are skipped.
+    // Parts that have not arrived are skipped.
     steps.forEach(part => {
       bytes += part.bytes
     })
@@ -129,7 +130,9 @@ export class FragmentBuffer {
     return complete(transfer === this.#transfer ? (this.#vectors[vector] ?? []) : [], length)
   }
 
-  /** The same for the blocks of a chain of steps. */
+  /**
+   * The blocks of a chain of steps, `length` in number; undefined unless all of them have arrived.
+   */
   steps(transfer: number, length: number): Step[] | undefined {
     return complete(transfer === this.#transfer ? this.#steps : [], length)
   }
@@ -140,7 +143,7 @@ export class FragmentBuffer {
   }
 }
 
-/** A chain that is as large as the predictor, or one step that is larger. */
+/** Maximum size of a chain's fragments: that of the predictor, or of one step that is larger. */
 function maximumFragmentBytes(shapes: Shapes): number {
   let bytes = maximumChainBytes(shapes)
   for (const { length } of shapes.parameters.blocks) bytes += blockBytes(length)
@@ -153,7 +156,7 @@ function complete<T>(blocks: T[], length: number): T[] | undefined {
   return blocks
 }
 
-/** A frame that is sent in fragments: first its vectors, each fragment encoded when it can leave, then the frame itself. */
+/** A frame that is sent in fragments: its vectors, encoded when they can leave, then the frame. */
 export class Transfer {
   readonly #session: number
   readonly #number: number
@@ -164,10 +167,10 @@ export class Transfer {
    * @param fragments fragments that have not been sent
    * @param frame the encoded frame, without its vectors
    */
-  constructor(session: number, number: number, pieces: readonly Fragment[], frame: Uint8Array) {
+  constructor(session: number, number: number, fragments: readonly Fragment[], frame: Uint8Array) {
     this.#session = session
     this.#number = number
-    this.#fragments = [...pieces]
+    this.#fragments = [...fragments]
     this.#frame = frame
   }
 
@@ -185,7 +188,7 @@ export class Transfer {
 
 const WHOLE: readonly Fragment[] = []
 
-/** Splits a frame's vectors into fragments of about `bytes` bytes, at least one block each. Empty if splitting is not needed. */
+/** Splits a frame's vectors into fragments of about `bytes` bytes; empty if it is not needed. */
 export function fragmentsOf(frame: SentFrame, shapes: Shapes, bytes: number): readonly Fragment[] {
   if (vectorBytes(frame, shapes) <= bytes) return WHOLE
   const { content, sum } = frame

@@ -1,11 +1,9 @@
 /**
- * The frame exchanged over a tree edge. It always contains the sender's predictor id and acknowledgements; it may carry a
- * predictor (whole, or as the steps from an ancestor that the receiver holds), a gradient sum, and a request. Contributors are
- * encoded as indices into a dictionary per session and direction, and a sum's coverage as the difference from the last sum that
- * the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
- *
- * Limits of what a node accepts, stores and sends. Correct peers never reach them. Everything that is accepted can be encoded
- * again: a frame contains a lineage and a sum, whose contributors fit in a dictionary together.
+ * The frame exchanged over a tree edge. It always contains the sender's predictor id and
+ * acknowledgements; it may carry a predictor (whole, or as the steps from an ancestor that the
+ * receiver holds), a gradient sum, and a request. Contributors are encoded as indices into a
+ * dictionary per session and direction, and a sum's coverage as the difference from the last sum
+ * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
  */
 import type { Blocks } from '../../learning/types.js'
 import { type Coverage, type Runs, segmentCount } from '../state/coverage.js'
@@ -14,7 +12,7 @@ import type { PredictorId } from '../state/predictor-id.js'
 import type { Shapes, Step } from '../state/vectors.js'
 import { type BlockSource, blockBytes, FrameError, Reader, Writer } from './bytes.js'
 
-/** A signature of a predictor whose header is unknown, by the node that has brought it into the network. */
+/** A signature of a predictor without a header, by the node that brought it into the network. */
 export interface Attestation {
   readonly signer: string
   readonly signature: Uint8Array
@@ -23,7 +21,7 @@ export interface Attestation {
 /** The only version that is read, from a neighbour or from a state directory. */
 export const FRAME_VERSION = 1
 
-/** In place of an id: that of the receiver's frame `received`. Others begin with 1 + their updates. */
+/** Stands for the id in the receiver's frame `received`. Other ids begin with 1 + updates. */
 export const KNOWN = 0
 
 /** Bits of the flags byte. */
@@ -40,11 +38,12 @@ export const FLAGS = {
   proof: 192
 } as const
 
-/** Whether a frame, which is not a fragment, contains a gradient sum. The result is arbitrary for malformed bytes. */
+/** Whether a frame (no fragment) contains a sum. The result is arbitrary for malformed bytes. */
 export function hasSum(frame: Uint8Array): boolean {
   return (frame[1] & FLAGS.sum) !== 0
 }
 
+/** The content of a whole predictor. */
 export interface Whole {
   readonly kind: 'whole'
   readonly parameters: Blocks
@@ -57,8 +56,8 @@ export interface Chain {
   readonly kind: 'steps'
   readonly steps: readonly Step[]
   /**
-   * With integer sums, the oldest step is a difference from two sums exchanged at its parent: one that the sender sent (sequence
-   * number `own`) and one that it received (`theirs`). 0 for none.
+   * With integer sums, the oldest step is a difference from two sums exchanged at its parent: one
+   * that the sender sent (sequence number `own`) and one that it received (`theirs`). 0 for none.
    */
   readonly own: number
   readonly theirs: number
@@ -74,13 +73,13 @@ export interface SentSum extends FrameSum {
   readonly changes: Runs
   /** With integer sums, the difference from the sum `base`. */
   readonly sum: readonly BlockSource[]
-  /** About how many bytes the whole sum takes as float32 numbers; 0 if it consists of them. */
+  /** Approximate size of the whole sum as float32 numbers, in bytes; 0 if it consists of them. */
   readonly float32: number
 }
 
 export interface ReceivedSum extends FrameSum {
   readonly sum: Blocks
-  /** Undefined if the base is unknown, so that the sum cannot be used. */
+  /** Coverage of the sum; undefined if the base is unknown, so that the sum cannot be used. */
   readonly coverage: Coverage | undefined
 }
 
@@ -90,15 +89,15 @@ interface FrameOf<Sum> {
   readonly sequence: number
   /** Acknowledgement: highest sequence number received from the other end. */
   readonly received: number
-  /** Acknowledgement: sequence number of the sum held from the other end for the predictor `id`, 0 for none. */
+  /** Acknowledgement: sequence number of the sum held for the predictor `id`, 0 for none. */
   readonly heldSum: number
   readonly id: PredictorId
   /** Whether the sender requests the receiver's predictor. */
   readonly request: boolean
-  /** Headers of `id` and its ancestors, newest first; empty for the starting predictor and in frames without content. */
+  /** Headers of `id` and its ancestors, newest first; empty in frames without content. */
   readonly headers: readonly Header[]
   readonly content: Whole | Chain | undefined
-  /** Who answers for a whole predictor without headers. */
+  /** Attestation of a whole predictor without headers. */
   readonly attestation?: Attestation
   readonly sum: Sum | undefined
 }
@@ -114,13 +113,17 @@ export function maximumFrameBytes(shapes: Shapes): number {
   return vectors + (1 << 25)
 }
 
-/** A node waits until it has this many times the gradients that an update needs, which may be those of one segment. */
+/** Maximum number of batches whose gradients a node collects while it waits. */
 export const WAIT_BATCHES = 4
 
 /** Number of updates for which a node remembers its own gradients. */
 export const HISTORY_UPDATES = 1 << 14
 
-/** Limits that are checked before memory is allocated for a frame. */
+/**
+ * Limits of what a node accepts, stores and sends, checked before memory is allocated for a frame.
+ * Correct peers never reach them. Everything that is accepted can be encoded again: a frame
+ * contains a lineage and a sum, whose contributors fit in a dictionary together.
+ */
 export const FRAME_LIMITS = {
   /** Maximum length of an origin, in bytes. */
   origin: 64,
@@ -136,17 +139,20 @@ export const FRAME_LIMITS = {
   updates: 2 ** 48
 } as const
 
-/** Maximum of the gradients that a node uses of all its neighbours together, and of its own, each one half of the limit of a sum. */
+/**
+ * Maximum of the gradients that a node uses of all its neighbours together, and of its own, each
+ * one half of the limit of a sum.
+ */
 export const MAX_SHARE = FRAME_LIMITS.count / 2
 /** Maximum of b. */
 export const MAX_BATCH = MAX_SHARE / WAIT_BATCHES
 
 /**
- * Maximum sizes of the coverages of a lineage, added up: of more than `LEAST_HEADERS` headers, and of any number. Older headers are
- * left out, but never the newest one.
+ * Maximum sizes of the coverages of a lineage, added up: of more than `MIN_HEADERS` headers, and of
+ * any number. Older headers are left out, but never the newest one.
  */
 export const LINEAGE_LIMITS = { long: 1 << 16, any: 1 << 18 } as const
-export const LEAST_HEADERS = 64
+export const MIN_HEADERS = 64
 
 /**
  * Maximum length of a lineage that consists of these headers, newest first.
@@ -167,7 +173,13 @@ export function lineageLength(headers: readonly Header[], size = sizeOfCoverages
   return length
 }
 
-/** Total of the sizes of the coverages of headers [from, to). @param from @default 0 @param to @default all */
+/**
+ * Total of the sizes of the coverages of headers [from, to).
+ * @param from
+ * @default 0
+ * @param to
+ * @default all
+ */
 export function sizeOfCoverages(headers: readonly Header[], from = 0, to = headers.length): number {
   let size = 0
   for (let i = from; i < to; i++) size += headers[i].coverage.size
@@ -183,34 +195,37 @@ export function areLow({ coverage }: Header): boolean {
 
 /** @param size total of the sizes of the coverages */
 export function isLineageTooLarge(headers: number, size: number): boolean {
-  return size > (headers > LEAST_HEADERS ? LINEAGE_LIMITS.long : LINEAGE_LIMITS.any)
+  return size > (headers > MIN_HEADERS ? LINEAGE_LIMITS.long : LINEAGE_LIMITS.any)
 }
 
 /**
- * Checks the number of gradients of a sum or a batch: each contributor has one, and each segment has 4 b at most.
+ * Checks the number of gradients of a sum or a batch: each contributor has at least one, and each
+ * segment at most 4 b.
  * @param maxBatch the largest b
  * @throws FrameError
  */
 export function checkCount(count: number, coverage: Coverage, maxBatch: number): void {
   const segments = segmentCount(coverage)
-  const most = WAIT_BATCHES * maxBatch
-  if (count > most * segments)
-    throw new FrameError(`${count} gradients in ${segments} segments; at most ${most} each are possible`)
+  const max = WAIT_BATCHES * maxBatch
+  if (count > max * segments)
+    throw new FrameError(`${count} gradients in ${segments} segments; at most ${max} each are possible`)
   if (count < coverage.size) throw new FrameError(`${count} gradients of ${coverage.size} contributors`)
 }
 
-/**
- * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's addresses. Peers that lack
- * a predictor this good can fetch it without waiting for the tree, and can dial the origin if the tree is broken.
- */
 const HEAD_VERSION = 1
 const MAX_ADDRESSES = 8
 const MAX_ADDRESS_BYTES = 255
 
-/** An announcement: the id of a predictor and the addresses to fetch it from. */
+/**
+ * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's
+ * addresses. Peers that lack a predictor this good can fetch it without waiting for the tree, and
+ * can dial the origin if the tree is broken.
+ */
 export interface Head {
   readonly id: PredictorId
-  /** Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out. */
+  /**
+   * Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out.
+   */
   readonly addresses: readonly string[]
 }
 

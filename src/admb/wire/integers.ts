@@ -1,6 +1,7 @@
 /**
- * Coding of integer blocks, most of whose elements are 0 or small. A block is divided into chunks, each of them all zero, dense, or
- * sparse, in Rice codes with the parameters that fit it. The format is specified in `docs/protocol.md`.
+ * Coding of integer blocks, most of whose elements are 0 or small. A block is divided into chunks,
+ * each of them all zero, dense, or sparse, in Rice codes with the parameters that fit it. The
+ * format is specified in `docs/protocol.md`.
  */
 import { clearBlock, dropSupport, supportOf } from '../../numeric/support.js'
 import { BitReader } from './bits.js'
@@ -13,7 +14,7 @@ const LONG_CHUNK = 16
 const LONG = 1 << LONG_CHUNK
 const LONG_CHUNK_DENSITY = 1 / 32
 
-/** Heads of chunks. A dense chunk has 1 + k; a sparse one SPARSE + 8·(k of gaps) + (k of magnitudes). */
+/** Heads of chunks: 1 + k if dense; SPARSE + 8·(k of gaps) + (k of magnitudes) if sparse. */
 const ZERO = 0
 const SPARSE = 128
 const MAX_DENSE_K = 24
@@ -61,7 +62,10 @@ function isSparse(block: Float32Array, writer: RiceWriter): boolean {
   return left > 0
 }
 
-/** Chunks in a time that depends on the number of non-zero elements. @param indices of these and possibly of others */
+/**
+ * Chunks in a time that depends on the number of non-zero elements.
+ * @param indices of these and possibly of others
+ */
 function encodeSparse(block: Float32Array, indices: Int32Array, writer: RiceWriter): void {
   const { codes, positions } = writer
   writer.put(LONG_CHUNK, 8)
@@ -107,7 +111,10 @@ function codingOf(length: number, nonZero: number, sum: number, log: number): Co
   return { head: SPARSE | (gap << 3) | magnitude, gap, magnitude }
 }
 
-/** Writes a chunk whose codes begin at an element of the writer: all of them, or those of the `nonZero` elements. */
+/**
+ * Writes a chunk whose codes begin at an element of the writer: all of them, or those of the
+ * `nonZero` elements.
+ */
 function writeChunk(
   from: number,
   count: number,
@@ -161,14 +168,14 @@ function decodeChunk(into: Float32Array, from: number, to: number, log: number, 
   bits.sparse(into, from, to, nonZero, gap, magnitude)
 }
 
-/** Approximate number of bits of `count` numbers with this sum: the low bits take half away from each quotient. */
+/** Approximate bits of `count` numbers with this sum. The low bits halve each quotient. */
 function riceBits(count: number, sum: number, k: number): number {
   const scale = 1 << k
   return count * (k + 1) + Math.max(0, sum / scale - 0.5 * count * (1 - 1 / scale))
 }
 
 /** The better of the two parameters next to the logarithm of the mean. */
-function parameterFor(count: number, sum: number, most: number): number {
+function parameterFor(count: number, sum: number, max: number): number {
   const k = sum > count ? 31 - Math.clz32(sum / count) : 0
-  return Math.min(most, k > 0 && riceBits(count, sum, k - 1) < riceBits(count, sum, k) ? k - 1 : k)
+  return Math.min(max, k > 0 && riceBits(count, sum, k - 1) < riceBits(count, sum, k) ? k - 1 : k)
 }

@@ -1,7 +1,8 @@
 /**
- * Kernels that decode Rice codes of integers. A word has the next bits and is filled before each group of codes. The address of the bytes
- * that fill it does not depend on the codes of the group before, so that loading them does not delay the codes (Giesen, "Reading bits in far
- * too many ways", 2018).
+ * Kernels that decode Rice codes of integers. A word has the next bits and is filled before each
+ * group of codes. The address of the bytes that fill it does not depend on the codes of the group
+ * before, so that loading them does not delay the codes (Giesen, "Reading bits in far too many
+ * ways", 2018).
  */
 import {
   advance,
@@ -22,13 +23,19 @@ import {
 } from '../../numeric/assembler.js'
 import { ESCAPE, WINDOW, WINDOW_CODES, WINDOW_ELEMENTS } from './rice.js'
 
-/** Addresses: the number of bits that have been read, the address after the last code, the elements that are left, and the bytes. */
+/**
+ * Addresses: the number of bits that have been read, the address after the last code, the elements
+ * that are left, and the bytes.
+ */
 export const POSITION = 0
 export const DECODED = 4
 export const LEFT = 8
 export const BYTES = 16
 
-/** Codes, windows of codes, or elements in a group. A word always has as many windows, but possibly fewer of the others. */
+/**
+ * Codes, windows of codes, or elements in a group. A word always has as many windows, but possibly
+ * fewer of the others.
+ */
 const CODES = 5
 const WINDOWS = 4
 const ELEMENTS = 3
@@ -37,10 +44,15 @@ const one = i32.constant(1)
 
 type Reader = ReturnType<typeof reader>
 
-/** Reads bits as long as a byte before `limit` is next, and writes codes between the addresses `to` and `end`. */
+/**
+ * Reads bits as long as a byte before `limit` is next, and writes codes between the addresses `to`
+ * and `end`.
+ */
 function reader(locals: Locals, [to, end, limit]: readonly Local[]) {
   const [at, left, before, leftBefore] = Array.from({ length: 4 }, () => locals.integer())
-  /** The complements of the next bits, the first one on the left: its leading zeros are a quotient. */
+  /**
+   * The complements of the next bits, the first one on the left: its leading zeros are a quotient.
+   */
   const [word, wordBefore] = [locals.long(), locals.long()]
   const position = i32.load(i32.constant(POSITION))
   const consume = (bits: Code): Code => [
@@ -64,7 +76,10 @@ function reader(locals: Locals, [to, end, limit]: readonly Local[]) {
     /** `undo` takes back what has been consumed since the last `keep`. */
     keep: [set(wordBefore, get(word)), set(leftBefore, get(left))],
     undo: [set(word, get(wordBefore)), set(left, get(leftBefore))],
-    /** Decodes groups as long as there is room for `count` codes and the condition holds, until nothing is decoded. */
+    /**
+     * Decodes groups as long as there is room for `count` codes and the condition holds, until
+     * nothing is decoded.
+     */
     groups: (count: number, decode: Code, condition: Code = one): Code =>
       repeatWhile(
         i32.and(
@@ -80,7 +95,10 @@ function reader(locals: Locals, [to, end, limit]: readonly Local[]) {
   }
 }
 
-/** Reads the code of a number, and continues with `next` unless the code is an escape or the word does not have all of it. */
+/**
+ * Reads the code of a number, and continues with `next` unless the code is an escape or the word
+ * does not have all of it.
+ */
 function taker({ word, left }: Reader, locals: Locals, k: Code) {
   const [quotient, length, number] = [locals.integer(), locals.integer(), locals.integer()]
   const shifted = locals.long()
@@ -111,7 +129,7 @@ function nested(count: number, decode: (next: Code) => Code): Code {
   return count === 0 ? [] : decode(nested(count - 1, decode))
 }
 
-/** Writes the codes of the next window of bits, and calls `counted` with the entry of the table for it. */
+/** Writes the codes of the next window of bits, and calls `counted` with its entry of the table. */
 function lookUp({ word, consume }: Reader, locals: Locals, to: Local, table: Local) {
   const [window, entry] = [locals.integer(), locals.integer()]
   const found = locals.vector()
@@ -130,8 +148,9 @@ function lookUp({ word, consume }: Reader, locals: Locals, to: Local, table: Loc
 }
 
 /**
- * (to, end, limit, k, table): decodes codes until an escape. With a table, a window of bits is looked up as long as there is room for the
- * codes that it can have. A code that is longer than a window is decoded like those without a table.
+ * (to, end, limit, k, table): decodes codes until an escape. With a table, a window of bits is
+ * looked up as long as there is room for the codes that it can have. A code that is longer than a
+ * window is decoded like those without a table.
  */
 const dense = define('dense', ['i32', 'i32', 'i32', 'i32', 'i32'], (locals, parameters) => {
   const [to, , , k, table] = parameters
@@ -152,8 +171,8 @@ const dense = define('dense', ['i32', 'i32', 'i32', 'i32', 'i32'], (locals, para
 })
 
 /**
- * (to, end, limit, magnitude, table, elements): decodes elements other than 0 until an escape, and the zeros before them, whose code has the
- * sign as its only low bit.
+ * (to, end, limit, magnitude, table, elements): decodes elements other than 0 until an escape, and
+ * the zeros before them, whose code has the sign as its only low bit.
  */
 const sparse = define('sparse', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], (locals, parameters) => {
   const [to, end, , magnitude, table, elements] = parameters

@@ -1,4 +1,7 @@
-/** Decodes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has a part of the bytes. */
+/**
+ * Decodes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has a part of
+ * the bytes.
+ */
 import { withMemory } from '../../numeric/assembler.js'
 import {
   MAX_TABLE_K,
@@ -11,7 +14,7 @@ import {
 } from './rice.js'
 import { BYTES, DECODED, LEFT, POSITION, riceDecoderKernels } from './rice-decoder-kernels.js'
 
-/** Bytes of the source that are in the memory, and how many of them are left at least when others replace them. */
+/** Bytes of the source in the memory, and the minimum left when others replace them. */
 const HELD_BYTES = 1 << 16
 const LEAST_BYTES = 1 << 12
 const WORD_BYTES = 8
@@ -27,7 +30,10 @@ const TABLE_BYTES = COUNTS_BYTES + (WINDOW_CODES << WINDOW)
 const SPARSE_TABLES = MAX_TABLE_K + 1
 const TABLE_COUNT = SPARSE_TABLES + MAX_TABLE_MAGNITUDE_K + 1
 
-/** Bits that are read one after the other. The next one is bit `offset` of the byte `at`, where bit 0 is the most significant one. */
+/**
+ * Bits that are read one after the other. The next one is bit `offset` of the byte `at`, where bit
+ * 0 is the most significant one.
+ */
 export interface BitSource {
   /** Stands for the source, so that the decoder does not keep its bytes. */
   readonly key: object
@@ -48,7 +54,7 @@ export class RiceDecoder {
   readonly #buffer: ArrayBuffer
   readonly #tables = new Set<number>()
   #source: object | undefined
-  /** Which bytes of the source are in the memory, and how many of them can begin a word. */
+  /** Range of the source in the memory, and the number of bytes that can begin a word. */
   #from = 0
   #to = 0
   #limit = 0
@@ -76,7 +82,8 @@ export class RiceDecoder {
   }
 
   /**
-   * Decodes elements from their zigzag codes, into `elements`: not beyond an escape, and not all of many.
+   * Decodes elements from their zigzag codes, into `elements`: not beyond an escape, and not all of
+   * many.
    * @param source `at` is `end` at most
    * @param count how many elements at most
    * @param k parameter of the code, 24 at most
@@ -90,8 +97,9 @@ export class RiceDecoder {
   }
 
   /**
-   * Decodes elements other than 0, whose gaps have the parameter 0, and the zeros before them, into `elements`: not beyond an escape, and not
-   * if they exceed the chunk. Afterwards `left` is the number of those that are left.
+   * Decodes elements other than 0, whose gaps have the parameter 0, and the zeros before them, into
+   * `elements`: not beyond an escape, and not if they exceed the chunk. Afterwards `left` is the
+   * number of those that are left.
    * @param source `at` is `end` at most
    * @param count number of elements, with zeros, that are left in the chunk, 4096 at most
    * @param nonZero number of those other than 0

@@ -1,4 +1,7 @@
-/** Kernels that write Rice codes of integers, 64 bits at a time, without branches that depend on data except for escapes. */
+/**
+ * Kernels that write Rice codes of integers, 64 bits at a time, without branches that depend on
+ * data except for escapes.
+ */
 import {
   advance,
   type Code,
@@ -20,13 +23,18 @@ import {
 } from '../../numeric/assembler.js'
 import { ESCAPE } from './rice.js'
 
-/** Addresses: the number of bits that have been written, the results of `measure`, and the bytes. */
+/**
+ * Addresses: the number of bits that have been written, the results of `measure`, and the bytes.
+ */
 export const POSITION = 0
 export const NON_ZERO = 4
 export const SUM = 8
 export const BYTES = 16
 
-/** (values, quads): replaces float32 integers by their zigzag codes, and stores how many are not 0, and the sum of the codes. */
+/**
+ * (values, quads): replaces float32 integers by their zigzag codes, and stores how many are not 0,
+ * and the sum of the codes.
+ */
 const measure = define('measure', ['i32', 'i32'], (locals, [values, quads]) => {
   const [value, nonZero, sums] = [locals.vector(), locals.vector(), locals.vector()]
   const lane = (number: number) => integers.lane(get(nonZero), number)
@@ -47,7 +55,9 @@ const measure = define('measure', ['i32', 'i32'], (locals, [values, quads]) => {
   ]
 })
 
-/** (codes, count, positions): moves the codes other than 0 to the front, and stores their positions. */
+/**
+ * (codes, count, positions): moves the codes other than 0 to the front, and stores their positions.
+ */
 const gather = define('gather', ['i32', 'i32', 'i32'], (locals, [codes, count, positions]) => {
   const [code, from, i, found] = [locals.integer(), locals.integer(), locals.integer(), locals.integer()]
   const at = (start: Local) => i32.add(get(start), get(found))
@@ -70,7 +80,9 @@ function writer(locals: Locals) {
   const [code, rest] = [locals.long(), locals.long()]
   const at = i32.shiftRight(get(position), i32.constant(3))
   const unused = i32.sub(i32.constant(64), get(offset))
-  /** `code`, of `length` bits, 56 at most. A word is stored each time, whatever is complete of it. */
+  /**
+   * `code`, of `length` bits, 56 at most. A word is stored each time, whatever is complete of it.
+   */
   const append = [
     set(offset, i32.add(lowBits(get(position), 3), get(length))),
     set(rest, i64.or(get(rest), i64.shiftLeft(get(code), i64.fromInteger(unused)))),
@@ -92,7 +104,10 @@ function writer(locals: Locals) {
 
 type Writer = ReturnType<typeof writer>
 
-/** Sets `code` and `length` to the Rice code of a number: its bits, in which the quotient is replaced by ones and a zero. */
+/**
+ * Sets `code` and `length` to the Rice code of a number: its bits, in which the quotient is
+ * replaced by ones and a zero.
+ */
 function rice(locals: Locals, { code, length }: Writer, number: Local, k: Local): Code {
   const quotient = locals.integer()
   const prefix = i32.sub(i32.shiftLeft(i32.constant(2), get(quotient)), i32.add(get(quotient), i32.constant(2)))
@@ -126,7 +141,10 @@ const dense = define('dense', ['i32', 'i32', 'i32'], (locals, [codes, count, k])
   ]
 })
 
-/** (codes, positions, count, gap, magnitude): writes for each code the zeros before it, its sign, and its magnitude − 1. */
+/**
+ * (codes, positions, count, gap, magnitude): writes for each code the zeros before it, its sign,
+ * and its magnitude − 1.
+ */
 const sparse = define(
   'sparse',
   ['i32', 'i32', 'i32', 'i32', 'i32'],
@@ -164,7 +182,10 @@ const HEAD_BYTES = 1 << 12
 const CODES = BYTES + MAX_BYTES * MOST + HEAD_BYTES
 const POSITIONS = CODES + 4 * MOST
 
-/** Writes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has room for the largest chunk. */
+/**
+ * Writes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has room for
+ * the largest chunk.
+ */
 export class RiceWriter {
   /** Zigzag codes of elements other than 0, and their positions in the chunk, for `sparse`. */
   readonly codes: Int32Array
@@ -175,7 +196,7 @@ export class RiceWriter {
   readonly #nonZero: Int32Array
   readonly #sum: Float64Array
   readonly #kernels: ReturnType<typeof withMemory>['kernels']
-  /** The bytes before those in the memory. Reused, because allocating memory takes longer than the code. */
+  /** The bytes before those in the memory. Reused, as allocation takes longer than the code. */
   #written = new Uint8Array(1 << 12)
   #length = 0
 
@@ -204,7 +225,10 @@ export class RiceWriter {
     this.#values.fill(0, elements.length, (elements.length + 3) & ~3)
   }
 
-  /** Makes zigzag codes of loaded elements. @returns how many are not 0, and the sum of the codes */
+  /**
+   * Makes zigzag codes of loaded elements.
+   * @returns how many are not 0, and the sum of the codes
+   */
   measure(from: number, count: number): { readonly nonZero: number; readonly sum: number } {
     this.#kernels.measure(CODES + 4 * from, (count + 3) >> 2)
     return { nonZero: this.#nonZero[0], sum: this.#sum[0] }

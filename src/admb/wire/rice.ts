@@ -1,6 +1,6 @@
 /**
- * Rice codes of integers (Rice and Plaunt, 1971), and tables that decode several of them at once. The format is specified in
- * `docs/protocol.md`.
+ * Rice codes of integers (Rice and Plaunt, 1971), and tables that decode several of them at once.
+ * The format is specified in `docs/protocol.md`.
  */
 
 /** A quotient of this many ones is followed by the number itself, in 32 bits. */
@@ -13,18 +13,23 @@ export function zigzag(value: number): number {
   return (value << 1) ^ (value >> 31)
 }
 
-/** Bits that are looked up at once, and codes in them at most; of sparse chunks, elements other than 0. */
+/** Bits that are looked up at once, and the maximum number of codes (non-zero elements) in them. */
 export const WINDOW = 12
 export const WINDOW_CODES = 8
 export const WINDOW_ELEMENTS = 4
-/** Largest parameters for which that is faster than one code at a time: of dense chunks, and of the magnitudes and gaps of sparse ones. */
+/**
+ * Largest parameters for which that is faster than one code at a time: of dense chunks, and of the
+ * magnitudes and gaps of sparse ones.
+ */
 export const MAX_TABLE_K = 3
 export const MAX_TABLE_MAGNITUDE_K = 1
 export const MAX_TABLE_GAP_K = 7
 
-/** What windows of bits begin with. The bits of a window are the complements of those of the codes. */
+/**
+ * What windows of bits begin with. The bits of a window are the complements of those of the codes.
+ */
 export interface Windows {
-  /** The number of complete codes, 16 times the number of their bits, and 256 times the number of elements. */
+  /** Number of complete codes + 16 · number of their bits + 256 · number of elements. */
   readonly counts: Uint16Array
   /** `WINDOW_CODES` for each window. */
   readonly codes: Uint8Array
@@ -76,7 +81,10 @@ function codeIn(window: number, begin: number, k: number): { readonly value: num
 
 const elementTables: Int32Array[] = []
 
-/** For each window the element at its beginning: value · 2^16 + zeros before it · 2^4 + number of bits; 0 if it is longer. */
+/**
+ * For each window the element at its beginning: value · 2^16 + zeros before it · 2^4 + number of
+ * bits; 0 if it is longer.
+ */
 export function elementsOf(gap: number, magnitude: number): Int32Array {
   const at = 2 * gap + magnitude
   elementTables[at] ??= Int32Array.from({ length: 1 << WINDOW }, (_, window) => {

@@ -1,8 +1,9 @@
 /**
- * A predictor with its lineage as self-contained bytes, for the state directory, for fetches and for model files. The format is
- * that of frames, with every contributor defined.
+ * A predictor with its lineage as self-contained bytes, for the state directory, for fetches and
+ * for model files. The format is that of frames, with every contributor defined.
  *
- * The steps from a saved predictor to a later one: fewer bytes than the later predictor, and replayed to the same bits.
+ * The steps from a saved predictor to a later one take fewer bytes than the later predictor, and
+ * yield the same bits when replayed.
  */
 import type { Digest, Layout } from '../../learning/types.js'
 import type { AuditedLineage } from '../core/audit.js'
@@ -23,9 +24,9 @@ export interface Saved {
   readonly predictor: Predictor
   /** Newest first; may be shorter than the number of updates. Empty for the starting predictor. */
   readonly lineage: readonly Header[]
-  /** Who answers for a predictor without headers. */
+  /** Attestation of a predictor without headers. */
   readonly attestation?: Attestation
-  /** As read: certificates of contributors, which are not verified. Those that are written are in the table. */
+  /** Unverified certificates in a predictor that was read. Those to write are in the table. */
   readonly claims?: Claims
 }
 
@@ -71,11 +72,13 @@ export function decodeSaved(
   return { predictor: { id, parameters, average, state }, lineage, claims, attestation }
 }
 
-/** A saved predictor, one record per block (per layer of a network), none of which is as large as the model. */
+/** A saved predictor with one record per block (layer of a network). */
 export interface SavedBlocks {
   /** Predictor id and lineage. */
   readonly head: Uint8Array
-  /** Parameters, then the average unless it is identical to the parameters, then the rule's state. */
+  /**
+   * Parameters, then the average unless it is identical to the parameters, then the rule's state.
+   */
   readonly blocks: Iterable<Uint8Array>
   readonly count: number
   /** The block with this index. If the predictor shares arrays, it must be the newest one. */
@@ -84,12 +87,12 @@ export interface SavedBlocks {
 
 const NO_BLOCKS: Shapes = { parameters: { blocks: [] }, average: { blocks: [] }, state: { blocks: [] } }
 
-/** The blocks are encoded lazily. */
+/** Encodes a predictor block by block, each block when it is read. */
 export function encodeSavedBlocks({ predictor, lineage, attestation }: Saved, table: ContributorTable): SavedBlocks {
   const { id, parameters, average, state } = predictor
   const isAveraged = average.some((block, k) => block !== parameters[k])
   const count = parameters.length + (isAveraged ? average.length : 0) + state.length
-  // Read when it is encoded, because arrays may be shared.
+  // A block is read when it is encoded, because arrays may be shared.
   const block = (index: number) =>
     encodeBlock([...predictor.parameters, ...(isAveraged ? predictor.average : []), ...predictor.state][index])
   const head = encodeLineage({ id, headers: lineage }, table, attestation)
@@ -185,7 +188,7 @@ export function encodeSavedSteps(lineage: AuditedLineage, steps: readonly Step[]
   return { head, sums: out.finish() }
 }
 
-/** Upper bound of the size of their sums. */
+/** Upper bound of the encoded size of the sums of steps. */
 export function bytesOf(steps: readonly Step[]): number {
   return steps.reduce((sum, { bytes, blocks }) => sum + bytes + 12 * blocks.length, 0)
 }
