@@ -21,9 +21,7 @@ interface Gradient<Input> {
   readonly input: Input
   /** Number of updates of that predictor. */
   readonly updates: number
-  /**
-   * Period of its node in which it became part of a sum for the first time; undefined until then.
-   */
+  /** Period of its node in which it first became part of a sum; undefined until then. */
   closedIn: number | undefined
 }
 
@@ -127,9 +125,7 @@ export class SpecifiedNode<Input, Content> {
     this.#period++
   }
 
-  /**
-   * Algorithm 3: the node has predicted, seen the label, and computed a gradient at its predictor.
-   */
+  /** Algorithm 3: the node has predicted, seen the label, and computed a gradient. */
   learn(input: Input): void {
     const gradient = { run: this.run, input, updates: this.#predictor.updates, closedIn: undefined }
     this.#history.push(gradient)

@@ -23,9 +23,7 @@ import type { PushPolicy } from './push-policy.js'
 const REPEAT_PERIODS = 32
 /** Periods without a repetition after which a node no longer waits for an announced predictor. */
 export const WAIT_PERIODS = 128
-/**
- * Periods after which a predictor that a neighbour does not acknowledge no longer holds sums back.
- */
+/** Periods after which an unacknowledged predictor no longer holds sums back. */
 export const PUSH_PERIODS = 1024
 
 /** A message for a neighbour. */

@@ -93,9 +93,7 @@ export class SentSums {
   readonly backoff = new Backoff()
 }
 
-/**
- * The newest sum received from the neighbour for the current predictor. `NeighbourSums` owns it.
- */
+/** The neighbour's newest sum for the current predictor. `NeighbourSums` owns it. */
 export class HeldSum {
   sum: NeighbourSum | undefined
   /** Number of changes of `sum`. */

@@ -103,9 +103,7 @@ export class FrameSender {
   }
 }
 
-/**
- * Upper bound of the number of contributors that a frame with these headers and a sum refers to.
- */
+/** Maximum number of contributors that a frame with these headers and a sum refers to. */
 function maximumContributors(headers: readonly Header[]): number {
   let size = 0
   for (const { coverage } of headers) size += coverage.size

@@ -305,9 +305,7 @@ export class Ledger {
     return sum
   }
 
-  /**
-   * Closes the open segment and returns the epoch's sum. The blocks are valid until the next call.
-   */
+  /** Closes the open segment. @returns the epoch's sum, which is valid until the next call */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
       // A segment that is carried over or rounded again keeps its noise, so that it never reveals

@@ -16,6 +16,10 @@ export class NeighbourSums {
   readonly #peerOf: (contributor: number) => number
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
+  /**
+   * Whether the contributor lists of all edges name different peers, and not this one, as on a
+   * static tree. Then all held sums are selected.
+   */
   #areDisjoint = true
   /** Whether all held sums together are within the limits of one. */
   #areSmall = true
@@ -32,14 +36,6 @@ export class NeighbourSums {
   /** Total number of gradients in the selected sums. */
   get count(): number {
     return this.#count
-  }
-
-  /**
-   * Whether the contributor lists of all edges name different peers, and not this one, as on a
-   * static tree. Then all held sums are selected.
-   */
-  get areDisjoint(): boolean {
-    return this.#areDisjoint
   }
 
   /** Stores a neighbour's newest sum, unless it contains gradients of a run of this node. */
@@ -70,9 +66,7 @@ export class NeighbourSums {
     this.#recount()
   }
 
-  /**
-   * Drops all sums. Contributor lists with many former contributors, or with overlaps, are reset.
-   */
+  /** Drops all sums. Contributor lists with many former ones, or with overlaps, are reset. */
   switchPredictor(): void {
     let isStale = !this.#areDisjoint
     for (const edge of this.#edges.values()) {

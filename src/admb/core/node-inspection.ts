@@ -112,9 +112,7 @@ export class NodeInspection {
     return { sum, count, contributors: this.contributorsOf(coverage) }
   }
 
-  /**
-   * The contributors in the coverage of a sum that this node holds, or of a header that it keeps.
-   */
+  /** The contributors in the coverage of a sum that this node holds, or of a kept header. */
   contributorsOf(coverage: Coverage): readonly CoveredContributor[] {
     return entriesOf(coverage).map(([number, segments]) => ({ ...this.#parts.table.contributor(number), segments }))
   }

@@ -337,9 +337,7 @@ export class AdmbNode {
     }
   }
 
-  /**
-   * An edge session starts. The driver chooses both numbers; `session` is the same at both ends.
-   */
+  /** An edge session starts. The driver chooses both numbers. Both ends have the same `session`. */
   connect(edge: number, session: number, peer: string): void {
     if (this.#edges.has(edge)) this.disconnect(edge)
     if (this.#trust?.isExcluded(peer)) {
@@ -429,9 +427,7 @@ export class AdmbNode {
     }
   }
 
-  /**
-   * Restores what `storage.save` returned in an earlier run. Call it before the first `connect`.
-   */
+  /** Restores the bytes of `storage.save` of an earlier run. Call it before the first `connect`. */
   restore(bytes: Uint8Array): void {
     this.offer(bytes, this.#options.self)
     this.#effects.length = 0
@@ -569,9 +565,7 @@ export class AdmbNode {
     this.#updateIfFull()
   }
 
-  /**
-   * Whether learning has ended with the maximum number of updates, as only a faulty peer claims.
-   */
+  /** Whether the maximum number of updates is reached, as only a faulty peer claims. */
   get #isFinal(): boolean {
     return this.predictor.id.updates >= FRAME_LIMITS.updates
   }

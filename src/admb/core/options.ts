@@ -171,9 +171,7 @@ export type Effect =
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
-  /**
-   * A predictor waits, because fewer peers answer for it than are needed. Later it may be adopted.
-   */
+  /** A predictor waits, because too few peers answer for it. Later it may be adopted. */
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)
   /** A sum is not used, because `isContributor` is false for one of its peers. */
   | { readonly kind: 'unlisted'; readonly contributor: string; readonly from: string }

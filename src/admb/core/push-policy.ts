@@ -48,9 +48,7 @@ export class PushPolicy {
     return edge.peerPredictor !== undefined && sameId(edge.peerPredictor, this.#id)
   }
 
-  /**
-   * Whether the neighbour holds the current predictor, or will after the last frame has arrived.
-   */
+  /** Whether the neighbour holds the current predictor, or will after the last frame. */
   willBeInSync(edge: Edge): boolean {
     if (this.isInSync(edge)) return true
     return edge.pushed.last !== undefined && edge.pushed.last.kind !== 'offer' && this.#wasPushed(edge)

@@ -51,9 +51,7 @@ export interface DriverHost {
 
 /** Keeps journal records. */
 export interface DriverJournal {
-  /**
-   * Whether they are stored. If not, they only tell this run where its inputs can be read again.
-   */
+  /** Whether they are stored. If not, they only tell this run which inputs to read again. */
   readonly isStored: boolean
   /** Takes records. If they are stored, all inputs so far are in their segments. */
   append(records: readonly JournalRecord[]): void

@@ -26,9 +26,7 @@ interface Received extends AnnouncedPredictor {
   readonly dueAt: number
 }
 
-/**
- * Decides which predictors are announced by gossip, and which of them are fetched outside the tree.
- */
+/** Decides which predictors are announced by gossip, and which are fetched outside the tree. */
 export class PredictorGossip {
   readonly #self: string
   readonly #random: () => number

@@ -204,11 +204,6 @@ export interface Contributor {
   readonly nonce: number
 }
 
-/** Whether two contributors are the same peer in the same run. */
-export function isSameRun(a: Contributor, b: Contributor): boolean {
-  return a.origin === b.origin && a.incarnation === b.incarnation && a.nonce === b.nonce
-}
-
 /** A contributor in a sum, with the number of its segments there: the first ones of its list. */
 export interface CoveredContributor extends Contributor {
   readonly segments: number
@@ -292,9 +287,7 @@ export class ContributorTable {
     return this.#certified
   }
 
-  /**
-   * The verified certificate of a contributor: the signature by which its peer confirms the run.
-   */
+  /** The verified certificate of a contributor, by which its peer confirms the run. */
   certificate(index: number): Uint8Array | undefined {
     return this.#certificates[index]
   }

@@ -54,9 +54,7 @@ export interface Header {
   /** Number of gradients in the batch. */
   readonly count: number
   readonly coverage: Coverage
-  /**
-   * Signature of the maker, over all of the above; undefined if the header was made without a key.
-   */
+  /** Signature of the maker over all of the above; undefined without a key. */
   readonly signature?: Uint8Array
 }
 

@@ -28,9 +28,7 @@ import type { Predictor } from './predictor.js'
 
 /** Maximum magnitude of a list's sum. The rest waits in the residual. */
 const MAX_OWN = 2 ** 17
-/**
- * Steps to which residuals are limited if a node had no gradients for longer than carry-over lasts.
- */
+/** Maximum residual, in steps, of a node that had no gradients for longer than S periods. */
 const MAX_STALE = 2
 
 type CompactBlocks = readonly (Float32Array | SparseBlock)[]

@@ -20,9 +20,7 @@ export interface Equivocation {
   readonly statements: readonly [Signed, Signed]
 }
 
-/**
- * Whether these bytes are a proof rather than a frame. The result is arbitrary for malformed bytes.
- */
+/** Whether the bytes are a proof. The result is arbitrary for malformed bytes. */
 export function isProof(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.proof
 }

@@ -96,9 +96,7 @@ export class OwnInfluence {
     for (let b = 0; b < this.#lost.length; b++) this.#lost[b] = this.#lostShare(b)
   }
 
-  /**
-   * Share of the squared norms of recent own sums that the bound takes, the largest of all blocks.
-   */
+  /** Share of recent own sums' squared norms that the bound takes, the largest of all blocks. */
   get lostShare(): number {
     return this.#lost.reduce((a, b) => Math.max(a, b), 0)
   }

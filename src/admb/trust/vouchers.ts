@@ -26,9 +26,7 @@ export interface OutgoingVoucher {
 }
 
 export interface VouchersOptions {
-  /**
-   * Signs vouchers; undefined if headers are not signed, so that the node neither asks nor answers.
-   */
+  /** Signs vouchers; if undefined, the node neither asks nor answers. */
   readonly signer: Signer | undefined
   readonly self: string
   /** Open sessions by edge. */

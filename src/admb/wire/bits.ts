@@ -3,11 +3,11 @@ import { supportOf } from '../../numeric/support.js'
 import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
 import { type BitSource, RiceDecoder } from './rice-decoder.js'
 
-/** Elements of a short chunk at most. */
+/** Maximum number of elements of a short chunk. */
 const SHORT = 256
 const BEYOND = 'element beyond the end of its chunk'
 
-/** Created at first use, because most processes never need it. */
+/** The shared decoder, created at first use, because most processes never need it. */
 let decoder: RiceDecoder | undefined
 
 /** Reads codes of `BitWriter` and `RiceWriter`. Zeros follow the end, which `finish` reports. */
@@ -128,9 +128,7 @@ export class BitReader implements BitSource {
     }
   }
 
-  /**
-   * As `sparse`, for a short chunk with the parameter 0 of gaps: most of its elements are not 0.
-   */
+  /** Variant of `sparse` for a short chunk with the parameter 0 of gaps: few elements are 0. */
   #mixed(into: Float32Array, from: number, to: number, count: number, magnitude: number): void {
     decoder ??= new RiceDecoder()
     let i = from

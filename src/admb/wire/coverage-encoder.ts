@@ -15,9 +15,7 @@ export const LONG_LIST = 256
 /** Number of epochs after which the unused entries of long lists are counted. */
 const EPOCHS = 16
 
-/**
- * Finds lists of contributors of which fewer than half have been in the sums of the last epochs.
- */
+/** Finds lists of contributors of which fewer than half were in the sums of recent epochs. */
 export class RecentUse {
   readonly #used = new IndexSet()
   #count = 0
@@ -262,9 +260,7 @@ export class SequenceWindow<T> {
     return 0
   }
 
-  /**
-   * Whether a value of this size can be added without the loss of one from this sequence number on.
-   */
+  /** Whether a value of this size has room without the loss of one from `from` on. */
   hasRoom(size: number, from: number): boolean {
     const { sizeOf, maxSize = Number.POSITIVE_INFINITY } = this.#options
     const items = this.#items.filter((_, i) => this.#sequences[i] >= from)

@@ -211,7 +211,7 @@ export class ExchangedSums {
     if (own === 0 && theirs === 0) return chain
     const { parent } = headers[steps.length - 1]
     const exchange = this.#exchanges.find(({ id }) => sameId(id, parent))
-    // What the sender calls its own was received here.
+    // The sums that the sender calls its own were received here.
     const sums = [own === 0 ? [] : exchange?.received.get(own), theirs === 0 ? [] : exchange?.sent.get(theirs)]
     if (sums.includes(undefined)) return { ...chain, steps: [] }
     const known = sums.filter(sum => sum !== undefined && sum.length > 0) as PackedBlocks[]

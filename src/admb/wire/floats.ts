@@ -14,7 +14,7 @@ const FRACTION = 23
 const MAX_GAP_K = 15
 const MAX_EXPONENT_K = 7
 
-/** How a chunk is coded. */
+/** Modes of a chunk. */
 const ZERO = 0
 const RAW = 1
 const DENSE = 2
@@ -23,10 +23,10 @@ const SPARSE = 3
 /** Bits of the head of a dense chunk: mode, fraction, largest exponent, k. */
 const HEAD_BITS = 2 + 5 + 8 + 3
 const GAP_BITS = 4
-/** Bytes that a chunk takes at most, which `writeChunk` ensures. */
+/** Maximum size of a chunk in bytes, which `writeChunk` ensures. */
 const MAX_CHUNK_BYTES = 4 * CHUNK + 8
 
-/** Reused, because allocating memory takes longer than the code. */
+/** Scratch memory, because allocation takes longer than the code. */
 let scratch = new ArrayBuffer(1 << 12)
 const positions = new Int32Array(CHUNK)
 
@@ -47,7 +47,7 @@ function exponentOf(number: number): number {
   return (number >>> FRACTION) & 255
 }
 
-/** How the numbers of a chunk are coded. */
+/** Coding of the numbers of a chunk. */
 interface Coding {
   /** Bits of the fractions. */
   readonly kept: number

@@ -28,7 +28,7 @@ export function isFragment(bytes: Uint8Array): boolean {
 }
 
 /** @param transfer number of the transfer: 1, 2, 3, … per session and direction */
-export function encodeFragment(
+function encodeFragment(
   session: number,
   transfer: number,
   { vector, first, blocks }: Fragment,
@@ -130,9 +130,7 @@ export class FragmentBuffer {
     return complete(transfer === this.#transfer ? (this.#vectors[vector] ?? []) : [], length)
   }
 
-  /**
-   * The blocks of a chain of steps, `length` in number; undefined unless all of them have arrived.
-   */
+  /** The `length` blocks of a chain of steps; undefined unless all of them have arrived. */
   steps(transfer: number, length: number): Step[] | undefined {
     return complete(transfer === this.#transfer ? this.#steps : [], length)
   }

@@ -152,7 +152,7 @@ export const MAX_BATCH = MAX_SHARE / WAIT_BATCHES
  * any number. Older headers are left out, but never the newest one.
  */
 export const LINEAGE_LIMITS = { long: 1 << 16, any: 1 << 18 } as const
-export const MIN_HEADERS = 64
+const MIN_HEADERS = 64
 
 /**
  * Maximum length of a lineage that consists of these headers, newest first.
@@ -223,9 +223,7 @@ const MAX_ADDRESS_BYTES = 255
  */
 export interface Head {
   readonly id: PredictorId
-  /**
-   * Addresses of the origin. At most eight of at most 255 bytes are encoded; the rest is left out.
-   */
+  /** Addresses of the origin, of which the first eight with at most 255 bytes are encoded. */
   readonly addresses: readonly string[]
 }
 

@@ -21,10 +21,10 @@ const MAX_DENSE_K = 24
 const MAX_GAP_K = 15
 const MAX_MAGNITUDE_K = 7
 
-/** Created at first use, because most processes never need it. */
+/** The shared writer, created at first use, because most processes never need it. */
 let writer: RiceWriter | undefined
 
-/** @param block integers of magnitude 2^28 at most */
+/** Encodes a block. @param block integers of magnitude 2^28 at most */
 export function encodeIntegers(block: Float32Array): Uint8Array {
   writer ??= new RiceWriter()
   writer.begin()
@@ -91,7 +91,7 @@ function encodeSparse(block: Float32Array, indices: Int32Array, writer: RiceWrit
   }
 }
 
-/** How a chunk is coded: `dense` is the parameter of dense chunks. */
+/** Coding of a chunk. `dense` is the parameter of dense chunks. */
 interface Coding {
   readonly head: number
   readonly dense?: number

@@ -50,9 +50,7 @@ type Reader = ReturnType<typeof reader>
  */
 function reader(locals: Locals, [to, end, limit]: readonly Local[]) {
   const [at, left, before, leftBefore] = Array.from({ length: 4 }, () => locals.integer())
-  /**
-   * The complements of the next bits, the first one on the left: its leading zeros are a quotient.
-   */
+  /** The complements of the next bits, the first one on the left. Leading zeros are a quotient. */
   const [word, wordBefore] = [locals.long(), locals.long()]
   const position = i32.load(i32.constant(POSITION))
   const consume = (bits: Code): Code => [

@@ -16,15 +16,15 @@ import { BYTES, DECODED, LEFT, POSITION, riceDecoderKernels } from './rice-decod
 
 /** Bytes of the source in the memory, and the minimum left when others replace them. */
 const HELD_BYTES = 1 << 16
-const LEAST_BYTES = 1 << 12
+const MIN_BYTES = 1 << 12
 const WORD_BYTES = 8
 /** Zeros after the end of the source: a word can begin at its end. */
 const PADDING_BYTES = 2 * WORD_BYTES
-/** Elements of a call at most. */
-const MOST = 1 << 12
+/** Maximum number of elements of a call. */
+const MAX_ELEMENTS = 1 << 12
 
 const CODES = BYTES + HELD_BYTES + PADDING_BYTES
-const TABLES = CODES + 4 * MOST
+const TABLES = CODES + 4 * MAX_ELEMENTS
 const COUNTS_BYTES = 2 << WINDOW
 const TABLE_BYTES = COUNTS_BYTES + (WINDOW_CODES << WINDOW)
 const SPARSE_TABLES = MAX_TABLE_K + 1
@@ -68,7 +68,7 @@ export class RiceDecoder {
     this.#position = new Int32Array(buffer, POSITION, 1)
     this.#decoded = new Int32Array(buffer, DECODED, 1)
     this.#left = new Int32Array(buffer, LEFT, 1)
-    this.elements = new Float32Array(buffer, CODES, MOST)
+    this.elements = new Float32Array(buffer, CODES, MAX_ELEMENTS)
   }
 
   /** Number of elements other than 0 that the last call of `sparse` did not decode. */
@@ -85,14 +85,14 @@ export class RiceDecoder {
    * Decodes elements from their zigzag codes, into `elements`: not beyond an escape, and not all of
    * many.
    * @param source `at` is `end` at most
-   * @param count how many elements at most
+   * @param count maximum number of elements
    * @param k parameter of the code, 24 at most
    * @returns how many there are
    */
   dense(source: BitSource, count: number, k: number): number {
     this.#hold(source)
     const table = k <= MAX_TABLE_K ? this.#table(k, windows => tabulateDense(k, windows)) : 0
-    this.#kernels.dense(CODES, CODES + 4 * Math.min(count, MOST), this.#limit, k, table)
+    this.#kernels.dense(CODES, CODES + 4 * Math.min(count, MAX_ELEMENTS), this.#limit, k, table)
     return this.#finish()
   }
 
@@ -121,7 +121,7 @@ export class RiceDecoder {
 
   /** Makes sure that the memory has the next bytes. */
   #hold({ key, bytes, at, offset, end }: BitSource): void {
-    if (this.#source !== key || (this.#to - at < LEAST_BYTES && this.#to < end)) {
+    if (this.#source !== key || (this.#to - at < MIN_BYTES && this.#to < end)) {
       this.#source = key
       this.#from = at
       this.#to = Math.min(end, at + HELD_BYTES)

@@ -23,11 +23,9 @@ import {
 } from '../../numeric/assembler.js'
 import { ESCAPE } from './rice.js'
 
-/**
- * Addresses: the number of bits that have been written, the results of `measure`, and the bytes.
- */
+/** Addresses of the number of written bits, of the results of `measure`, and of the bytes. */
 export const POSITION = 0
-export const NON_ZERO = 4
+const NON_ZERO = 4
 export const SUM = 8
 export const BYTES = 16
 
@@ -55,9 +53,7 @@ const measure = define('measure', ['i32', 'i32'], (locals, [values, quads]) => {
   ]
 })
 
-/**
- * (codes, count, positions): moves the codes other than 0 to the front, and stores their positions.
- */
+/** (codes, count, positions): moves non-zero codes to the front, and stores their positions. */
 const gather = define('gather', ['i32', 'i32', 'i32'], (locals, [codes, count, positions]) => {
   const [code, from, i, found] = [locals.integer(), locals.integer(), locals.integer(), locals.integer()]
   const at = (start: Local) => i32.add(get(start), get(found))
@@ -80,9 +76,7 @@ function writer(locals: Locals) {
   const [code, rest] = [locals.long(), locals.long()]
   const at = i32.shiftRight(get(position), i32.constant(3))
   const unused = i32.sub(i32.constant(64), get(offset))
-  /**
-   * `code`, of `length` bits, 56 at most. A word is stored each time, whatever is complete of it.
-   */
+  /** `code`, of at most 56 bits. A word is stored each time, even if it is incomplete. */
   const append = [
     set(offset, i32.add(lowBits(get(position), 3), get(length))),
     set(rest, i64.or(get(rest), i64.shiftLeft(get(code), i64.fromInteger(unused)))),
@@ -171,16 +165,16 @@ const sparse = define(
   }
 )
 
-export const riceKernels = [measure, gather, put, dense, sparse]
+const riceKernels = [measure, gather, put, dense, sparse]
 
-/** Elements that a writer holds at most. */
-const MOST = 1 << 16
-/** Bytes that an element takes at most: a gap and a magnitude with escapes, and a sign. */
+/** Maximum number of elements that a writer holds. */
+const MAX_ELEMENTS = 1 << 16
+/** Maximum size of an element in bytes: a gap and a magnitude with escapes, and a sign. */
 const MAX_BYTES = 13
 /** Heads of chunks, and the last word. */
 const HEAD_BYTES = 1 << 12
-const CODES = BYTES + MAX_BYTES * MOST + HEAD_BYTES
-const POSITIONS = CODES + 4 * MOST
+const CODES = BYTES + MAX_BYTES * MAX_ELEMENTS + HEAD_BYTES
+const POSITIONS = CODES + 4 * MAX_ELEMENTS
 
 /**
  * Writes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has room for
@@ -196,20 +190,20 @@ export class RiceWriter {
   readonly #nonZero: Int32Array
   readonly #sum: Float64Array
   readonly #kernels: ReturnType<typeof withMemory>['kernels']
-  /** The bytes before those in the memory. Reused, as allocation takes longer than the code. */
+  /** The bytes before those in the memory, in an array that is kept. */
   #written = new Uint8Array(1 << 12)
   #length = 0
 
   constructor() {
-    const { kernels, buffer } = withMemory(riceKernels, POSITIONS + 4 * MOST)
+    const { kernels, buffer } = withMemory(riceKernels, POSITIONS + 4 * MAX_ELEMENTS)
     this.#kernels = kernels
     this.#position = new Int32Array(buffer, POSITION, 1)
     this.#nonZero = new Int32Array(buffer, NON_ZERO, 1)
     this.#sum = new Float64Array(buffer, SUM, 1)
     this.#bytes = new Uint8Array(buffer, BYTES, CODES - BYTES)
-    this.#values = new Float32Array(buffer, CODES, MOST)
-    this.codes = new Int32Array(buffer, CODES, MOST)
-    this.positions = new Int32Array(buffer, POSITIONS, MOST)
+    this.#values = new Float32Array(buffer, CODES, MAX_ELEMENTS)
+    this.codes = new Int32Array(buffer, CODES, MAX_ELEMENTS)
+    this.positions = new Int32Array(buffer, POSITIONS, MAX_ELEMENTS)
   }
 
   /** Starts a block, whatever has been written before. */

@@ -25,9 +25,7 @@ export const MAX_TABLE_K = 3
 export const MAX_TABLE_MAGNITUDE_K = 1
 export const MAX_TABLE_GAP_K = 7
 
-/**
- * What windows of bits begin with. The bits of a window are the complements of those of the codes.
- */
+/** Codes at the beginning of windows, whose bits are the complements of those of the codes. */
 export interface Windows {
   /** Number of complete codes + 16 · number of their bits + 256 · number of elements. */
   readonly counts: Uint16Array

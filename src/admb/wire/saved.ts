@@ -76,9 +76,7 @@ export function decodeSaved(
 export interface SavedBlocks {
   /** Predictor id and lineage. */
   readonly head: Uint8Array
-  /**
-   * Parameters, then the average unless it is identical to the parameters, then the rule's state.
-   */
+  /** Parameters, then the average unless identical to the parameters, then the rule's state. */
   readonly blocks: Iterable<Uint8Array>
   readonly count: number
   /** The block with this index. If the predictor shares arrays, it must be the newest one. */
@@ -100,7 +98,7 @@ export function encodeSavedBlocks({ predictor, lineage, attestation }: Saved, ta
 }
 
 /** An id and a lineage, without vectors. */
-export function encodeLineage(
+function encodeLineage(
   { id, headers }: AuditedLineage,
   table: ContributorTable,
   attestation?: Attestation
