@@ -122,7 +122,10 @@ export function changedRuns(base: Runs, change: Runs): Runs {
   return base.length === 0 ? change : combined(base, change, 1)
 }
 
-/** Scratch memory of `combined`: an array that grows while it is filled would be copied several times. */
+/**
+ * Scratch memory of `combined`: an array that grows while it is filled would be copied several
+ * times.
+ */
 const scratch: number[] = []
 
 /** A position beyond all lists. */

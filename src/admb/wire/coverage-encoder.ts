@@ -58,7 +58,10 @@ const NO_BASE: Base = { sequence: 0, runs: [] }
 const NO_CONTRIBUTORS: readonly number[] = []
 /** Scratch memory of `runs`: segments by dictionary index, which are 0 between calls. */
 let scratch = new Uint32Array(64)
-/** The runs that it returns, before they are copied: an array that grows while it is filled would be copied several times. */
+/**
+ * The runs that it returns, before they are copied: an array that grows while it is filled would be
+ * copied several times.
+ */
 const result: number[] = []
 
 export class CoverageEncoder {
