@@ -64,8 +64,8 @@ export class FrameReceiver {
   }
 
   /**
-   * A better predictor replaces the current one; a sum for the predictor that the node then holds
-   * replaces the neighbour's last one.
+   * Algorithm 5: a better predictor replaces the current one, and a sum for the predictor that the
+   * node then holds replaces the neighbour's last one.
    */
   #process(edge: Edge, frame: ReceivedFrame, period: number): void {
     const { current, push, buffers, trust, maxBatch } = this.#parts

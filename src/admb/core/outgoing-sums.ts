@@ -57,8 +57,8 @@ export class OutgoingSums {
   }
 
   /**
-   * The sum for the frame with this sequence number. Records it as sent. The caller returns blocks
-   * of float32 numbers to the pool.
+   * Algorithm 4: the sum for the frame with this sequence number, recorded as sent. The caller
+   * returns blocks of float32 numbers to the pool.
    * @returns undefined if every neighbour would reject the sum, because it is not finite or its
    * integers are too large
    */

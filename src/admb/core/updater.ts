@@ -35,7 +35,7 @@ export class Updater {
     this.#options = options
   }
 
-  /** Closes the open segment. @returns an update with all available gradients, if it is finite */
+  /** Closes the open segment. @returns the update with all available gradients, if finite */
   make(period: number): Update | undefined {
     const { buffers, ledger, sums, current, contributor, shapes, trust } = this.#options
     const sum = buffers.take()
