@@ -44,15 +44,24 @@ describe('a peer that is killed', function () {
           const now = await steady.fetchStatus()
           return now.neighbours.includes(id)
         })
-        // What it stores must be seen, however slow the machine is.
-        if (run % 4 === 3) await until('an update', async () => (await peer.fetchStatus()).updates > 0)
-        // At different times within the period of checkpoints, and sometimes after several of them.
-        const end = performance.now() + STRETCH[learner] * (100 + 47 * (run % 7)) + (run % 4 === 3 ? 1500 : 0)
         const seen: { at: number; updates: number; inputs: number }[] = []
-        while (performance.now() < end) {
+        const observe = async () => {
           const status = await peer.fetchStatus()
           processes.recordDigest(status)
           seen.push({ at: performance.now(), updates: status.updates, inputs: status.inputs })
+          return status
+        }
+        // They are seen long enough before the end that they are stored, however slow the machine is.
+        if (run % 4 === 3) {
+          await until('an update and an input', async () => {
+            const { updates, inputs } = await observe()
+            return updates > 0 && inputs > 0
+          })
+        }
+        // At different times within the period of checkpoints, and sometimes after several of them.
+        const end = performance.now() + STRETCH[learner] * (100 + 47 * (run % 7)) + (run % 4 === 3 ? 1500 : 0)
+        while (performance.now() < end) {
+          await observe()
           await sleep(40)
         }
         await peer.stop('SIGKILL')
@@ -69,6 +78,6 @@ describe('a peer that is killed', function () {
       )
       assert.deepEqual(processes.equivocations, [])
       assert.ok(processes.digests.size > 5 * kills, `only ${processes.digests.size} predictors were seen`)
-      assert.ok(stored > 0 && storedInputs > 0)
+      assert.ok(stored > 0 && storedInputs > 0, `${stored} updates and ${storedInputs} inputs were stored`)
     })
 })
