@@ -46,12 +46,12 @@ export const admbSender: AlgorithmDefinition = {
   series: 6
 }
 
-/** Bytes of a node and its edges, measured with few features. */
-const NODE_BYTES = 60_000
+/** Bytes of a node and its edges: half of what was measured with few features. */
+const NODE_BYTES = 30_000
 /** Bytes for each contributor of which a node hears: with a table that all nodes share, and with one of its own. */
 const CONTRIBUTOR_BYTES = { shared: 24, own: 250 } as const
 /** Contributors of which a node hears for each of its inputs, in a network that is too large to hear of all. */
-const HEARD_PER_INPUT = 80
+const HEARD_PER_INPUT = 40
 
 /** Nodes hear of nearly all others in long runs. */
 function memoryOf({ nodes, inputs, checks }: RunSize): number {

@@ -1,6 +1,6 @@
 /**
  * The update of a predictor's content. If rule and average are local and a batch has few non-zero
- * elements, only these are stepped (`touched.ts`), by the same rule and average that step whole
+ * elements, only these are stepped (`stepTouched`), by the same rule and average that step whole
  * blocks. So both ways give the same bits.
  */
 
