@@ -162,7 +162,7 @@ export class Executor {
 
   /** Runs `work` and leaves nothing on the device or, after an error, in the stash. */
   #run(work: () => void): void {
-    this.meter.limit = this.options.deviceMemory ?? Number.POSITIVE_INFINITY
+    this.meter.limitGrowth(this.options.deviceMemory)
     try {
       tf.tidy(work)
     } catch (error) {
@@ -171,7 +171,7 @@ export class Executor {
       this.#activations.clear()
       throw this.#isBackendFailure(error) ? this.#deviceError(error as Error) : error
     } finally {
-      this.meter.limit = Number.POSITIVE_INFINITY
+      this.meter.limitGrowth()
       const stashes = [this.#outputs, this.#gradients, this.#activations]
       this.stashPeakBytes = Math.max(
         this.stashPeakBytes,

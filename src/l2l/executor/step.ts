@@ -211,8 +211,9 @@ export function lossAndGradient(
 export class DeviceMeter {
   bytes = 0
   peakBytes = 0
-  /** Limit of the bytes on the device. */
-  limit: number = Number.POSITIVE_INFINITY
+  /** Limit of the bytes on the device beyond those that were there when it was set. */
+  #limit = Number.POSITIVE_INFINITY
+  #before = 0
   /** What the device executes, for error messages. */
   currentOperation = 'the minibatch'
 
@@ -221,12 +222,19 @@ export class DeviceMeter {
     this.peakBytes = this.bytes
   }
 
+  /** Limits what is allocated from now on. Other models of the process may hold memory, too. */
+  limitGrowth(bytes = Number.POSITIVE_INFINITY): void {
+    this.#limit = bytes
+    this.#before = this.bytes
+  }
+
   /** @param bytes of a buffer that was allocated; negative when one was freed */
   changed(bytes: number): void {
     this.bytes += bytes
     if (bytes < 0) return
     if (this.bytes > this.peakBytes) this.peakBytes = this.bytes
-    if (this.bytes > this.limit) throw new OverBudgetError(this.currentOperation, this.bytes, this.limit)
+    const growth = this.bytes - this.#before
+    if (growth > this.#limit) throw new OverBudgetError(this.currentOperation, growth, this.#limit)
   }
 }
 

@@ -147,7 +147,9 @@ for (const device of BACKENDS) {
       const limited = new Executor(model, { deviceMemory: 8 })
       ok(free.train(store, batch).loss > 0)
       throws(() => limited.train(store, batch), { name: 'OverBudgetError' })
-      tf.zeros([8]).dispose()
+      const other = tf.zeros([1 << 18])
+      ok(new Executor(model, { deviceMemory: 1 << 18 }).train(store, batch).loss > 0)
+      other.dispose()
     })
 
     it('the whole minibatch at once gives the same gradients up to rounding', () => {
