@@ -48,12 +48,12 @@ export const admbSender: AlgorithmDefinition = {
 
 /** Bytes of a node and its edges: half of what was measured with few features. */
 const NODE_BYTES = 30_000
-/** Bytes for each contributor of which a node hears: with a table that all nodes share, and with one of its own. */
+/** Bytes for each contributor that a node knows: with a table that all nodes share, and with one of its own. */
 const CONTRIBUTOR_BYTES = { shared: 24, own: 250 } as const
-/** Contributors of which a node hears for each of its inputs, in a network that is too large to hear of all. */
+/** Contributors that a node learns about for each of its inputs, if the network is too large to learn about all. */
 const HEARD_PER_INPUT = 40
 
-/** Nodes hear of nearly all others in long runs. */
+/** In long runs, a node learns about nearly all contributors. */
 function memoryOf({ nodes, inputs, checks }: RunSize): number {
   const heard = Math.min(nodes, (HEARD_PER_INPUT * inputs) / nodes)
   return nodes * (NODE_BYTES + heard * (checks ? CONTRIBUTOR_BYTES.own : CONTRIBUTOR_BYTES.shared))
