@@ -17,7 +17,7 @@ export interface Experiment {
 }
 
 /** Without checks: experiments are long, and the fuzzer checks the properties. */
-const BASE = { checks: false, stream: 'sparse', dimension: 1000, rule: 'dual-averaging', average: 'uniform' }
+const BASE = { checks: false, stream: 'sparse', dimension: 1000, rule: 'dual-averaging' }
 
 const DENSE = { stream: 'logistic', dimension: 20 }
 /** The node in the middle has the highest index, the lowest precedence: the path 1-5-2 of the reference, and the hub of a star. */

@@ -16,7 +16,7 @@ import {
 } from '../src/learning/index.js'
 import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
-import { privacyOf, type Scenario } from './scenario.js'
+import { averageOf, privacyOf, type Scenario } from './scenario.js'
 import type { Inputs } from './streams/inputs.js'
 
 /** Blocks with as many elements are rounded in the simulator, where models are small. */
@@ -40,7 +40,7 @@ export function createLearning(
   { model, dimension, classes, targetScale }: Inputs,
   random: Random
 ): Learning {
-  const { batch, batchMax, rule: name, average, sums } = scenario
+  const { batch, batchMax, rule: name, sums } = scenario
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
   const rule = createRule({ name })
@@ -51,7 +51,7 @@ export function createLearning(
   let learner = options.learner ?? createLearner({ model, dimension, classes, targetScale, clip: scenario.clip })
   let recipe = options.recipe ?? {
     rule: local ? averagingRule(rule, local) : rule,
-    averaging: createAveraging({ name: average }),
+    averaging: createAveraging({ name: averageOf(scenario) }),
     digest
   }
   if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })

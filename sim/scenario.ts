@@ -5,6 +5,7 @@
 import * as z from 'zod'
 import { CodedError, nearest } from '../src/base/errors.js'
 import {
+  type AveragingName,
   averagingNames,
   boundsOf,
   conflictOf,
@@ -15,7 +16,7 @@ import {
   ruleNames
 } from '../src/learning/index.js'
 import { adversaryKeys } from './adversaries/index.js'
-import { algorithmNames } from './algorithms/index.js'
+import { algorithmNames, algorithms } from './algorithms/index.js'
 import { faultKeys } from './faults/schedule.js'
 import { streamNames } from './streams/inputs.js'
 import { topologyNames } from './topology.js'
@@ -168,7 +169,8 @@ const schema = z.strictObject({
   delta: z.number().min(1e-12).lt(1).optional(),
   clip: z.number().positive().optional(),
   rule: z.enum(ruleNames).default('dual-averaging'),
-  average: z.enum(averagingNames).default('uniform'),
+  /** What nodes predict with; `paper`: as in the paper of the algorithm. */
+  average: z.enum(['paper', ...averagingNames]).default('paper'),
   seed: z.int().min(0).default(1),
   /** Whether the invariants are checked after every event. */
   checks: z.boolean().default(true),
@@ -294,6 +296,11 @@ function conflict(scenario: Scenario): string | undefined {
     return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`
   }
   return undefined
+}
+
+/** The average that the nodes of a scenario predict with. */
+export function averageOf({ algorithm, average }: Pick<Scenario, 'algorithm' | 'average'>): AveragingName {
+  return average === 'paper' ? algorithms[algorithm].average : average
 }
 
 /** The protection of each input of a node, which is released once; undefined without it. */

@@ -24,6 +24,7 @@ export const admb: AlgorithmDefinition = {
   help: 'ADMB as peers run it: precedence by origin, carry-over',
   source:
     'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
+  average: 'uniform',
   series: 1,
   memory: memoryOf,
   bound: {
@@ -42,6 +43,7 @@ export const admbSender: AlgorithmDefinition = {
   create: world => create(world, 'sender'),
   help: 'ADMB as published: precedence by sender, no carry-over',
   source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6)',
+  average: 'uniform',
   memory: memoryOf,
   series: 6
 }

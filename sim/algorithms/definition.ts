@@ -1,4 +1,5 @@
 /** The definition of a simulated algorithm: everything that the registry, the bounds and the reports need. */
+import type { AveragingName } from '../../src/learning/index.js'
 import type { AlgorithmFactory } from '../world.js'
 
 export interface AlgorithmDefinition {
@@ -7,6 +8,8 @@ export interface AlgorithmDefinition {
   readonly help: string
   /** Paper, and algorithm or section in it. */
   readonly source: string
+  /** What its paper predicts with: `none` is the newest predictor w_j, `uniform` the average of all. */
+  readonly average: Extract<AveragingName, 'none' | 'uniform'>
   /** Series colour of its lines in plots; each algorithm has a different one. */
   readonly series: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
   /** The regret bound; undefined if the papers prove none. */

@@ -20,6 +20,7 @@ export const dmb: AlgorithmDefinition = {
   create,
   help: 'synchronous sums over a spanning tree',
   source: 'Dekel et al. (JMLR 2012), Algorithm 3',
+  average: 'none',
   series: 3,
   bound: {
     // Theorem 1: μ inputs arrive while the sum travels up and down the tree.

@@ -20,6 +20,7 @@ export const mawoDatabase: AlgorithmDefinition = {
   create,
   help: 'workers update a shared database record under a lease',
   source: 'Dekel et al., "Robust Distributed Online Prediction", distributed master',
+  average: 'none',
   series: 8
 }
 

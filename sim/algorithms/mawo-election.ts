@@ -13,6 +13,7 @@ export const mawoElection: AlgorithmDefinition = {
   create,
   help: 'workers elect a new master when it fails',
   source: 'Dekel et al., "Robust Distributed Online Prediction", master failure',
+  average: 'none',
   series: 4
 }
 

@@ -21,6 +21,7 @@ export const mawo: AlgorithmDefinition = {
   create,
   help: 'workers send sums to a fixed master',
   source: 'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2',
+  average: 'none',
   series: 5,
   bound: {
     // Sums computed at the previous predictor are dropped at an update.

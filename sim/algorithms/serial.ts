@@ -6,6 +6,7 @@ export const serial: AlgorithmDefinition = {
   create,
   help: 'one learner receives all inputs',
   source: 'Dekel et al. (JMLR 2012), Algorithm 2',
+  average: 'none',
   series: 7,
   bound: {
     pace: ({ batch }) => ({ batch, inputsPerUpdate: batch, learners: 1 }),

@@ -7,7 +7,7 @@
 import type { Examples } from '../../src/learning/index.js'
 import type { UpdatePace } from '../algorithms/definition.js'
 import { algorithms } from '../algorithms/index.js'
-import type { Scenario } from '../scenario.js'
+import { averageOf, type Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
 
 interface BoundTerms {
@@ -43,9 +43,9 @@ interface Bound {
  * algorithm; if b or T adapts; if message delays are unbounded; if the tree changes all the time; and under faults that the theorem excludes.
  */
 export function boundOf(scenario: Scenario, inputs: Inputs, measured: Measured): Bound | undefined {
-  const { algorithm, topology, rule, average, nodes, batch, period, interval, starts } = scenario
+  const { algorithm, topology, rule, nodes, batch, period, interval, starts } = scenario
   if (scenario.batchMax !== undefined || scenario.autoPeriod) return undefined
-  if (inputs.varies || inputs.model !== 'logistic' || average !== 'uniform') return undefined
+  if (inputs.varies || inputs.model !== 'logistic' || averageOf(scenario) !== 'uniform') return undefined
   if (rule !== 'dual-averaging' && rule !== 'mirror-descent') return undefined
   const { bound } = algorithms[algorithm]
   if (bound === undefined) return undefined

@@ -2,6 +2,7 @@
 import {
   type AlgorithmName,
   algorithmNames,
+  algorithms,
   applyOverrides,
   builtInScenarios,
   loadScenario,
@@ -47,15 +48,21 @@ export function checkAlgorithms(names: readonly string[] = []): void {
   throw new UsageError(`unknown algorithm '${unknown}'; expected one of ${algorithmNames.join(', ')}`)
 }
 
-/** `admb sim list`: the built-in scenarios. */
+/** `admb sim list`: the built-in scenarios, and the algorithms with what they predict with. */
 export function showScenarios({ json }: { json?: boolean }): void {
   const scenarios = builtInScenarios()
+  const table = algorithmNames.map(name => {
+    const { help, source, average } = algorithms[name]
+    return { name, help, source, average }
+  })
   if (json) {
-    printJson({ command: 'sim list', scenarios })
+    printJson({ command: 'sim list', scenarios, algorithms: table })
     return
   }
-  const width = Math.max(...scenarios.map(({ name }) => name.length))
+  const width = Math.max(...[...scenarios, ...table].map(({ name }) => name.length))
   for (const { name, about } of scenarios) print(`${name.padEnd(width)}  ${about}`)
+  print(`\n${'algorithm'.padEnd(width)}  average  what it does`)
+  for (const { name, help, average } of table) print(`${name.padEnd(width)}  ${average.padEnd(7)}  ${help}`)
   print('\nRun a scenario with admb sim run NAME, or compare all algorithms with admb sim compare NAME')
 }
 

@@ -32,8 +32,21 @@ describe('simulations', function () {
     assert.equal(new Set(losses).size, 1)
   })
 
+  it('predict with what the paper of the algorithm predicts with, unless the scenario names an average', () => {
+    const lossOf = (values: object) => simulate(scenario({ inputs: 3000, batch: 32, ...values })).averageLoss
+    for (const algorithm of algorithmNames) {
+      const [paper, newest, mean] = [{}, { average: 'none' }, { average: 'uniform' }].map(average =>
+        lossOf({ algorithm, ...average })
+      )
+      assert.equal(paper, algorithm.startsWith('admb') ? mean : newest, algorithm)
+      assert.notEqual(newest, mean, algorithm)
+    }
+  })
+
   it('rank ADMB between the serial learner and isolated nodes, within the bound', () => {
-    const [serial, isolated, admb] = ['serial', 'isolated', 'admb'].map(algorithm => simulate(scenario({ algorithm })))
+    const [serial, isolated, admb] = ['serial', 'isolated', 'admb'].map(algorithm =>
+      simulate(scenario({ algorithm, average: 'uniform' }))
+    )
     assert.ok(admb.regret < 1.5 * serial.regret, `${admb.regret} against ${serial.regret}`)
     assert.ok(admb.regret * 4 < isolated.regret, `${admb.regret} against ${isolated.regret}`)
     for (const { regret, bound } of [serial, isolated, admb]) assert.ok(regret <= (bound as number))
