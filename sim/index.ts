@@ -17,7 +17,7 @@ export {
 } from './fuzz/fuzz.js'
 export { type ObservedRun, type RunObserver, type SimulateOptions, simulateType } from './options.js'
 export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
-export { parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
+export { averageOf, parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
 export { applyOverrides, builtInScenarios, loadScenario } from './scenarios.js'
 export { simulate } from './simulate.js'
 export type { RecordedStream } from './streams/inputs.js'

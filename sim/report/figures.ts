@@ -74,9 +74,11 @@ function overInputs(plot: (typeof MEASURED)[number], groups: readonly Group[]): 
   const labels = groups.map(({ label }) => label)
   const absent = labels.filter(label => !rows.some(({ run }) => run === label))
   const caption = `${plot.caption}${absent.length > 0 ? ` Not shown, because never above zero: ${absent.join(', ')}.` : ''}`
-  // An algorithm has the same colour in every report.
-  const isByAlgorithm = groups.every(({ varied }) => Object.keys(varied).join() === 'algorithm')
-  const places = groups.map(({ runs }, i) => (isByAlgorithm ? algorithms[runs[0].scenario.algorithm].series - 1 : i))
+  // An algorithm has the same colour in every report, and dashes where it predicts with something else than in its paper.
+  const isByAlgorithm = groups.every(({ varied }) => /^algorithm(,average)?$/.test(Object.keys(varied).join()))
+  const places = groups.map(({ varied, runs }, i) =>
+    isByAlgorithm ? algorithms[runs[0].scenario.algorithm].series - 1 + ('average' in varied ? SERIES.length : 0) : i
+  )
   const axes = { ...plot, caption, x: { title: 'inputs', isLog: true } }
   return figureOf(axes, rows, labels, { marks: marksOf(rows, labels), places })
 }

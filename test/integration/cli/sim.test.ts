@@ -85,6 +85,23 @@ describe('admb sim', function () {
     assert.match(lead?.[1] ?? '', /^The binary tree with .* Changed: nodes=4, inputs=1000\.$/)
   })
 
+  it('compares algorithms as in their papers, and all of them with the newest predictor', async () => {
+    const compare = ['compare', '--algorithms', 'serial,admb', '--set', 'nodes=4', 'inputs=2000', 'batch=64']
+    const regrets = async (...set: string[]) => {
+      const { stdout } = await start(...compare, ...set, '--json').ended
+      const { runs, newest } = JSON.parse(stdout) as Record<string, { algorithm: string; regret: number }[]>
+      return [runs, newest].map(all => all.map(({ algorithm, regret }) => `${algorithm} ${Math.round(regret)}`))
+    }
+    const [paper, newest] = await regrets()
+    const [[serial, admb]] = await regrets('average=none')
+    assert.deepEqual([paper[0], newest], [serial, [admb]])
+    assert.notEqual(paper[1], admb)
+    const [averaged, none] = await regrets('average=uniform')
+    assert.deepEqual([averaged[1], none], [paper[1], []])
+    const { stdout } = await start(...compare).ended
+    assert.match(stdout, /^algorithm +regret +with w_j .*\nserial +(\d+) +\1 .*\nadmb +\d+ +\d+ /)
+  })
+
   it('says before a run that it does not fit into memory', async () => {
     const { code, stderr } = await start('compare', '--set', 'nodes=1000000', '--algorithms', 'serial,admb').ended
     assert.equal(code, 2)
