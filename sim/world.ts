@@ -81,6 +81,8 @@ export interface World {
   readonly now: number
   /** Whether the node serves inputs and receives messages. */
   isUp(node: number): boolean
+  /** Neighbours of a node in the tree, now. */
+  neighbours(node: number): Iterable<number>
   /** Reports that a node has another predictor. */
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void
   /** Reports that a node has refused a frame of a neighbour. */

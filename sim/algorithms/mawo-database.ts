@@ -1,7 +1,8 @@
 /**
  * MaWo-DMB with a database instead of a master (Dekel et al., "Robust Distributed Online Prediction", the "distributed
  * master"). Every t a worker locks the single record, adds its sum, makes the update if the record has b gradients, and
- * unlocks it. Any node may die at any time: the lock is a lease, and a write is valid only within the lease it was granted.
+ * unlocks it. Any node may die at any time: the lock is a lease, and a write is valid only within the lease it was granted. The
+ * database is a service at the place of node 0 in the tree, over which all messages travel hop by hop.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
@@ -15,6 +16,7 @@ import {
   type World
 } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import { SERVICE as DATABASE, Routing } from './routing.js'
 
 export const mawoDatabase: AlgorithmDefinition = {
   create,
@@ -23,9 +25,6 @@ export const mawoDatabase: AlgorithmDefinition = {
   average: 'none',
   series: 8
 }
-
-/** Node number of the database, which is a service that does not fail. */
-const DATABASE = -1
 
 interface MasterRecord {
   readonly predictor: Predictor
@@ -48,6 +47,7 @@ function create(world: World): Algorithm {
   let lease = 0
   let leaseEnd = Number.NEGATIVE_INFINITY
   const waiting: number[] = []
+  const routing = new Routing<Message>(world)
   let adoptions = 0
 
   const grant = () => {
@@ -57,8 +57,8 @@ function create(world: World): Algorithm {
       return
     }
     lease++
-    leaseEnd = world.now + 4 * world.latency + 1
-    world.send(DATABASE, next, { kind: 'granted', lease, record: stored } satisfies Message, 4 * bytes + 24)
+    leaseEnd = world.now + 4 * routing.hops(next, DATABASE) * world.latency + 1
+    routing.send(DATABASE, next, { kind: 'granted', lease, record: stored }, 4 * bytes + 24)
     world.startTimer(leaseEnd - world.now, DATABASE, lease)
   }
   /** Adds the lease holder's sum to the record, and updates the predictor if that completes the batch. */
@@ -83,20 +83,22 @@ function create(world: World): Algorithm {
       own[node].add(predictors[node].parameters, examples)
     },
     tick(node) {
-      world.send(node, DATABASE, { kind: 'lock' } satisfies Message, 16)
+      routing.send(node, DATABASE, { kind: 'lock' }, 16)
     },
-    receive(to, from, content) {
-      const message = content as Message
+    ...routing.connections,
+    receive(to, from, packet) {
+      const arrived = routing.receive(to, from, packet)
+      if (arrived === undefined) return
+      const { origin, content: message } = arrived
       if (message.kind === 'lock') {
-        if (!waiting.includes(from)) waiting.push(from)
+        if (!waiting.includes(origin)) waiting.push(origin)
         if (world.now >= leaseEnd) grant()
       } else if (message.kind === 'granted') {
         const record = contribute(to, message.record)
-        const write: Message = { kind: 'write', lease: message.lease, record }
-        world.send(to, DATABASE, write, 4 * bytes + 24)
-      } else {
+        routing.send(to, DATABASE, { kind: 'write', lease: message.lease, record }, 4 * bytes + 24)
+      } else if (message.lease === lease && world.now <= leaseEnd) {
         // A write after the end of its lease is ignored, and its sum is lost.
-        if (message.lease === lease && world.now <= leaseEnd) stored = message.record
+        stored = message.record
         grant()
       }
     },

@@ -1,6 +1,7 @@
 /**
  * MaWo-DMB with leader election (Dekel et al., "Robust Distributed Online Prediction", section on master failure). A worker
- * that receives no message from a master for a timeout becomes master itself; lower indices have shorter timeouts. After a
+ * that receives no message from a master for a timeout becomes master itself; lower indices have shorter timeouts. Messages travel
+ * hop by hop over the tree. After a
  * partition every component has its own master. Among masters that are connected again, the one with more updates wins, then
  * the one with the lower index.
  */
@@ -8,6 +9,7 @@ import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
 import { type Algorithm, advance, bestOf, GradientAccumulator, gradientsOn, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import { Routing } from './routing.js'
 
 export const mawoElection: AlgorithmDefinition = {
   create,
@@ -43,8 +45,8 @@ interface NodeState {
   readonly own: GradientAccumulator
   /** Gradients that a master has received for the current predictor. */
   readonly batch: GradientAccumulator
-  /** Last sequence number that a master has received of each worker. */
-  readonly received: Map<number, number>
+  /** Messages that are in the batch, as worker and sequence number. */
+  readonly received: Set<string>
 }
 
 /** The master of a restarted node until it receives a predictor. */
@@ -61,22 +63,22 @@ function create(world: World): Algorithm {
     sequence: 0,
     own: new GradientAccumulator(world.learner),
     batch: new GradientAccumulator(world.learner),
-    received: new Map()
+    received: new Set()
   })
   const states = Array.from({ length: nodes }, initialState)
-  const electionTimeout = 4 * (world.period + world.latency)
+  const electionTimeout = 4 * (world.period + world.topology.diameter * world.latency)
+  const routing = new Routing<SumMessage | PredictorMessage>(world)
   let adoptions = 0
 
   const broadcast = (node: number) => {
     const { predictor, term } = states[node]
     const message: PredictorMessage = { kind: 'predictor', predictor, term }
-    for (let other = 0; other < nodes; other++) {
-      if (other !== node) world.send(node, other, message, 2 * bytes + 16)
-    }
+    routing.broadcast(node, message, 2 * bytes + 16)
   }
   const discardSums = (state: NodeState) => {
     state.own.take()
     state.batch.take()
+    state.received.clear()
   }
   const updateIfFull = (node: number) => {
     const state = states[node]
@@ -84,6 +86,7 @@ function create(world: World): Algorithm {
     const ownSum = state.own.take()
     state.batch.addSum(ownSum.sum, ownSum.count)
     const { sum, count } = state.batch.take()
+    state.received.clear()
     state.predictor = advance(world, state.predictor, sum, count)
     state.term = `${state.predictor.id.updates}/${node}`
     broadcast(node)
@@ -107,30 +110,31 @@ function create(world: World): Algorithm {
       // The timeout grows with the index, so that usually only one node becomes master.
       if (world.now - state.lastContact > electionTimeout + node * world.latency) {
         state.master = node
-        state.received.clear()
         broadcast(node)
         return
       }
       if (state.own.count === 0 || state.master === NO_MASTER) return
       const { sum, count } = state.own.take()
       const message: SumMessage = { kind: 'sum', sequence: ++state.sequence, term: state.term, sum, count }
-      world.send(node, state.master, message, bytes + 24)
+      routing.send(node, state.master, message, bytes + 24)
     },
-    receive(to, from, content) {
-      const message = content as SumMessage | PredictorMessage
+    ...routing.connections,
+    receive(to, from, packet) {
+      const arrived = routing.receive(to, from, packet)
+      if (arrived === undefined) return
+      const { origin, content: message } = arrived
       const state = states[to]
       if (message.kind === 'sum') {
-        const isNew = message.sequence > (state.received.get(from) ?? 0)
-        if (isNew) state.received.set(from, message.sequence)
-        if (isNew && state.master === to && message.term === state.term) {
-          state.batch.addSum(message.sum, message.count)
-          updateIfFull(to)
-        }
+        const name = `${origin} ${message.sequence}`
+        if (state.master !== to || message.term !== state.term || state.received.has(name)) return
+        state.received.add(name)
+        state.batch.addSum(message.sum, message.count)
+        updateIfFull(to)
         return
       }
-      if (!takesPrecedence(state, from, message.predictor)) return
+      if (!takesPrecedence(state, origin, message.predictor)) return
       state.lastContact = world.now
-      state.master = from
+      state.master = origin
       if (message.term === state.term) return
       discardSums(state)
       state.predictor = message.predictor

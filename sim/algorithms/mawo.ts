@@ -1,7 +1,8 @@
 /**
  * MaWo-DMB (Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2). Every t a worker sends its gradient
- * sum to the master, which updates at b gradients and broadcasts the predictor. Node 0 is the master and also a worker.
- * Messages are deltas and carry sequence numbers, so that a duplicate is not counted twice. A dead master blocks the algorithm.
+ * sum to the master, which updates at b gradients and broadcasts the predictor. Node 0 is the master and also a worker. Messages
+ * travel hop by hop over the tree; relays do not add the sums that they pass on. Messages are deltas and carry sequence numbers, so
+ * that a duplicate is not counted twice. A dead master blocks the algorithm.
  * A master that has lost its disk restarts from the initial predictor, in a new epoch, and so do all workers.
  */
 import type { Predictor } from '../../src/admb/index.js'
@@ -16,6 +17,7 @@ import {
   type World
 } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import { Routing } from './routing.js'
 
 export const mawo: AlgorithmDefinition = {
   create,
@@ -24,10 +26,10 @@ export const mawo: AlgorithmDefinition = {
   average: 'none',
   series: 5,
   bound: {
-    // Sums computed at the previous predictor are dropped at an update.
-    pace: ({ batch, period, maxDelay, rate }) => ({
+    // Sums computed at the previous predictor are dropped at an update, until the new one has crossed the tree.
+    pace: ({ batch, period, maxDelay, diameter, rate }) => ({
       batch,
-      inputsPerUpdate: batch + (period + 2 * maxDelay) * rate,
+      inputsPerUpdate: batch + (period + 2 * diameter * maxDelay) * rate,
       learners: 1
     }),
     usesNetwork: true,
@@ -62,8 +64,10 @@ function create(world: World): Algorithm {
   const own = predictors.map(() => new GradientAccumulator(world.learner))
   const batch = new GradientAccumulator(world.learner)
   const sentSequences = new Int32Array(nodes)
-  const receivedSequences = new Int32Array(nodes)
+  /** Messages that are in the batch, as worker and sequence number: delays differ, so that one may overtake another. */
+  const received = new Set<string>()
   const epochs = new Int32Array(nodes)
+  const routing = new Routing<SumMessage | PredictorMessage>(world)
   let adoptions = 0
 
   const adopt = (node: number, predictor: Predictor) => {
@@ -73,13 +77,14 @@ function create(world: World): Algorithm {
   const broadcast = () => {
     const predictor = predictors[MASTER]
     const message: PredictorMessage = { kind: 'predictor', predictor, epoch: epochs[MASTER] }
-    for (let node = 1; node < nodes; node++) world.send(MASTER, node, message, 2 * bytes + 16)
+    routing.broadcast(MASTER, message, 2 * bytes + 16)
   }
   const updateIfFull = () => {
     if (batch.count + own[MASTER].count < world.batch) return
     const ownSum = own[MASTER].take()
     batch.addSum(ownSum.sum, ownSum.count)
     const { sum, count } = batch.take()
+    received.clear()
     predictors[MASTER] = advance(world, predictors[MASTER], sum, count)
     broadcast()
   }
@@ -105,10 +110,13 @@ function create(world: World): Algorithm {
         sum,
         count
       }
-      world.send(node, MASTER, message, bytes + 20)
+      routing.send(node, MASTER, message, bytes + 20)
     },
-    receive(to, from, content) {
-      const message = content as SumMessage | PredictorMessage
+    ...routing.connections,
+    receive(to, from, packet) {
+      const arrived = routing.receive(to, from, packet)
+      if (arrived === undefined) return
+      const { origin, content: message } = arrived
       if (message.kind === 'predictor') {
         const progress = message.epoch - epochs[to] || message.predictor.id.updates - predictors[to].id.updates
         if (progress <= 0) return
@@ -117,17 +125,19 @@ function create(world: World): Algorithm {
         adopt(to, message.predictor)
         return
       }
-      if (message.sequence <= receivedSequences[from]) return
-      receivedSequences[from] = message.sequence
-      if (message.epoch === epochs[MASTER] && message.updates === predictors[MASTER].id.updates) {
-        batch.addSum(message.sum, message.count)
-        updateIfFull()
-      }
+      const isCurrent = message.epoch === epochs[MASTER] && message.updates === predictors[MASTER].id.updates
+      const name = `${origin} ${message.sequence}`
+      if (!isCurrent || received.has(name)) return
+      received.add(name)
+      batch.addSum(message.sum, message.count)
+      updateIfFull()
     },
     timer: () => undefined,
     crash(node) {
       own[node].take()
-      if (node === MASTER) batch.take()
+      if (node !== MASTER) return
+      batch.take()
+      received.clear()
     },
     restart(node, disk) {
       if (disk === 'kept') return

@@ -88,6 +88,12 @@ export class Transport {
     }
   }
 
+  /** Sends a message of the algorithm without a session. Services (negative numbers) never restart. */
+  sendSingle(from: number, to: number, content: unknown, bytes: number): void {
+    const lifetime = to < 0 ? 0 : this.#population.lifetime(to)
+    this.send({ from, to, content, isOverlay: false, lifetime, channel: undefined }, bytes)
+  }
+
   /** The message in flight in a slot. */
   peek(slot: number): Message {
     return this.#inFlight.get(slot)

@@ -104,9 +104,9 @@ export class OverlayWiring implements Wiring {
         this.#hear(node, number)
         this.#event(node, (core, now) => core.receive(now, number, decodeMessage(bytes)))
       },
-      frame: (node, neighbour, bytes) => {
+      frame: (node, neighbour, content) => {
         this.#receiveBytes(node, neighbour)
-        run.algorithm.receive(node, neighbour, bytes)
+        run.algorithm.receive(node, neighbour, content)
       }
     })
   }
@@ -227,10 +227,11 @@ export class OverlayWiring implements Wiring {
     return this.#hosts[node].edges.keys()
   }
 
-  /** Sends a frame of the algorithm on the session of the tree edge. */
-  send(from: number, to: number, content: unknown): void {
-    const number = this.#hosts[from].edges.get(to)
-    if (number !== undefined) this.#sessions.send(from, number, 'frame', content as Uint8Array)
+  /** Sends a message of the algorithm on the session of the tree edge. A service has no sessions. */
+  send(from: number, to: number, content: unknown, bytes: number): void {
+    const number = this.#hosts[from]?.edges.get(to)
+    if (from < 0 || to < 0) this.#run.transport.sendSingle(from, to, content, bytes)
+    else if (number !== undefined) this.#sessions.send(from, number, 'frame', content, bytes)
   }
 
   receive({ content, to, from }: Message): void {
@@ -290,6 +291,10 @@ export class OverlayWiring implements Wiring {
     throw new Violation('overlay', `${over} redirects ${from} to ${to}, which it cannot dial`)
   }
 
+  #sendOverlay(node: number, number: SessionId, bytes: Uint8Array): void {
+    this.#sessions.send(node, number, 'overlay', bytes, bytes.length)
+  }
+
   /** Runs an event at a node, performs its effects and schedules its next timer. */
   #event<T>(node: number, event: (core: OverlayNode, now: number) => T): T | undefined {
     const host = this.#hosts[node]
@@ -347,7 +352,7 @@ export class OverlayWiring implements Wiring {
           this.#checkTrust(this.#hosts[node], effect.message.contact.peer)
         if (effect.message.kind === 'redirect')
           this.#checkRedirect(node, effect.session, this.#nodeOf.get(effect.message.contact.peer) as number)
-        this.#sessions.send(node, effect.session, 'overlay', encodeMessage(effect.message))
+        this.#sendOverlay(node, effect.session, encodeMessage(effect.message))
         break
       case 'close':
         this.#sessions.close(node, effect.session)

@@ -37,7 +37,10 @@ export interface SessionMessage {
   readonly session: Session
   /** The sending end. */
   readonly side: Side
-  readonly bytes?: Uint8Array
+  /** Bytes of the overlay, or a message of the algorithm. */
+  readonly content?: unknown
+  /** Bytes of the content on the wire. */
+  readonly size?: number
 }
 
 /** The other end of a session. */
@@ -56,7 +59,7 @@ interface SessionHandlers {
   opened(node: number, number: SessionId): void
   closed(node: number, number: SessionId): void
   overlay(node: number, number: SessionId, bytes: Uint8Array): void
-  frame(node: number, neighbour: number, bytes: Uint8Array): void
+  frame(node: number, neighbour: number, content: unknown): void
 }
 
 export class Sessions {
@@ -117,9 +120,9 @@ export class Sessions {
     return isCurrent ? { node: remote.node, session: remote.number, link: held.session } : undefined
   }
 
-  send(node: number, number: SessionId, kind: 'overlay' | 'frame', bytes: Uint8Array): void {
+  send(node: number, number: SessionId, kind: 'overlay' | 'frame', content: unknown, size: number): void {
     const held = this.#open[node].get(number)
-    if (held !== undefined) this.#transmit({ kind, ...held, bytes })
+    if (held !== undefined) this.#transmit({ kind, ...held, content, size })
   }
 
   /** Closes this end. The other end is notified after all messages sent before. */
@@ -139,7 +142,7 @@ export class Sessions {
     else this.#handle(message, message.kind, target)
   }
 
-  #handle({ session, side, bytes }: SessionMessage, kind: SessionMessageKind, target: Endpoint): void {
+  #handle({ session, side, content }: SessionMessage, kind: SessionMessageKind, target: Endpoint): void {
     const { node, number } = target
     const isKnown = number !== undefined && target.lifetime === this.#population.lifetime(node)
     if (kind === 'close' || !isKnown) target.isOpen = false
@@ -156,10 +159,10 @@ export class Sessions {
         this.#handlers.closed(node, number)
         break
       case 'overlay':
-        this.#handlers.overlay(node, number, bytes as Uint8Array)
+        this.#handlers.overlay(node, number, content as Uint8Array)
         break
       case 'frame':
-        this.#handlers.frame(node, session.ends[side].node, bytes as Uint8Array)
+        this.#handlers.frame(node, session.ends[side].node, content)
         break
       default:
         kind satisfies never
@@ -183,10 +186,10 @@ export class Sessions {
   }
 
   #transmit(content: SessionMessage): void {
-    const { session, side, bytes } = content
+    const { session, side, size = 0 } = content
     const channel = session.ends[side]
     const to = session.ends[side === 0 ? 1 : 0].node
-    this.#transport.send({ from: channel.node, to, content, isOverlay: true, lifetime: 0, channel }, bytes?.length ?? 0)
+    this.#transport.send({ from: channel.node, to, content, isOverlay: true, lifetime: 0, channel }, size)
   }
 }
 

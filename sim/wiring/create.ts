@@ -73,8 +73,7 @@ export class FixedWiring implements Wiring {
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
-    const life = to < 0 ? 0 : this.#population.lifetime(to)
-    this.#transport.send({ from, to, content, isOverlay: false, lifetime: life, channel: undefined }, bytes)
+    this.#transport.sendSingle(from, to, content, bytes)
   }
 
   receive(): void {}

@@ -42,6 +42,8 @@ const scenarios: Record<string, object> = {
   'with hostile nodes': { ...overlay, signed: true, gate: true, trust: 'bounded', adversaries: { nodes: 2 } },
   'with differential privacy': { ...small, clip: 1, epsilon: 2, delta: 1e-5 },
   DMB: { ...small, algorithm: 'dmb' },
+  MaWo: { ...small, algorithm: 'mawo', loss: 0.1, duplicate: 0.1, reorder: 0.1 },
+  'MaWo on the overlay': { ...overlay, algorithm: 'mawo', faults },
   'MaWo with a database': { ...small, algorithm: 'mawo-database', faults: { crashShare: 0.1 } },
   'MaWo with election': { ...small, algorithm: 'mawo-election', faults: { crashShare: 0.1 } },
   'one learner': { ...small, algorithm: 'serial' }

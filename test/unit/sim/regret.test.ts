@@ -189,7 +189,7 @@ describe('the bound', () => {
     const pace = (algorithm: AlgorithmName) => paceOf(algorithm)?.inputsPerUpdate
     assert.equal(pace('serial'), 100)
     assert.equal(pace('dmb'), 100 + 2 * 4 * 3 * 5)
-    assert.equal(pace('mawo'), 100 + (2 + 6) * 5)
+    assert.equal(pace('mawo'), 100 + (2 + 2 * 4 * 3) * 5)
     assert.equal(pace('admb'), 100 + 2 * (2 + 6) * 4 * 5)
     assert.equal(paceOf('isolated')?.learners, 10)
     assert.equal(pace('admb-sender'), undefined)

@@ -19,7 +19,8 @@ function pair() {
     opened: logEvent('opened'),
     closed: logEvent('closed'),
     overlay: (node, number, bytes) => log.push(`${keys[node]} got ${bytes[0]} on ${number}`),
-    frame: (node, neighbour, bytes) => log.push(`${keys[node]} got frame ${bytes[0]} from ${keys[neighbour]}`)
+    frame: (node, neighbour, bytes) =>
+      log.push(`${keys[node]} got frame ${(bytes as Uint8Array)[0]} from ${keys[neighbour]}`)
   })
   harness.onMessage = ({ content }) => sessions.receive(content as SessionMessage)
   const next = () => {
@@ -36,8 +37,8 @@ describe('sessions', () => {
     const { sessions, next } = pair()
     sessions.dial(0, 1, 1, 'b')
     assert.deepEqual(next(), ['b dialled by a', 'a opened 1'])
-    sessions.send(0, 1, 'overlay', byte(5))
-    sessions.send(1, 7, 'frame', byte(6))
+    sessions.send(0, 1, 'overlay', byte(5), 1)
+    sessions.send(1, 7, 'frame', byte(6), 1)
     assert.deepEqual(next(), ['b got 5 on 7', 'a got frame 6 from b'])
     assert.equal(sessions.id(0, 1), sessions.id(1, 7))
   })
@@ -46,9 +47,9 @@ describe('sessions', () => {
     const { sessions, next } = pair()
     sessions.dial(0, 1, 1, 'b')
     next()
-    sessions.send(0, 1, 'overlay', byte(5))
+    sessions.send(0, 1, 'overlay', byte(5), 1)
     sessions.close(0, 1)
-    sessions.send(0, 1, 'overlay', byte(6))
+    sessions.send(0, 1, 'overlay', byte(6), 1)
     assert.deepEqual(next(), ['b got 5 on 7', 'b closed 7'])
   })
 
@@ -80,12 +81,12 @@ describe('sessions', () => {
     next()
     harness.population.apply({ time: 0, kind: 'crash', node: 1 })
     sessions.stop(1, true)
-    sessions.send(0, 1, 'overlay', byte(5))
+    sessions.send(0, 1, 'overlay', byte(5), 1)
     sessions.dial(0, 2, 1, 'b')
     assert.deepEqual(next(), [])
     harness.population.apply({ time: 0, kind: 'restart', node: 1, disk: 'kept' })
     sessions.start(1)
-    sessions.send(0, 1, 'overlay', byte(6))
+    sessions.send(0, 1, 'overlay', byte(6), 1)
     assert.deepEqual(next(), ['a closed 1'])
   })
 })

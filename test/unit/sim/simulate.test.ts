@@ -43,6 +43,15 @@ describe('simulations', function () {
     }
   })
 
+  it('depend on the tree, over which the messages of every algorithm with a network travel hop by hop', () => {
+    for (const algorithm of algorithmNames) {
+      const [path, star] = ['path', 'star'].map(topology => simulate(scenario({ algorithm, topology, inputs: 4000 })))
+      const usesNetwork = path.messages > 0
+      assert.equal(path.traceHash !== star.traceHash, usesNetwork, algorithm)
+      if (usesNetwork) assert.ok(path.used < star.used, `${algorithm}: ${path.used} and ${star.used}`)
+    }
+  })
+
   it('rank ADMB between the serial learner and isolated nodes, within the bound', () => {
     const [serial, isolated, admb] = ['serial', 'isolated', 'admb'].map(algorithm =>
       simulate(scenario({ algorithm, average: 'uniform' }))
