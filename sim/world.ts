@@ -11,6 +11,7 @@ import {
   type Recipe
 } from '../src/admb/index.js'
 import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learning/index.js'
+import { sumOf } from '../src/numeric/sums.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
@@ -138,7 +139,7 @@ export type AlgorithmFactory = (world: World) => Algorithm
 
 /** The next predictor of an algorithm that does not identify predictors: id and digest are left blank. */
 export function advance(world: World, predictor: Predictor, sum: Blocks, count: number): Predictor {
-  const next = nextPredictor(predictor, { sum, count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
+  const next = nextPredictor(predictor, { sum: sumOf(sum), count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
   lineageCounts.set(next, gradientsOn(predictor) + count)
   return next
 }

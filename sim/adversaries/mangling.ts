@@ -2,7 +2,6 @@
 
 import { AdmbNode, type AdmbOptions, type Header, isFragment } from '../../src/admb/index.js'
 import { ContributorTable, NO_COVERAGE } from '../../src/admb/state/coverage.js'
-import { clear } from '../../src/admb/state/vectors.js'
 import { type Equivocation, encodeProof } from '../../src/admb/trust/equivocation.js'
 import { nameOf, statementOf } from '../../src/admb/trust/signatures.js'
 import { Writer } from '../../src/admb/wire/bytes.js'
@@ -87,7 +86,7 @@ export const manglers = table({
     create: (options, setting) => {
       const node: AdmbNode = new MisreceivingNode(options, setting, (edge, receive) => {
         receive()
-        clear((node.inspect.neighbourSum(edge)?.sum ?? []) as Float32Array[])
+        for (const block of node.inspect.neighbourSum(edge)?.sum ?? []) block.fill(0)
       })
       return node
     }

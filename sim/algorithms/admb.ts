@@ -11,7 +11,14 @@ import {
   type Predictor,
   quotaOf
 } from '../../src/admb/index.js'
-import { type Blocks, ExampleError, type Examples, type LocalSteps, LossGate } from '../../src/learning/index.js'
+import {
+  type Blocks,
+  ExampleError,
+  type Examples,
+  type LocalSteps,
+  LossGate,
+  markOf
+} from '../../src/learning/index.js'
 import { SlabAllocator } from '../engine/queue.js'
 import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
@@ -232,7 +239,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       throw error
     }
     local?.added(examples.size, node.accumulator)
-    node.added(examples.size, input)
+    node.added(examples.size, input, local ? undefined : markOf(world.learner, examples, 0, examples.size))
     driver.flush()
   }
   /** Learns inputs again that no batch of the lineage has used. */

@@ -205,7 +205,7 @@ export class BatchChoice implements Invariant {
     if (!(b >= min && b <= max)) throw new Violation('batch choice', `${key} has b = ${b}, outside ${min}..${max}`)
     if (change.cause !== 'updated') return
     const { sum, count } = change.batch
-    const unshared = sum[sum.length - 1][0]
+    const unshared = sum[sum.length - 1].values[0]
     if (!(unshared >= 0 && unshared <= count))
       throw new Violation('batch choice', `${unshared} of the ${count} gradients of ${key} are unshared`)
     const expected = this.#batch.next(batchOf(parent), unshared, count)

@@ -13,6 +13,7 @@ import {
 import { segmentCount } from '../../src/admb/state/coverage.js'
 import { type Blocks, createAveraging, digest, type Examples, type UpdateRule } from '../../src/learning/index.js'
 import { valuesOf } from '../../src/numeric/lattice.js'
+import { blocksOf } from '../../src/numeric/sums.js'
 import { Violation } from '../result.js'
 import type { Inputs } from '../streams/inputs.js'
 import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
@@ -176,7 +177,7 @@ export class ExactlyOnce implements Invariant {
     const { header, batch, predictor } = change
     const key = formatId(predictor.id)
     let total = 0
-    for (const [input, uses] of this.#usesIn(batch.sum, change.parent)) {
+    for (const [input, uses] of this.#usesIn(blocksOf(batch.sum), change.parent)) {
       total += uses
       const gradients = this.#gradients[input]
       if (gradients === undefined)
@@ -297,7 +298,7 @@ export class Noised implements Invariant {
   predictorChanged(_checked: CheckedNode, change: PredictorChange): void {
     if (change.cause !== 'updated') return
     const { header, batch, parent } = change
-    const found = this.#segmentsIn(batch.sum, parent)
+    const found = this.#segmentsIn(blocksOf(batch.sum), parent)
     const segments = segmentCount(header.coverage)
     if (found === segments) return
     throw new Violation('noise', `${formatId(header.id)} has the noise of ${found} segments, and covers ${segments}`)

@@ -134,8 +134,8 @@ class MonitoredNode implements LearningNode, CheckedNode {
     return this.node.takeJournal()
   }
 
-  added(count: number, first?: number): void {
-    this.node.added(count, first)
+  added(...[count, first, mark]: Parameters<LearningNode['added']>): void {
+    this.node.added(count, first, mark)
     for (const invariant of this.#invariants) invariant.learned?.(this, count, first)
     this.#finishEvent('learned', count)
   }

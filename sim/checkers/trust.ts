@@ -14,6 +14,7 @@ import {
 } from '../../src/admb/index.js'
 import type { Blocks, InfluenceRule } from '../../src/learning/index.js'
 import { valuesOf } from '../../src/numeric/lattice.js'
+import { blocksOf } from '../../src/numeric/sums.js'
 import { Violation } from '../result.js'
 import type { CheckedNode, HostileNodes, Invariant, PredictorChange } from './invariant.js'
 
@@ -135,7 +136,7 @@ export class BoundedInfluence implements Invariant {
     if (change.cause !== 'updated') return
     const { parent, header, batch } = change
     const contributors = header.coverage.size
-    this.#check(`the batch of ${formatId(header.id)}`, parent, batch.sum, batch.count, contributors)
+    this.#check(`the batch of ${formatId(header.id)}`, parent, blocksOf(batch.sum), batch.count, contributors)
   }
 
   #check(what: string, at: Predictor, sum: Blocks, count: number, contributors: number): void {

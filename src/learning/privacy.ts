@@ -8,7 +8,6 @@
  * of one input add up. So a single number describes all orders: ρ, the divergence of order α being at most ρ·α. Inputs are not
  * sampled at random, so there is no amplification by sampling.
  */
-import { dropSupport } from '../numeric/support.js'
 import { OptionError, rangeOf } from './options.js'
 import type { Blocks } from './types.js'
 
@@ -86,7 +85,6 @@ const NAMES = Object.keys(RANGES).join(', ')
  * @param normal draws from the standard normal distribution
  */
 export function addNoise([weights]: Blocks, deviation: number, normal: () => number): void {
-  dropSupport(weights)
   for (let i = 0; i < weights.length; i++) weights[i] += deviation * normal()
 }
 

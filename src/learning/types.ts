@@ -3,6 +3,8 @@
  * rules and averages. They are independent of peers, files and time.
  */
 import type { Grid } from '../numeric/lattice.js'
+import type { MarkElements } from '../numeric/sums.js'
+import type { Support } from '../numeric/support.js'
 import type { OutcomeKind, Outcomes } from './metrics/index.js'
 
 export type { Grid } from '../numeric/lattice.js'
@@ -111,6 +113,11 @@ export interface Learner {
    * Adds the loss gradients (a sum, not a mean) of rows [from, to) at `parameters` into `sum`.
    */
   addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void
+  /**
+   * Adds the elements of the first block that differ from 0 in the gradients of rows [from, to), and possibly others. Undefined if
+   * all may differ from 0.
+   */
+  readonly markGradient?: (examples: Examples, from: number, to: number, elements: Support) => void
   /** Predicts rows [from, to), one prediction per row, without using their labels. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[]
   /**
@@ -251,6 +258,16 @@ export interface IncrementalDigest {
   changed(length: number, indices: Int32Array): void
   /** The digest now. @param blocks the same arrays, except those that are shorter than a hash tree's */
   of(blocks: readonly Blocks[]): string
+}
+
+/** Marks what the gradients of rows [from, to) have changed, for the owner of the sum. @returns undefined if they are dense */
+export function markOf(
+  { markGradient }: Learner,
+  examples: Examples,
+  from: number,
+  to: number
+): MarkElements | undefined {
+  return markGradient && (elements => markGradient(examples, from, to, elements))
 }
 
 /** The learner for parameters that are the result of `updates` updates. */

@@ -3,7 +3,7 @@
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
 import { newBlock } from './memory.js'
-import { compactCopy, dropSupport, type SparseBlock, supportOf } from './support.js'
+import type { SparseBlock, Sum, SumBlock } from './sums.js'
 
 /**
  * Exponents of the steps, −64 … 64: step = 2^exponent. A block has one exponent for each element, or a single one for all.
@@ -54,9 +54,10 @@ export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array
 export type PackedBlock = Int8Array | Int16Array | Int32Array | SparseBlock
 
 /** A copy of an integer block, mostly a quarter of its size or less. */
-export function packed(block: Float32Array): PackedBlock {
-  const compact = supportOf(block) && compactCopy(block)
+export function packed(sum: SumBlock): PackedBlock {
+  const compact = sum.isSparse ? sum.compactCopy() : undefined
   if (compact !== undefined && 'indices' in compact) return compact
+  const block = sum.read()
   let largest = 0
   for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
   const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
@@ -71,18 +72,14 @@ export function packedBytes(block: PackedBlock): number {
 }
 
 /** block += factor · addend. Exact for sums and differences of valid sums, see `MAX_SUM`. */
-export function addPacked(block: Float32Array, addend: PackedBlock, factor: 1 | -1): void {
+export function addPacked(sum: SumBlock, addend: PackedBlock, factor: 1 | -1): void {
   if (!('indices' in addend)) {
-    dropSupport(block)
+    const block = sum.write()
     for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
     return
   }
   const { indices, values } = addend
-  const support = supportOf(block)
-  for (let n = 0; n < indices.length; n++) {
-    block[indices[n]] += factor * values[n]
-    support?.add(indices[n])
-  }
+  for (let n = 0; n < indices.length; n++) sum.add(indices[n], factor * values[n])
 }
 
 function isInteger(value: number): boolean {
@@ -91,11 +88,10 @@ function isInteger(value: number): boolean {
 }
 
 /** Whether all elements are integers of magnitude `MAX_SUM` at most. */
-export function areIntegers(blocks: readonly Float32Array[]): boolean {
-  return blocks.every(block => {
-    const indices = supportOf(block)?.indices
-    if (indices !== undefined) return indices.every(i => isInteger(block[i]))
-    for (let i = 0; i < block.length; i++) if (!isInteger(block[i])) return false
+export function areIntegers(sum: Sum): boolean {
+  return sum.every(({ indices, values }) => {
+    if (indices !== undefined) return indices.every(i => isInteger(values[i]))
+    for (let i = 0; i < values.length; i++) if (!isInteger(values[i])) return false
     return true
   })
 }

@@ -54,7 +54,6 @@ export function createNode(
     jumps: signers > 0 ? { signers, isListed } : undefined,
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,
-    marksElements: learner.outputs !== undefined,
     journal: init.journal !== undefined || init.stream !== undefined,
     // A gradient that is computed again would reveal more of its input.
     repeats: budget === undefined,

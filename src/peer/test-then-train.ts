@@ -13,9 +13,11 @@ import {
   LocalSteps,
   type LossGate,
   learnerAfter,
+  markOf,
   type Prediction,
   propose
 } from '../learning/index.js'
+import type { MarkElements } from '../numeric/sums.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { Prediction as NamedPrediction } from './answers.js'
 import type { InputLog } from './input-log.js'
@@ -127,7 +129,7 @@ export class TestThenTrain {
       }
       const learned = this.#addGradients(examples, row - start, known) + start
       if (learned > row) {
-        this.#node.added(learned - row, number)
+        this.#node.added(learned - row, number, this.#markOf(examples, row - start, learned - start))
         this.#onLearned()
       }
       if (learned < end) this.#node.forget(first + learned - from, first + learned + 1 - from)
@@ -181,7 +183,7 @@ export class TestThenTrain {
     })
     this.#progress.begins(rows, 0, 1)
     scoreGiven(given, label, this.#learner, score)
-    this.#added(rows, 0, 1)
+    this.#added(rows, 0, 1, this.#markOf(examples, 0, 1))
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
 
@@ -236,7 +238,7 @@ export class TestThenTrain {
         const serving = this.#serving.forRows(examples, row, learned)
         this.#progress.begins(examples, row, learned)
         this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
-        this.#added(given, start + row, learned - row)
+        this.#added(given, start + row, learned - row, this.#markOf(examples, row, learned))
       }
       row = learned < end ? learned + 1 : end
     }
@@ -281,16 +283,21 @@ export class TestThenTrain {
     return true
   }
 
-  #added(given: Rows, row: number, count: number): void {
+  #added(given: Rows, row: number, count: number, mark?: MarkElements): void {
     this.#progress.inputs += count
     const first = this.#inputs?.add(given, row, count)
-    this.#node.added(count, first)
+    this.#node.added(count, first, mark)
     this.#onLearned()
   }
 
   readonly #misfit = (error: ExampleError): void => {
     this.misfits++
     this.#onUnfit(error.message)
+  }
+
+  /** What gradients of rows have changed in the node's accumulator. */
+  #markOf(examples: Examples, from: number, to: number): MarkElements | undefined {
+    return this.#local ? undefined : markOf(this.#currentLearner, examples, from, to)
   }
 
   /** @returns the first row that does not fit, of which nothing was added, or `to` */

@@ -2,6 +2,7 @@
  * Compares each node of a simulated run with the specification (`sim/reference/admb.ts`) after every event. The specified node is told
  * what happened, and must then hold the same predictor to the last bit, and the same gradients.
  */
+
 import type { CountingInputs } from '../../sim/checkers/exact.js'
 import { type Message, type Predictor, SpecifiedNode, start } from '../../sim/reference/admb.js'
 import {
@@ -13,6 +14,7 @@ import {
   type Predictor as Real,
   type Recipe
 } from '../../src/admb/index.js'
+import { type Sum, sumOf } from '../../src/numeric/sums.js'
 
 /** Parameters, running average and state, as bits. */
 type Content = Pick<Real, 'parameters' | 'average' | 'state'>
@@ -33,7 +35,7 @@ export function refinementOf(
   Node: typeof AdmbNode,
   inputs: CountingInputs,
   recipe: Recipe,
-  advance: (before: Content, batch: { sum: Float32Array[]; count: number }, updates: number, recipe: Recipe) => Content
+  advance: (before: Content, batch: { sum: Sum; count: number }, updates: number, recipe: Recipe) => Content
 ): Refinement {
   const messages = new WeakMap<Uint8Array, { readonly message: Message<number, Content>; readonly hasSum: boolean }>()
   const predictors = new Map<string, Predictor<number, Content>>()
@@ -65,14 +67,14 @@ export function refinementOf(
             sum[0][input]++
             sum[0][sum[0].length - 1]++
           }
-          return advance(content, { sum, count: gradients.size }, updates, recipe)
+          return advance(content, { sum: sumOf(sum), count: gradients.size }, updates, recipe)
         }
       })
     }
 
-    override added(count: number, first?: number): void {
+    override added(...[count, first, mark]: Parameters<AdmbNode['added']>): void {
       this.#spec.learn(inputs.last)
-      super.added(count, first)
+      super.added(count, first, mark)
       this.#follow()
     }
 

@@ -4,7 +4,7 @@
  * session.
  */
 
-import type { Blocks } from '../../learning/types.js'
+import type { Sum } from '../../numeric/sums.js'
 import { type Coverage, IndexSet } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'
@@ -19,7 +19,7 @@ export interface NeighbourSum {
   readonly sequence: number
   readonly count: number
   readonly coverage: Coverage
-  readonly sum: Blocks
+  readonly sum: Sum
 }
 
 /** A predictor that a neighbour has announced. */

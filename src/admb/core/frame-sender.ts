@@ -1,5 +1,5 @@
 /** Composes and encodes the frames of a node, in fragments if they are large. */
-import type { Blocks } from '../../learning/types.js'
+import type { Sum } from '../../numeric/sums.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'
@@ -93,7 +93,7 @@ export class FrameSender {
     const fragments = fragmentsOf(frame, shapes, fragmentBytes)
     if (fragments.length === 0) {
       const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, known, traffic })
-      if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Blocks)
+      if (frame.sum && !shapes.isLattice) buffers.give(frame.sum.sum as Sum)
       return bytes
     }
     const transfer = edge.nextTransfer()

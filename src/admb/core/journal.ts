@@ -9,7 +9,7 @@
  * a run for inputs that a jump to another lineage has left unused.
  */
 
-import type { SparseBlock } from '../../numeric/support.js'
+import type { CompactBlock } from '../../numeric/sums.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
@@ -121,7 +121,7 @@ export interface Segment {
   /** Number in the journal. */
   readonly number: number
   /** Sum of its gradients; undefined if it can no longer be carried over, or is recovered. */
-  sum: readonly (Float32Array | SparseBlock)[] | undefined
+  sum: readonly CompactBlock[] | undefined
   /** Grid to which the sum was rounded; undefined without one. */
   readonly grid: LazyGrid | undefined
   readonly count: number

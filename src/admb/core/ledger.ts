@@ -17,14 +17,14 @@
  * remains in the epoch's sum only.
  */
 
-import type { Blocks } from '../../learning/types.js'
-import { copyBlock, newBlock } from '../../numeric/memory.js'
-import { clearBlock, compactCopy, dropSupport, findSupport, zeroBlock } from '../../numeric/support.js'
+import type { Blocks, Layout } from '../../learning/types.js'
+import { copyBlock } from '../../numeric/memory.js'
+import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
-import { addInto, type BufferPool, clear, copyOf } from '../state/vectors.js'
+import { addInto, clear, zeros } from '../state/vectors.js'
 import type { OwnInfluence } from '../trust/influence.js'
 import {
   isAmong,
@@ -56,7 +56,8 @@ export function maxRetainedSums(carry: number): number {
 }
 
 export interface LedgerOptions {
-  readonly buffers: BufferPool
+  /** Layout of the parameters. */
+  readonly layout: Layout
   /** S: number of periods for which unused segments are kept, 0 for none. */
   readonly carry: number
   /** Time for which epochs are remembered. @default always */
@@ -69,8 +70,6 @@ export interface LedgerOptions {
   readonly id: PredictorId
   /** Its grid, if sums are integers. */
   readonly grid?: LazyGrid
-  /** See `AdmbOptions.marksElements`. */
-  readonly marksElements?: boolean
   /** This run, if there is a journal. */
   readonly run?: Contributor
   /** Bounds the sums. */
@@ -98,13 +97,12 @@ export interface GradientAccount {
 
 /** The own sum: all closed segments of the epoch. With a grid, it consists of integers. */
 export interface LocalSum {
-  readonly sum: Blocks
+  readonly sum: Sum
   readonly count: number
   readonly coverage: Coverage
 }
 
 export class Ledger {
-  readonly #marksElements: boolean
   readonly #carry: number
   readonly #history: History
   readonly #repeats: boolean
@@ -119,7 +117,7 @@ export class Ledger {
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
-  readonly #sum: Float32Array[]
+  readonly #sum: Sum
   /** Result of `close` until another segment is closed. */
   #closed: LocalSum | undefined
   #count = 0
@@ -127,7 +125,9 @@ export class Ledger {
   #open: readonly Segment[] = []
   /** Segments on lists of earlier runs at the current predictor. */
   #doubtful: ReadonlySet<Segment> = new Set()
-  readonly #openSum: readonly Float32Array[]
+  readonly #openSum: Sum
+  /** Blocks to which the learner adds gradients; `added` must follow. */
+  readonly accumulator: Blocks
   #openCount = 0
   #openInputs: Ranges = []
   #openOf: Segment | undefined
@@ -153,11 +153,10 @@ export class Ledger {
   #closedAt = 0
 
   constructor(options: LedgerOptions) {
-    const { buffers, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise } = options
-    const { marksElements = false, repeats = false } = options
+    const { layout, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise } = options
+    const { repeats = false } = options
     this.#influence = influence
     this.#noise = noise
-    this.#marksElements = marksElements
     this.#carry = carry
     this.#history = history
     this.#repeats = repeats && run !== undefined
@@ -166,11 +165,10 @@ export class Ledger {
     this.#run = run
     this.#id = id
     this.#grid = grid
-    this.#rounding = grid && new Rounding(buffers.layout)
-    this.#sum = buffers.zeros()
-    this.#openSum = buffers.layout.blocks.map(({ length }, b) =>
-      marksElements && b === 0 ? zeroBlock(length) : newBlock(length)
-    )
+    this.#rounding = grid && new Rounding(layout)
+    this.#sum = zeros(layout)
+    this.#openSum = zeros(layout)
+    this.accumulator = blocksOf(this.#openSum)
     if (run !== undefined) this.#begin(id, [])
   }
 
@@ -215,11 +213,6 @@ export class Ledger {
     return segments.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : waitingIn(segment)), 0)
   }
 
-  /** Blocks to which the learner adds gradients; `added` must follow. */
-  get accumulator(): Blocks {
-    return this.#openSum
-  }
-
   /** See `Rounding.residualShare`; undefined for float32 sums. */
   get residualShare(): number | undefined {
     return this.#rounding?.residualShare
@@ -227,10 +220,10 @@ export class Ledger {
 
   /** Sum of the open segment, of listed ones with a vector, and of the rounding residual. */
   get unused(): Blocks {
-    const sum = copyOf(this.#openSum)
+    const sum = sumOf(this.accumulator.map(copyBlock))
     for (const segment of this.#list) if (segment.sum) addInto(sum, segment.sum)
     if (this.#rounding) addInto(sum, this.#rounding.residual)
-    return sum
+    return blocksOf(sum)
   }
 
   /** Number of own gradients of this epoch, including the open segment. */
@@ -264,10 +257,13 @@ export class Ledger {
   /**
    * Gradients were added to the accumulator.
    * @param first number of the first input, if there is a journal
+   * @param mark adds the elements of the first block that have changed to a support; without it, all
+   * may have
    * @throws RangeError if the open segment holds inputs of another recovered segment, or of none:
    * call `close` between them
    */
-  added(count: number, first?: number): void {
+  added(count: number, first?: number, mark?: MarkElements): void {
+    recordWrites(this.#openSum, mark)
     if (first !== undefined) {
       const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
       if (this.#openCount > 0 && of !== this.#openOf) {
@@ -284,24 +280,20 @@ export class Ledger {
 
   /** Drops the gradients that have been added to the accumulator. */
   discard(count: number): void {
-    clear(this.#openSum)
+    for (const block of this.#openSum) block.write().fill(0)
     this.#dropped += count
   }
 
   /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
-    const sum = this.#sum.map((_, block) => this.#bounded(this.#unboundedBlock(block), block, this.count))
+    const sum = this.#sum.map((_, b) => this.#bounded(this.#unboundedBlock(b), b, this.count))
     return { sum, count: this.count, coverage: this.#coverage }
   }
 
-  #unboundedBlock(block: number): Float32Array {
-    const sum = copyBlock(this.#sum[block])
-    const open = this.#openSum[block]
-    if (this.#grid) {
-      this.#rounding?.preview(open, sum, this.#grid, block, this.#isStale)
-      return sum
-    }
-    for (let i = 0; i < sum.length; i++) sum[i] += open[i]
+  #unboundedBlock(b: number): SumBlock {
+    const sum = new SumBlock(copyBlock(this.#sum[b].read()))
+    if (this.#grid) this.#rounding?.preview(this.#openSum[b], sum, this.#grid, b, this.#isStale)
+    else sum.addBlock(this.#openSum[b])
     return sum
   }
 
@@ -310,15 +302,15 @@ export class Ledger {
     if (this.#openCount > 0) {
       // A segment that is carried over or rounded again keeps its noise, so that it never reveals
       // more.
-      this.#noise?.(this.#openSum)
-      for (const block of this.#openSum) findSupport(block)
+      this.#noise?.(this.#openSum.map(block => block.write()))
+      for (const block of this.#openSum) block.makeSparse()
       if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
       else addInto(this.#sum, this.#openSum)
       this.#closedAt = this.#period
       const isRetained = this.#carry > 0
       const segment: Segment = {
         number: this.#nextSegment++,
-        sum: isRetained ? this.#openSum.map(compactCopy) : undefined,
+        sum: isRetained ? this.#openSum.map(block => block.compactCopy()) : undefined,
         grid: this.#grid,
         count: this.#openCount,
         period,
@@ -337,10 +329,7 @@ export class Ledger {
         this.#retained.push(segment)
         this.releaseSums(period)
       }
-      for (let b = 0; b < this.#openSum.length; b++) {
-        clearBlock(this.#openSum[b])
-        if (b > 0 || !this.#marksElements) dropSupport(this.#openSum[b])
-      }
+      clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
       this.#openInputs = NO_INPUTS
@@ -355,7 +344,7 @@ export class Ledger {
   }
 
   /** A block of the own sum, as it is sent. */
-  #bounded(block: Float32Array, b: number, count: number): Float32Array {
+  #bounded(block: SumBlock, b: number, count: number): SumBlock {
     return this.#influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
   }
 

@@ -3,8 +3,7 @@
  * gradient counts twice.
  */
 
-import type { Blocks } from '../../learning/types.js'
-import { setBlock } from '../../numeric/support.js'
+import type { Sum } from '../../numeric/sums.js'
 import { areDisjoint, type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
 import { LONG_LIST } from '../wire/coverage-encoder.js'
@@ -223,11 +222,11 @@ export class NeighbourSums {
  * @returns its count, and the coverages to unite
  */
 export function addUp(
-  sum: readonly Float32Array[],
-  own: { readonly sum: Blocks; readonly count: number; readonly coverage: Coverage },
+  sum: Sum,
+  own: { readonly sum: Sum; readonly count: number; readonly coverage: Coverage },
   neighbourSums: readonly NeighbourSum[]
 ): { readonly count: number; readonly coverages: readonly Coverage[] } {
-  for (let b = 0; b < sum.length; b++) setBlock(sum[b], own.sum[b])
+  for (let b = 0; b < sum.length; b++) sum[b].copy(own.sum[b])
   let count = own.count
   const coverages: Coverage[] = new Array(neighbourSums.length + 1)
   coverages[0] = own.coverage

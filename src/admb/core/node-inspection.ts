@@ -1,6 +1,6 @@
 import type { Blocks } from '../../learning/types.js'
+import { blocksOf } from '../../numeric/sums.js'
 import { type ContributorTable, type Coverage, type CoveredContributor, entriesOf } from '../state/coverage.js'
-import type { Batch } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { OwnInfluence } from '../trust/influence.js'
 import type { QuarantinedPredictor } from '../trust/jumps.js'
@@ -22,6 +22,12 @@ export interface InspectedParts {
   readonly traffic: Traffic
   readonly period: () => number
   readonly effects: readonly Effect[]
+}
+
+/** A gradient sum, and the number of gradients in it. */
+interface InspectedSum {
+  readonly sum: Blocks
+  readonly count: number
 }
 
 /** Details of a node for statuses, checks and tests. Reading changes nothing. */
@@ -91,9 +97,9 @@ export class NodeInspection {
   }
 
   /** Sum of own gradients, as it is sent. For checks. */
-  get ownSum(): Batch {
+  get ownSum(): InspectedSum {
     const { sum, count } = this.#parts.ledger.total()
-    return { sum, count }
+    return { sum: blocksOf(sum), count }
   }
 
   /**
@@ -105,11 +111,11 @@ export class NodeInspection {
   }
 
   /** Newest sum of a neighbour for the current predictor, with its contributors. */
-  neighbourSum(edge: number): (Batch & { readonly contributors: readonly CoveredContributor[] }) | undefined {
+  neighbourSum(edge: number): (InspectedSum & { readonly contributors: readonly CoveredContributor[] }) | undefined {
     const neighbourSum = this.#parts.edges.get(edge)?.held.sum
     if (neighbourSum === undefined) return undefined
     const { sum, count, coverage } = neighbourSum
-    return { sum, count, contributors: this.contributorsOf(coverage) }
+    return { sum: blocksOf(sum), count, contributors: this.contributorsOf(coverage) }
   }
 
   /** The contributors in the coverage of a sum that this node holds, or of a kept header. */

@@ -18,6 +18,7 @@
  */
 import { DivergenceError } from '../../base/errors.js'
 import type { Blocks } from '../../learning/types.js'
+import type { MarkElements } from '../../numeric/sums.js'
 import { type Contributor, ContributorTable } from '../state/coverage.js'
 import { batchOf, type Header, type Predictor } from '../state/predictor.js'
 import { compareIds, type PredictorId } from '../state/predictor-id.js'
@@ -132,14 +133,13 @@ export class AdmbNode {
     this.#trust?.authenticity?.certify(this.#self)
     this.#influence = influence && new OwnInfluence(influence, initial.parameters)
     const ledger = new Ledger({
-      buffers,
+      layout,
       carry,
       history: { updates: HISTORY_UPDATES, periods: options.history ?? Number.POSITIVE_INFINITY },
       repeats: options.repeats,
       contributor: this.#self,
       id: initial.id,
       grid: gridOf(initial, rule),
-      marksElements: options.marksElements,
       run: journal ? contributor : undefined,
       influence: this.#influence,
       noise: options.noise
@@ -274,17 +274,19 @@ export class AdmbNode {
    * Algorithm 3: `count` own gradients were added to the accumulator. Updates the predictor if b
    * gradients are available.
    * @param first number of the first of these inputs, if there is a journal; the others follow it
+   * @param mark adds the elements of the accumulator's first block that they have changed to a
+   * support; without it, a long block takes passes over all of its elements
    * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause;
    * the node must not be used any further
    */
-  added(count: number, first?: number): void {
+  added(count: number, first?: number, mark?: MarkElements): void {
     if (this.#isFinal) {
       this.#ledger.discard(count)
       return
     }
     const { batch } = this.#options
     if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
-    this.#ledger.added(count, first)
+    this.#ledger.added(count, first, mark)
     this.#trust?.recordInputs(count)
     this.#outgoingSums.markChanged()
     this.#updateIfFull()

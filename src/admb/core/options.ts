@@ -79,13 +79,6 @@ export interface AdmbOptions extends Recipe {
    */
   readonly repeats?: boolean
   /**
-   * Whether the learner adds the elements of the accumulator's first block that it changes to the
-   * block's support (`supportOf`), as linear learners do. Otherwise each segment takes a pass over
-   * the accumulator.
-   * @default false
-   */
-  readonly marksElements?: boolean
-  /**
    * Whether gradients at one predictor can be used at another. Other gradients are dropped, and
    * count as discarded.
    * @default always

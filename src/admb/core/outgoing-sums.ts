@@ -1,7 +1,7 @@
 /** Gradient sums sent to neighbours: own gradients plus the sums of the other edges. */
 import { areIntegers } from '../../numeric/lattice.js'
 import { runsBetween } from '../state/coverage.js'
-import { type BufferPool, isFinite32 } from '../state/vectors.js'
+import type { BufferPool } from '../state/vectors.js'
 import { float32Bytes, integerBlock } from '../wire/bytes.js'
 import { blocksAt } from '../wire/exchanged-sums.js'
 import type { SentSum } from '../wire/frame.js'
@@ -66,7 +66,7 @@ export class OutgoingSums {
     const sum = this.#buffers.take()
     const { count, coverages } = addUp(sum, this.#ledger.close(period), this.#sums.selected(edge))
     const { exchanged } = edge
-    if (!(exchanged ? areIntegers(sum) : isFinite32(sum))) {
+    if (!(exchanged ? areIntegers(sum) : sum.every(block => block.isFinite))) {
       this.#buffers.give(sum)
       return undefined
     }

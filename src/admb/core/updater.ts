@@ -1,5 +1,6 @@
 /** Makes updates from the own sum and the neighbours' sums (Dekel et al., Algorithm 6). */
 import type { Blocks, Layout } from '../../learning/types.js'
+import { blocksOf } from '../../numeric/sums.js'
 import { type Contributor, union } from '../state/coverage.js'
 import type { Batch, Header, Predictor } from '../state/predictor.js'
 import { type BufferPool, createStep, expand, type Shapes, type Step } from '../state/vectors.js'
@@ -66,7 +67,7 @@ export class Updater {
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.total(), sums.selected())
     const contributors = union(coverages).size
-    const { parameters, state } = rule.step(current.predictor, sum, count, id.updates, contributors)
+    const { parameters, state } = rule.step(current.predictor, blocksOf(sum), count, id.updates, contributors)
     buffers.give(sum)
     const next = averaging.average(average, parameters, id.updates, before, rule.leastWeight?.(state))
     return averaging.read?.(next, parameters) ?? next

@@ -15,11 +15,12 @@ import type {
 } from '../../learning/types.js'
 import { copyBlock } from '../../numeric/memory.js'
 import { roundChanged } from '../../numeric/numbers.js'
-import { gatherEach, stepTouched } from '../../numeric/support.js'
+import { blocksOf, type Sum } from '../../numeric/sums.js'
+import { gatherEach, stepTouched } from '../../numeric/touched.js'
 
 /** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
 export interface Batch {
-  readonly sum: Blocks
+  readonly sum: Sum
   readonly count: number
   /** Number of nodes whose gradients it contains; only rules with a grid need it. @default 1 */
   readonly contributorCount?: number
@@ -36,10 +37,16 @@ export interface Recipe {
 
 /** w ← rule(sum / count) and its average. @param updates number of updates before */
 export function advance(before: Content, batch: Batch, updates: number, recipe: Recipe): Content {
-  return advanceTouched(before, batch, updates, recipe) ?? step(before, batch, updates, recipe)
+  return advanceTouched(before, batch, updates, recipe) ?? step(before, blocksOf(batch.sum), batch, updates, recipe)
 }
 
-function step(before: Content, { sum, count, contributorCount }: Batch, updates: number, recipe: Recipe): Content {
+function step(
+  before: Content,
+  sum: Blocks,
+  { count, contributorCount }: Omit<Batch, 'sum'>,
+  updates: number,
+  recipe: Recipe
+): Content {
   const { rule, averaging, rounded } = recipe
   const { parameters, state } = rule.step(before, sum, count, updates, contributorCount)
   if (rounded) roundEach(parameters, before.parameters, rounded.parameters, updates)
@@ -61,7 +68,7 @@ type Groups = readonly [parameters: Blocks, average: Blocks, state: Blocks]
 function advanceTouched(before: Content, batch: Batch, updates: number, recipe: Recipe): Content | undefined {
   if (!(recipe.rule.isLocal && recipe.averaging.isLocal)) return undefined
   const stepGroups = ([parameters, average, state]: Groups, sum: Blocks): Groups => {
-    const next = step({ parameters, average, state }, { ...batch, sum }, updates, recipe)
+    const next = step({ parameters, average, state }, sum, batch, updates, recipe)
     return [next.parameters, next.average, next.state]
   }
   const groups: Groups = [before.parameters, before.average, before.state]

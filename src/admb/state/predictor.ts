@@ -7,10 +7,11 @@
 import type { BatchRule, Blocks, Content } from '../../learning/types.js'
 import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { roundChanged } from '../../numeric/numbers.js'
+import type { Sum } from '../../numeric/sums.js'
 import { advance, type Batch, type Recipe, SharedContent } from './advance.js'
 import type { Contributor, Coverage } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
-import { copyOf, isFinite32 } from './vectors.js'
+import { isFinite32 } from './vectors.js'
 
 export type { Batch, Recipe } from './advance.js'
 
@@ -104,7 +105,7 @@ export function nextPredictor(
 /** The content of a predictor in arrays that no update changes. */
 export function copyOfShared({ shared, parameters, average, state }: Predictor): Content {
   if (shared === undefined) return { parameters, average, state }
-  return { parameters: copyOf(parameters), average: copyOf(average), state: copyOf(state) }
+  return { parameters: parameters.map(copyBlock), average: average.map(copyBlock), state: state.map(copyBlock) }
 }
 
 /** Whether all numbers are finite. The numbers of shared arrays always are. */
@@ -113,6 +114,6 @@ export function isFinitePredictor({ shared, parameters, average, state }: Predic
 }
 
 /** The predictor of a header, from its parent and batch sum. The caller compares the digests. */
-export function replayed(parent: Predictor, sum: Blocks, { id, count, coverage }: Header, recipe: Recipe): Predictor {
+export function replayed(parent: Predictor, sum: Sum, { id, count, coverage }: Header, recipe: Recipe): Predictor {
   return nextPredictor(parent, { sum, count, contributorCount: coverage.size }, id, recipe)
 }

@@ -15,14 +15,8 @@
 import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
 import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
 import { newBlock } from '../../numeric/memory.js'
-import {
-  canBeSparse,
-  forEachElement,
-  nonZeroIndices,
-  type SparseBlock,
-  Support,
-  supportOf
-} from '../../numeric/support.js'
+import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
+import { Support } from '../../numeric/support.js'
 import { gathered } from './advance.js'
 import type { Predictor } from './predictor.js'
 
@@ -30,8 +24,6 @@ import type { Predictor } from './predictor.js'
 const MAX_OWN = 2 ** 17
 /** Maximum residual, in steps, of a node that had no gradients for longer than S periods. */
 const MAX_STALE = 2
-
-type CompactBlocks = readonly (Float32Array | SparseBlock)[]
 
 export class Rounding {
   readonly #residual: Float32Array[]
@@ -41,7 +33,7 @@ export class Rounding {
 
   constructor(layout: Layout) {
     this.#residual = layout.blocks.map(({ length }) => newBlock(length))
-    this.#pending = layout.blocks.map(({ length }) => (canBeSparse(length) ? new Support(length) : undefined))
+    this.#pending = layout.blocks.map(({ length }) => Support.of(length))
   }
 
   /** Gradients that were lost by rounding and are not in any segment. */
@@ -58,13 +50,13 @@ export class Rounding {
    * Rounds the open segment, in place, and adds its integers to the list's sum.
    * @param isStale whether residuals are limited first
    */
-  close(open: readonly Float32Array[], sum: readonly Float32Array[], grid: LazyGrid, isStale: boolean): void {
+  close(open: Sum, sum: Sum, grid: LazyGrid, isStale: boolean): void {
     let energy = 0
     let left = 0
     for (let b = 0; b < open.length; b++) {
-      const [values, total, residual] = [open[b], sum[b], this.#residual[b]]
-      const support = supportOf(total)
-      const indices = this.#elements(b, values)
+      const [segment, total, residual] = [open[b], sum[b], this.#residual[b]]
+      const { values } = segment
+      const indices = this.#elements(b, segment)
       const exponents = exponentsAt(grid[b], indices)
       const pending = this.#pending[b]
       pending?.clear()
@@ -74,16 +66,14 @@ export class Rounding {
         if (values[i] === 0 && residual[i] === 0) continue
         const step = stepOf(exponents, n)
         const value = values[i] + leftOf(residual[i], step, isStale)
-        const integer = integerOf(value, step, total[i])
-        values[i] = integer * step
+        const integer = integerOf(value, step, total.values[i])
+        segment.set(i, integer * step)
         const rest = value - values[i]
         residual[i] = rest
         energy += value * value
         left += rest * rest
         if (Math.abs(rest) > step / 2) pending?.add(i)
-        if (integer === 0) continue
-        total[i] += integer
-        support?.add(i)
+        if (integer !== 0) total.add(i, integer)
       }
     }
     if (energy > 0) this.#share = Math.min(1, left / energy)
@@ -94,37 +84,33 @@ export class Rounding {
    * Residuals of other elements of a sparse block wait for the next gradient there. Undefined for
    * all elements.
    */
-  #elements(block: number, open: Float32Array): Int32Array | undefined {
-    const indices = nonZeroIndices(open)
+  #elements(block: number, open: SumBlock): Int32Array | undefined {
+    const indices = open.nonZeroIndices
     if (indices === undefined) return undefined
     const pending = this.#pending[block]?.indices ?? []
     return pending.length === 0 ? indices : Int32Array.from(new Set([...indices, ...pending])).sort()
   }
 
   /** Adds the integers of the open segment to a copy of a block of the list's sum, like `close`. */
-  preview(open: Float32Array, sum: Float32Array, grid: LazyGrid, block: number, isStale: boolean): void {
+  preview(open: SumBlock, sum: SumBlock, grid: LazyGrid, block: number, isStale: boolean): void {
+    const { values } = open
     const residual = this.#residual[block]
     const indices = this.#elements(block, open)
     const exponents = exponentsAt(grid[block], indices)
     const length = indices?.length ?? open.length
     for (let n = 0; n < length; n++) {
       const i = indices === undefined ? n : indices[n]
-      if (open[i] === 0 && residual[i] === 0) continue
+      if (values[i] === 0 && residual[i] === 0) continue
       const step = stepOf(exponents, n)
-      sum[i] += integerOf(open[i] + leftOf(residual[i], step, isStale), step, sum[i])
+      sum.add(i, integerOf(values[i] + leftOf(residual[i], step, isStale), step, sum.values[i]))
     }
   }
 
   /** Adds a segment's integers on a grid to a list's sum. */
-  static carry(sum: readonly Float32Array[], segment: CompactBlocks, grid: LazyGrid): void {
+  static carry(sum: Sum, segment: readonly CompactBlock[], grid: LazyGrid): void {
     for (let b = 0; b < sum.length; b++) {
-      const total = sum[b]
       const exponents = exponentsAt(grid[b], indicesOf(segment[b]))
-      const support = supportOf(total)
-      forEachElement(segment[b], (i, value, n) => {
-        total[i] += rounded(value, stepOf(exponents, n))
-        support?.add(i)
-      })
+      forEachElement(segment[b], (i, value, n) => sum[b].add(i, rounded(value, stepOf(exponents, n))))
     }
   }
 
@@ -133,7 +119,12 @@ export class Rounding {
    * @param original grid to which the segment was rounded when it was closed
    * @param before, now undefined if the lineage has not used it
    */
-  settle(segment: CompactBlocks, original: LazyGrid, before: LazyGrid | undefined, now: LazyGrid | undefined): void {
+  settle(
+    segment: readonly CompactBlock[],
+    original: LazyGrid,
+    before: LazyGrid | undefined,
+    now: LazyGrid | undefined
+  ): void {
     if (before === now) return
     for (let b = 0; b < segment.length; b++) {
       const residual = this.#residual[b]
@@ -154,7 +145,7 @@ function leftOf(residual: number, step: number, isStale: boolean): number {
   return isStale ? Math.max(-MAX_STALE * step, Math.min(MAX_STALE * step, residual)) : residual
 }
 
-function indicesOf(block: Float32Array | SparseBlock): Int32Array | undefined {
+function indicesOf(block: CompactBlock): Int32Array | undefined {
   return block instanceof Float32Array ? undefined : block.indices
 }
 

@@ -1,17 +1,9 @@
 /** Float32 arithmetic on parameter blocks, and a pool of blocks. */
 
 import type { Averaging, Blocks, Layout, UpdateRule } from '../../learning/types.js'
-import { copyBlock } from '../../numeric/memory.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
-import { addBlock, clearBlock, recycleBlock, type SparseBlock, supportOf, zeroBlock } from '../../numeric/support.js'
-import {
-  type BlockSource,
-  blockSize,
-  compactBlocks,
-  FrameError,
-  float32Bytes,
-  readCompactBlocks
-} from '../wire/bytes.js'
+import { type CompactBlock, type Sum, SumBlock } from '../../numeric/sums.js'
+import { blockSize, compactBlocks, FrameError, float32Bytes, readCompactBlocks, type SumSource } from '../wire/bytes.js'
 
 /** Layouts of the vectors of a predictor. */
 export interface Shapes {
@@ -31,29 +23,22 @@ export function shapesOf(
   return { parameters, average: averaging.layout?.(parameters) ?? parameters, state: rule.stateLayout(parameters) }
 }
 
-/** Zero blocks of a layout. Those that are long have a support. */
-export function zeros(layout: Layout): Float32Array[] {
-  return layout.blocks.map(({ length }) => zeroBlock(length))
+/** A sum of zeros. */
+export function zeros(layout: Layout): Sum {
+  return layout.blocks.map(({ length }) => SumBlock.zeros(length))
 }
 
 /** sum += addend, element by element, rounded to float32. */
-export function addInto(sum: Blocks, addend: readonly (Float32Array | SparseBlock)[]): void {
-  for (let b = 0; b < sum.length; b++) addBlock(sum[b], addend[b])
+export function addInto(sum: Sum, addend: readonly (SumBlock | CompactBlock)[]): void {
+  for (let b = 0; b < sum.length; b++) sum[b].addBlock(addend[b])
 }
 
-export function copyOf(blocks: Blocks): Float32Array[] {
-  return blocks.map(copyBlock)
-}
-
-export function clear(blocks: Blocks): void {
-  for (const block of blocks) clearBlock(block)
+export function clear(sum: Sum): void {
+  for (const block of sum) block.clear()
 }
 
 export function isFinite32(blocks: Blocks): boolean {
-  return blocks.every(block => {
-    const indices = supportOf(block)?.indices
-    return indices === undefined ? isFiniteBlock(block) : indices.every(i => Number.isFinite(block[i]))
-  })
+  return blocks.every(isFiniteBlock)
 }
 
 /** Total bytes of a layout's blocks. */
@@ -69,38 +54,30 @@ const MAX_POOLED_BYTES = 1 << 16
 const MAX_POOLED = 64
 
 /** Makes long sparse blocks available to `zeros`. The caller must not use them any more. */
-export function recycle(blocks: Blocks): void {
-  for (const block of blocks) recycleBlock(block)
+export function recycle(sum: Sum): void {
+  for (const block of sum) block.recycle()
 }
 
-/** Reuses the blocks of sums, which every message would otherwise allocate, if they are small. */
+/** Reuses sums, which every message would otherwise allocate, if they are small. */
 export class BufferPool {
   readonly layout: Layout
   readonly #isPooled: boolean
-  readonly #free: Float32Array[][] = []
+  readonly #free: Sum[] = []
 
   constructor(layout: Layout) {
     this.layout = layout
     this.#isPooled = byteLength(layout) <= MAX_POOLED_BYTES
   }
 
-  /** Blocks with arbitrary content. */
-  take(): Float32Array[] {
+  /** A sum with arbitrary content. */
+  take(): Sum {
     return this.#free.pop() ?? zeros(this.layout)
   }
 
-  /** Blocks of zeros. */
-  zeros(): Float32Array[] {
-    const blocks = this.#free.pop()
-    if (blocks === undefined) return zeros(this.layout)
-    clear(blocks)
-    return blocks
-  }
-
-  /** Returns blocks to the pool. The caller must not use them any more. */
-  give(blocks: Blocks): void {
-    if (!this.#isPooled) recycle(blocks)
-    else if (this.#free.length < MAX_POOLED) this.#free.push(blocks as Float32Array[])
+  /** Returns a sum to the pool. The caller must not use it any more. */
+  give(sum: Sum): void {
+    if (!this.#isPooled) recycle(sum)
+    else if (this.#free.length < MAX_POOLED) this.#free.push(sum)
   }
 }
 
@@ -113,7 +90,7 @@ export const MAX_STEPS = 64
  * whole predictor, so sending it is never more expensive. Immutable.
  */
 export interface Step {
-  readonly blocks: readonly BlockSource[]
+  readonly blocks: readonly SumSource[]
   /** Encoded size. */
   readonly bytes: number
   /** Approximate size of an integer sum as float32 numbers, in bytes; 0 if it consists of them. */
@@ -121,21 +98,21 @@ export interface Step {
 }
 
 /** The step of a sum. Dense blocks of float32 numbers are kept by reference. */
-export function createStep(sum: Blocks, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
+export function createStep(sum: Sum, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
   let float32 = 0
   if (isLattice) for (const block of sum) float32 += float32Bytes(block)
   return stepOf(compactBlocks(sum, isLattice), float32)
 }
 
 /** A step of these compact blocks. */
-export function stepOf(blocks: readonly BlockSource[], float32: number): Step {
+export function stepOf(blocks: readonly SumSource[], float32: number): Step {
   let bytes = 0
   for (const block of blocks) bytes += blockSize(block)
   return { blocks, bytes, float32 }
 }
 
-/** The gradient sum as dense blocks. */
-export function expand(step: Step, layout: Layout): Blocks {
+/** The gradient sum of a step, in blocks of its own unless it keeps dense ones. */
+export function expand(step: Step, layout: Layout): Sum {
   return readCompactBlocks(step.blocks, layout)
 }
 

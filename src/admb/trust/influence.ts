@@ -6,8 +6,7 @@
 
 import type { Blocks, InfluenceRule } from '../../learning/types.js'
 import { stepOf } from '../../numeric/lattice.js'
-import { newBlock } from '../../numeric/memory.js'
-import { setBlock, supportOf } from '../../numeric/support.js'
+import { type Sum, SumBlock } from '../../numeric/sums.js'
 import { type Coverage, covered } from '../state/coverage.js'
 import { type Exponents, exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
@@ -18,13 +17,12 @@ const TOLERANCE = 1e-3
 const WINDOW = 256
 
 /** Norm of a block of a sum. @param exponents of its steps, if it consists of integers */
-function normOf(block: Float32Array, exponents?: Exponents): number {
-  const indices = supportOf(block)?.indices
+function normOf({ indices, values }: SumBlock, exponents?: Exponents): number {
   const steps = exponents && exponentsAt(exponents, indices)
-  const length = indices?.length ?? block.length
+  const length = indices?.length ?? values.length
   let squares = 0
   for (let n = 0; n < length; n++) {
-    const value = block[indices === undefined ? n : indices[n]] * (steps === undefined ? 1 : stepOf(steps, n))
+    const value = values[indices === undefined ? n : indices[n]] * (steps === undefined ? 1 : stepOf(steps, n))
     squares += value * value
   }
   return Math.sqrt(squares)
@@ -32,7 +30,7 @@ function normOf(block: Float32Array, exponents?: Exponents): number {
 
 /** A sum, or a batch. */
 interface CoveredSum {
-  readonly sum: Blocks
+  readonly sum: Sum
   readonly count: number
   readonly coverage: Coverage
 }
@@ -52,7 +50,7 @@ export function checkInfluence(
   originOf?: (contributor: number) => string
 ): void {
   const scales = rule.of(parameters)
-  const votes = sum[rule.index]
+  const votes = sum[rule.index].values
   const contributors = coverage.size
   for (let b = 0; b < rule.bounded; b++) {
     const slack = TOLERANCE * count
@@ -80,7 +78,7 @@ export class OwnInfluence {
   /** Share of these squared norms that the current bound would take, for each bounded block. */
   readonly #lost: Float64Array
   /** Copies of blocks that are scaled down. */
-  readonly #scaled: Float32Array[] = []
+  readonly #scaled: SumBlock[] = []
 
   /** @param parameters of the initial predictor */
   constructor(rule: InfluenceRule, parameters: Blocks) {
@@ -128,38 +126,38 @@ export class OwnInfluence {
    * A block of the own sum as neighbours receive it: the same array, or one that is valid until the
    * next call for this block.
    */
-  bounded(block: Float32Array, b: number, count: number, exponents: Exponents | undefined): Float32Array {
+  bounded(block: SumBlock, b: number, count: number, exponents: Exponents | undefined): SumBlock {
     if (b === this.#rule.index) return this.#votes(count, exponents !== undefined)
     if (!this.#isBounded(b)) return block
     const norm = normOf(block, exponents)
     const maxNorm = this.#maxNorm(b, count)
     if (norm <= maxNorm) return block
-    this.#scaled[b] ??= newBlock(block.length)
+    this.#scaled[b] ??= SumBlock.zeros(block.length)
     const scaled = this.#scaled[b]
-    setBlock(scaled, block)
+    scaled.copy(block)
     const factor = maxNorm / norm
-    const indices = supportOf(scaled)?.indices
-    const length = indices?.length ?? scaled.length
+    const { indices, values } = scaled
+    const length = indices?.length ?? values.length
     for (let n = 0; n < length; n++) {
       const i = indices === undefined ? n : indices[n]
-      const value = scaled[i] * factor
+      const value = values[i] * factor
       // Adding 0 turns −0 into 0.
-      scaled[i] = exponents === undefined ? value : Math.trunc(value) + 0
+      scaled.set(i, exponents === undefined ? value : Math.trunc(value) + 0)
     }
     return scaled
   }
 
-  #votes(count: number, isInteger: boolean): Float32Array {
+  #votes(count: number, isInteger: boolean): SumBlock {
     const votes = new Float32Array(this.#lost.length)
     for (let b = 0; b < votes.length; b++) {
       const exact = this.#rule.vote(this.#lost[b]) * count
       votes[b] = isInteger ? Math.round(exact) : exact
     }
-    return votes
+    return new SumBlock(votes)
   }
 
   /** Records the sum of all own gradients at the current predictor. */
-  record(sum: Blocks, count: number, grid: LazyGrid | undefined): void {
+  record(sum: Sum, count: number, grid: LazyGrid | undefined): void {
     if (count === 0) return
     const at = this.#recorded++ % WINDOW
     this.#counts[at] = count

@@ -1,5 +1,5 @@
 /** Reads and writes bits and Rice codes. */
-import { supportOf } from '../../numeric/support.js'
+import type { SumBlock } from '../../numeric/sums.js'
 import { ESCAPE, elementsOf, MAX_MAGNITUDE, MAX_TABLE_GAP_K, MAX_TABLE_MAGNITUDE_K, WINDOW } from './rice.js'
 import { type BitSource, RiceDecoder } from './rice-decoder.js'
 
@@ -97,11 +97,10 @@ export class BitReader implements BitSource {
    * @param into its elements from `from` to `to` are 0
    * @throws RangeError as `dense`, and if there are elements from `to` on
    */
-  sparse(into: Float32Array, from: number, to: number, count: number, gap: number, magnitude: number): void {
-    const support = supportOf(into)
-    const isMixed = gap === 0 && magnitude <= MAX_TABLE_MAGNITUDE_K && to - from <= SHORT && support === undefined
+  sparse(into: SumBlock, from: number, to: number, count: number, gap: number, magnitude: number): void {
+    const isMixed = gap === 0 && magnitude <= MAX_TABLE_MAGNITUDE_K && to - from <= SHORT && !into.isSparse
     if (isMixed) {
-      this.#mixed(into, from, to, count, magnitude)
+      this.#mixed(into.write(), from, to, count, magnitude)
       return
     }
     const elements =
@@ -123,8 +122,7 @@ export class BitReader implements BitSource {
         this.#skip(element & 15)
       }
       if (i >= to) throw new RangeError(BEYOND)
-      support?.add(i)
-      into[i++] = value
+      into.set(i++, value)
     }
   }
 

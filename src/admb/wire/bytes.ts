@@ -7,7 +7,7 @@ import { CodedError } from '../../base/errors.js'
 import type { Blocks, Layout } from '../../learning/types.js'
 import { addPacked, type PackedBlock } from '../../numeric/lattice.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
-import { clearBlock, dropSupport, recycleBlock, setBlock, supportOf, zeroBlock } from '../../numeric/support.js'
+import { blocksOf, type Sum, SumBlock } from '../../numeric/sums.js'
 import { checksum } from './checksum.js'
 import { decodeFloats, encodeFloats } from './floats.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
@@ -22,8 +22,10 @@ const SPARSE = 1
 const INTEGERS = 2
 const FLOATS = 3
 
-/** A block to write: its elements, or its encoding from `compactBlocks`, which is shorter. */
-export type BlockSource = Float32Array | Uint8Array
+/** A block of a sum, or its encoding from `compactBlocks`, which is shorter. */
+export type SumSource = SumBlock | Uint8Array
+/** A block to write. */
+export type BlockSource = Float32Array | SumSource
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
@@ -63,14 +65,13 @@ function isNonZero(value: number): boolean {
 }
 
 /** Negative zero counts as non-zero because its bits differ. */
-function countNonZero(block: Float32Array): number {
-  const indices = supportOf(block)?.indices
+function countNonZero({ indices, values }: SumBlock): number {
   let nonZero = 0
   if (indices !== undefined) {
-    for (let n = 0; n < indices.length; n++) if (isNonZero(block[indices[n]])) nonZero++
+    for (let n = 0; n < indices.length; n++) if (isNonZero(values[indices[n]])) nonZero++
     return nonZero
   }
-  for (let i = 0; i < block.length; i++) if (isNonZero(block[i])) nonZero++
+  for (let i = 0; i < values.length; i++) if (isNonZero(values[i])) nonZero++
   return nonZero
 }
 
@@ -80,14 +81,14 @@ function isSparse(nonZero: number, length: number): boolean {
 }
 
 /** Approximate size of a block as float32 numbers, in bytes. */
-export function float32Bytes(block: Float32Array): number {
+export function float32Bytes(block: SumBlock): number {
   // A non-zero element of a sparse block takes a gap of a byte or more and its value.
   return Math.min(4 * block.length, 5 * countNonZero(block))
 }
 
 /** Encodes integer blocks, or those that are sparse; the others are returned as they are. */
-export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[] {
-  return blocks.map(block => {
+export function compactBlocks(sum: Sum, isLattice: boolean): SumSource[] {
+  return sum.map(block => {
     if (isLattice) return integerBlock(block)
     const nonZero = countNonZero(block)
     return isSparse(nonZero, block.length) ? new Writer().compact(block, nonZero) : block
@@ -98,20 +99,20 @@ export function compactBlocks(blocks: Blocks, isLattice: boolean): BlockSource[]
  * Encodes the integers that remain of a block after subtracting others, block by block.
  * @param references blocks of the same length
  */
-export function integerBlock(block: Float32Array, references: readonly PackedBlock[] = []): Uint8Array {
+export function integerBlock(block: SumBlock, references: readonly PackedBlock[] = []): Uint8Array {
   if (references.length === 0) return new Writer().integers(block)
-  const difference = zeroBlock(block.length)
-  setBlock(difference, block)
+  const difference = SumBlock.zeros(block.length)
+  difference.copy(block)
   for (const reference of references) addPacked(difference, reference, -1)
   const encoded = new Writer().integers(difference)
-  recycleBlock(difference)
+  difference.recycle()
   return encoded
 }
 
-/** Dense blocks of this layout from the result of `compactBlocks`. */
-export function readCompactBlocks(blocks: readonly BlockSource[], layout: Layout): Blocks {
+/** A sum of this layout from the result of `compactBlocks`. */
+export function readCompactBlocks(blocks: readonly SumSource[], layout: Layout): Sum {
   return blocks.map((block, b) =>
-    block instanceof Uint8Array ? new Reader(block, block.length).blocks({ blocks: [layout.blocks[b]] })[0] : block
+    block instanceof Uint8Array ? new Reader(block, block.length).sum({ blocks: [layout.blocks[b]] })[0] : block
   )
 }
 
@@ -167,36 +168,37 @@ export class Writer extends ByteWriter {
    * false
    */
   blocks(blocks: readonly BlockSource[], isCompact = false): void {
-    for (const block of blocks) {
-      if (block instanceof Uint8Array) {
-        this.raw(block)
+    for (const source of blocks) {
+      if (source instanceof Uint8Array) {
+        this.raw(source)
         continue
       }
+      const block = source instanceof SumBlock ? source : new SumBlock(source)
       if (isCompact && block.length >= MIN_CODED) {
         this.uint(block.length)
         this.byte(FLOATS)
-        this.raw(encodeFloats(block))
+        this.raw(encodeFloats(block.read()))
         continue
       }
       const nonZero = countNonZero(block)
       this.uint(block.length)
       if (isSparse(nonZero, block.length)) this.#sparse(block, nonZero)
-      else this.#dense(block)
+      else this.#dense(block.read())
     }
   }
 
   /** The encoding of a block of which `isSparse` holds, in a buffer of its own. */
-  compact(block: Float32Array, nonZero: number): Uint8Array {
+  compact(block: SumBlock, nonZero: number): Uint8Array {
     this.uint(block.length)
     this.#sparse(block, nonZero)
     return this.#kept()
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
-  integers(values: Float32Array): Uint8Array {
-    this.uint(values.length)
+  integers(block: SumBlock): Uint8Array {
+    this.uint(block.length)
     this.byte(INTEGERS)
-    this.raw(encodeIntegers(values))
+    this.raw(encodeIntegers(block))
     return this.#kept()
   }
 
@@ -205,17 +207,16 @@ export class Writer extends ByteWriter {
     return this.release(this.bytes.slice(0, this.size))
   }
 
-  #sparse(block: Float32Array, nonZero: number): void {
+  #sparse({ indices, values }: SumBlock, nonZero: number): void {
     this.byte(SPARSE)
     this.uint(nonZero)
-    const indices = supportOf(block)?.indices
-    const length = indices?.length ?? block.length
+    const length = indices?.length ?? values.length
     let next = 0
     for (let n = 0; n < length; n++) {
       const i = indices === undefined ? n : indices[n]
-      if (!isNonZero(block[i])) continue
+      if (!isNonZero(values[i])) continue
       this.uint(i - next)
-      this.#float(block[i])
+      this.#float(values[i])
       next = i + 1
     }
   }
@@ -346,42 +347,46 @@ export class Reader extends ByteReader {
     return isSame
   }
 
+  /** Reads blocks of exactly this layout, with finite elements only. */
+  blocks(layout: Layout): Blocks {
+    return blocksOf(this.sum(layout))
+  }
+
   /**
    * Reads blocks of exactly this layout, with finite elements only.
    * @param into destination; new blocks if omitted
    */
-  blocks(layout: Layout, into: Float32Array[] = layout.blocks.map(({ length }) => zeroBlock(length))): Float32Array[] {
+  sum(layout: Layout, into: Sum = layout.blocks.map(({ length }) => SumBlock.zeros(length))): Sum {
     for (let b = 0; b < into.length; b++) this.#block(into[b], layout.blocks[b].name)
     return into
   }
 
-  #block(block: Float32Array, name: string): void {
-    const { length } = block
+  #block(sum: SumBlock, name: string): void {
+    const { length } = sum
     const received = this.uint()
     if (received !== length) throw new FrameError(`block ${name} has ${received} elements; expected ${length}`)
     const kind = this.byte()
     if (kind === DENSE) {
       const at = this.take(length * 4)
-      dropSupport(block)
+      const block = sum.write()
       if (length > SHORT_BLOCK) {
         new Uint8Array(block.buffer, block.byteOffset, block.byteLength).set(this.bytes.subarray(at, at + length * 4))
       } else for (let i = 0; i < length; i++) block[i] = this.#float(at + 4 * i)
     } else if (kind === SPARSE) {
-      this.#sparse(block, name)
+      this.#sparse(sum, name)
       return
     } else if (kind === INTEGERS) {
-      this.#coded(block, name, decodeIntegers)
+      this.#coded(sum, name, decodeIntegers)
       return
-    } else if (kind === FLOATS) this.#coded(block, name, decodeFloats)
+    } else if (kind === FLOATS) this.#coded(sum.write(), name, decodeFloats)
     else throw new FrameError(`block ${name} has unknown encoding ${kind}`)
-    if (!isFiniteBlock(block)) throw new FrameError(`block ${name} contains a non-finite number`)
+    if (!isFiniteBlock(sum.read())) throw new FrameError(`block ${name} contains a non-finite number`)
   }
 
-  #sparse(block: Float32Array, name: string): void {
+  #sparse(block: SumBlock, name: string): void {
     const { length } = block
     const nonZero = this.uint(length)
-    clearBlock(block)
-    const support = supportOf(block)
+    block.clear()
     let next = 0
     let bad = 0
     for (let n = 0; n < nonZero; n++) {
@@ -389,13 +394,16 @@ export class Reader extends ByteReader {
       if (next >= length) throw new FrameError(`block ${name} has an element beyond its end`)
       const value = this.#float(this.take(4))
       bad += value - value
-      support?.add(next)
-      block[next++] = value
+      block.set(next++, value)
     }
     if (bad !== 0) throw new FrameError(`block ${name} contains a non-finite number`)
   }
 
-  #coded(block: Float32Array, name: string, decode: typeof decodeFloats): void {
+  #coded<Block>(
+    block: Block,
+    name: string,
+    decode: (bytes: Uint8Array, at: number, end: number, into: Block) => number
+  ): void {
     try {
       this.at = decode(this.bytes, this.at, this.end, block)
     } catch (error) {

@@ -1,5 +1,6 @@
 /** Strict decoding of frames. */
 import type { Layout } from '../../learning/types.js'
+import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { appendRun, type Contributor, type ContributorTable, type Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
@@ -47,7 +48,7 @@ export function decodeFrame(
   shapes: Shapes,
   table: ContributorTable,
   edge: ReceivingEdge,
-  allocateSum: () => Float32Array[]
+  allocateSum: () => Sum
 ): ReceivedFrame | undefined {
   const { decoder } = edge
   const input = new Reader(bytes)
@@ -232,16 +233,17 @@ function readVector(
   vector: Vector,
   { fragments }: CoverageDecoder,
   transfer: number,
-  into?: () => Float32Array[]
-): Float32Array[] | undefined {
-  return transfer > 0 ? fragments.vector(transfer, vector, layout.blocks.length) : input.blocks(layout, into?.())
+  into?: () => Sum
+): Sum | undefined {
+  return transfer > 0 ? fragments.vector(transfer, vector, layout.blocks.length) : input.sum(layout, into?.())
 }
 
 function readWhole(input: Reader, shapes: Shapes, decoder: CoverageDecoder, transfer: number): Whole | undefined {
   const parameters = readVector(input, shapes.parameters, VECTORS.parameters, decoder, transfer)
   const average = readVector(input, shapes.average, VECTORS.average, decoder, transfer)
   const state = readVector(input, shapes.state, VECTORS.state, decoder, transfer)
-  return parameters && average && state && { kind: 'whole', parameters, average, state }
+  if (!(parameters && average && state)) return undefined
+  return { kind: 'whole', parameters: blocksOf(parameters), average: blocksOf(average), state: blocksOf(state) }
 }
 
 /** @returns undefined if fragments are missing */
@@ -265,7 +267,7 @@ function readChain(
   // One dense step at a time: a chain of sparse ones can be many times as large as it is on the
   // wire.
   for (let i = 0; i < count; i++) {
-    steps.push(createStep(input.blocks(shapes.parameters), shapes))
+    steps.push(createStep(input.sum(shapes.parameters), shapes))
     checkChain(steps, shapes)
   }
   return { kind: 'steps', steps, own, theirs }
@@ -277,7 +279,7 @@ function readSum(
   shapes: Shapes,
   decoder: CoverageDecoder,
   transfer: number,
-  allocateSum: () => Float32Array[]
+  allocateSum: () => Sum
 ): ReceivedSum | undefined {
   const base = input.uint()
   // Preallocated: a growing array reserves space for more elements than most sums need.

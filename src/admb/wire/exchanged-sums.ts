@@ -5,8 +5,8 @@
  * exact.
  */
 
-import type { Blocks } from '../../learning/types.js'
 import { addPacked, areIntegers, type PackedBlock, packed, packedBytes } from '../../numeric/lattice.js'
+import type { Sum, SumBlock } from '../../numeric/sums.js'
 import type { AdmbOptions } from '../core/options.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import { createStep, expand, recycle, type Shapes, type Step, stepOf } from '../state/vectors.js'
@@ -112,7 +112,7 @@ export class ExchangedSums {
   }
 
   /** The sum is on its way to the neighbour, after all earlier ones. */
-  recordSent(sequence: number, sum: Blocks): void {
+  recordSent(sequence: number, sum: Sum): void {
     const [current] = this.#exchanges
     current.sent.add(sequence, sum.map(packed))
     if (this.#isOrdered) current.base = sequence
@@ -232,7 +232,7 @@ function isUsed({ sent, received }: Exchange): boolean {
   return sent.values().length + received.values().length > 0
 }
 
-function record(exchange: Exchange, sequence: number, sum: Blocks): void {
+function record(exchange: Exchange, sequence: number, sum: Sum): void {
   exchange.received.add(sequence, sum.map(packed))
   exchange.held = sequence
 }
@@ -243,7 +243,7 @@ export function blocksAt(vectors: readonly PackedBlocks[], block: number): reado
 }
 
 /** Adds to a block that was decoded for this purpose. */
-function plus(block: Float32Array, references: readonly PackedBlock[]): Float32Array {
+function plus(block: SumBlock, references: readonly PackedBlock[]): SumBlock {
   for (const reference of references) addPacked(block, reference, 1)
   return block
 }

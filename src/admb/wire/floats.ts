@@ -3,7 +3,6 @@
  * of their chunk take few bits, and zeros at the end of all fractions of a chunk take none. The
  * format is specified in `docs/protocol.md`.
  */
-import { dropSupport } from '../../numeric/support.js'
 import { BitReader, BitWriter, MAX_AT_ONCE } from './bits.js'
 import { ESCAPE } from './rice.js'
 
@@ -146,7 +145,6 @@ function writeRaw(numbers: Int32Array, from: number, to: number, bits: BitWriter
 export function decodeFloats(bytes: Uint8Array, at: number, end: number, into: Float32Array): number {
   const bits = new BitReader(bytes, at, end)
   const numbers = new Int32Array(into.buffer, into.byteOffset, into.length)
-  dropSupport(into)
   for (let from = 0; from < numbers.length; from += CHUNK) {
     readChunk(numbers, from, Math.min(numbers.length, from + CHUNK), bits)
   }

@@ -5,6 +5,7 @@
  * their transfer arrives, which then takes effect as a whole or not at all.
  */
 import type { Layout } from '../../learning/types.js'
+import type { SumBlock } from '../../numeric/sums.js'
 import { createStep, MAX_STEPS, maximumChainBytes, type Shapes, type Step } from '../state/vectors.js'
 import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
 import { type Traffic, vectorBytes } from './encode.js'
@@ -61,7 +62,7 @@ function layoutOf(vector: number, { parameters, average, state }: Shapes): Layou
 /** Fragments of the newest transfer of a neighbour: at most one copy of each block. */
 export class FragmentBuffer {
   #transfer = 0
-  #vectors: Float32Array[][] = []
+  #vectors: SumBlock[][] = []
   /** Parts of steps, of one block each. */
   #steps: Step[] = []
 
@@ -87,7 +88,7 @@ export class FragmentBuffer {
     const count = input.uint(end - first)
     if (vector === VECTORS.step) this.#receiveSteps(input, transfer, first, count, shapes)
     else {
-      const blocks = input.blocks({ blocks: layouts.slice(first, first + count) })
+      const blocks = input.sum({ blocks: layouts.slice(first, first + count) })
       input.finish()
       this.#start(transfer)
       this.#vectors[vector] ??= []
@@ -100,7 +101,7 @@ export class FragmentBuffer {
     const { blocks: layouts } = shapes.parameters
     const received: Step[] = []
     for (let i = first; i < first + count; i++)
-      received.push(createStep(input.blocks({ blocks: [layouts[i % layouts.length]] }), shapes))
+      received.push(createStep(input.sum({ blocks: [layouts[i % layouts.length]] }), shapes))
     input.finish()
     const steps = transfer > this.#transfer ? [] : this.#steps.slice()
     for (const [i, part] of received.entries()) steps[first + i] = part
@@ -126,7 +127,7 @@ export class FragmentBuffer {
   }
 
   /** The blocks of a vector, `length` in number; undefined unless all of them have arrived. */
-  vector(transfer: number, vector: Vector, length: number): Float32Array[] | undefined {
+  vector(transfer: number, vector: Vector, length: number): SumBlock[] | undefined {
     return complete(transfer === this.#transfer ? (this.#vectors[vector] ?? []) : [], length)
   }
 

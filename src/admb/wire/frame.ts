@@ -6,6 +6,7 @@
  * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
  */
 import type { Blocks } from '../../learning/types.js'
+import type { Sum } from '../../numeric/sums.js'
 import { type Coverage, type Runs, segmentCount } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
@@ -78,7 +79,7 @@ export interface SentSum extends FrameSum {
 }
 
 export interface ReceivedSum extends FrameSum {
-  readonly sum: Blocks
+  readonly sum: Sum
   /** Coverage of the sum; undefined if the base is unknown, so that the sum cannot be used. */
   readonly coverage: Coverage | undefined
 }

@@ -3,7 +3,7 @@
  * each of them all zero, dense, or sparse, in Rice codes with the parameters that fit it. The
  * format is specified in `docs/protocol.md`.
  */
-import { clearBlock, dropSupport, supportOf } from '../../numeric/support.js'
+import type { SumBlock } from '../../numeric/sums.js'
 import { BitReader } from './bits.js'
 import { zigzag } from './rice.js'
 import { RiceWriter } from './rice-writer.js'
@@ -25,10 +25,11 @@ const MAX_MAGNITUDE_K = 7
 let writer: RiceWriter | undefined
 
 /** Encodes a block. @param block integers of magnitude 2^28 at most */
-export function encodeIntegers(block: Float32Array): Uint8Array {
+export function encodeIntegers(sum: SumBlock): Uint8Array {
   writer ??= new RiceWriter()
   writer.begin()
-  const indices = supportOf(block)?.indices
+  const { indices } = sum
+  const block = sum.read()
   if (indices !== undefined && indices.length < block.length * LONG_CHUNK_DENSITY) encodeSparse(block, indices, writer)
   else encodeAll(block, writer)
   return writer.finish()
@@ -139,12 +140,12 @@ function writeChunk(
  * @returns offset after the block
  * @throws RangeError
  */
-export function decodeIntegers(bytes: Uint8Array, at: number, end: number, into: Float32Array): number {
+export function decodeIntegers(bytes: Uint8Array, at: number, end: number, into: SumBlock): number {
   const log = at < end ? bytes[at] : 0
   if (log !== SHORT_CHUNK && log !== LONG_CHUNK) throw new RangeError('unknown length of chunks')
   // Blocks with short chunks have too many elements for a support to be of use.
-  if (log === LONG_CHUNK) clearBlock(into)
-  else dropSupport(into)
+  if (log === LONG_CHUNK) into.clear()
+  else into.write()
   const bits = new BitReader(bytes, at + 1, end)
   for (let from = 0; from < into.length; from += 1 << log) {
     decodeChunk(into, from, Math.min(into.length, from + (1 << log)), log, bits)
@@ -152,14 +153,13 @@ export function decodeIntegers(bytes: Uint8Array, at: number, end: number, into:
   return bits.finish()
 }
 
-function decodeChunk(into: Float32Array, from: number, to: number, log: number, bits: BitReader): void {
+function decodeChunk(into: SumBlock, from: number, to: number, log: number, bits: BitReader): void {
   const head = bits.get(8)
-  if (log === SHORT_CHUNK && (head === ZERO || head >= SPARSE)) into.fill(0, from, to)
+  if (log === SHORT_CHUNK && (head === ZERO || head >= SPARSE)) into.write().fill(0, from, to)
   if (head === ZERO) return
   if (head < SPARSE) {
     if (head > 1 + MAX_DENSE_K) throw new RangeError(`unknown chunk ${head}`)
-    bits.dense(into, from, to, head - 1)
-    dropSupport(into)
+    bits.dense(into.write(), from, to, head - 1)
     return
   }
   const gap = (head >> 3) & MAX_GAP_K

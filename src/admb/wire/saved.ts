@@ -210,7 +210,7 @@ export function replaySteps(
     if (!sameId(header.parent, predictor.id)) throw new FrameError('saved steps continue another predictor')
     // The digest of the last predictor depends on all earlier ones.
     const digest = header === headers[0] ? recipe.digest : () => header.id.digest
-    predictor = replayed(predictor, input.blocks(shapes.parameters), header, { ...recipe, digest })
+    predictor = replayed(predictor, input.sum(shapes.parameters), header, { ...recipe, digest })
   }
   if (headers.length > 0 && predictor.id.digest !== headers[0].id.digest) {
     throw new FrameError('replaying the saved steps yields another digest')

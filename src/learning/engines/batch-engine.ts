@@ -4,7 +4,7 @@
  * same gradients. `sparse-engine.ts` is faster for b = 1.
  */
 import { DivergenceError } from '../../base/errors.js'
-import { clearBlock } from '../../numeric/support.js'
+import { blocksOf, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type OutcomeKind, ProgressiveMetrics } from '../metrics/index.js'
 import { countAdded, withClass } from '../models/class-table.js'
 import { featureOutOfRange } from '../models/model.js'
@@ -15,6 +15,7 @@ import {
   type Layout,
   type Learner,
   learnerAfter,
+  markOf,
   type Score,
   type UpdateRule
 } from '../types.js'
@@ -109,7 +110,9 @@ export class BatchEngine implements Engine {
   #capacity: number
   #dimension: number
   #content: WorkingContent
-  #sum: Float32Array[]
+  #sum: Sum
+  /** The elements of the sum, to which the learner adds gradients. */
+  #accumulator: Blocks
   #count = 0
 
   constructor(options: BatchEngineOptions) {
@@ -121,8 +124,8 @@ export class BatchEngine implements Engine {
     const parameters = this.#learner.initial()
     const state = zeros(options.rule.stateLayout(this.#learner.layout))
     this.#content = new WorkingContent({ parameters, average: parameters, state }, options)
-    this.#sum = zeros(this.#learner.layout)
-    this.#clearSum()
+    this.#sum = this.#learner.layout.blocks.map(({ length }) => SumBlock.zeros(length))
+    this.#accumulator = blocksOf(this.#sum)
   }
 
   learn(examples: Examples): void {
@@ -138,7 +141,8 @@ export class BatchEngine implements Engine {
       const served = this.#options.predictWith === 'average' ? average : parameters
       const learner = learnerAfter(this.#learner, this.updates)
       learner.score(served, examples, from, to, this.progress)
-      learner.addGradient(parameters, examples, from, to, this.#sum)
+      learner.addGradient(parameters, examples, from, to, this.#accumulator)
+      recordWrites(this.#sum, markOf(learner, examples, from, to))
       this.progress.inputs += to - from
       this.#count += to - from
       if (this.#count === this.#options.batch) this.#update()
@@ -190,16 +194,7 @@ export class BatchEngine implements Engine {
     this.#content.update(this.#sum, this.#count, this.updates)
     this.updates++
     this.#count = 0
-    this.#clearSum()
-  }
-
-  /** Learners with `outputs` keep the support of the first block. */
-  #clearSum(): void {
-    const marksFirst = this.#learner.outputs !== undefined
-    for (const [b, block] of this.#sum.entries()) {
-      if (b === 0 && marksFirst) clearBlock(block)
-      else block.fill(0)
-    }
+    for (const block of this.#sum) block.clear()
   }
 
   #fit(examples: Examples): void {
@@ -217,7 +212,8 @@ export class BatchEngine implements Engine {
     this.#capacity = Math.min(this.#options.dimensionLimit, Math.max(this.#dimension, 2 * this.#capacity))
     this.#learner = this.#options.learnerFor(this.#capacity)
     this.#content.grow(this.#learner.layout)
-    this.#sum = grown(this.#sum, this.#learner.layout)
+    this.#sum = sumOf(grown(this.#accumulator, this.#learner.layout))
+    this.#accumulator = blocksOf(this.#sum)
   }
 }
 

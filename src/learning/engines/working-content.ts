@@ -4,7 +4,9 @@
  * Blocks of parameters are created, grown, and projected onto a Euclidean ball.
  */
 import { copyBlock, newBlock } from '../../numeric/memory.js'
-import { nonZeroIndices, Support, stepTouched, type Touched } from '../../numeric/support.js'
+import { blocksOf, type Sum } from '../../numeric/sums.js'
+import { nonZeroIndices, Support } from '../../numeric/support.js'
+import { stepTouched, type Touched } from '../../numeric/touched.js'
 import { mixInto, type WeightedAveraging } from '../rules/averaging.js'
 import type { Averaging, Blocks, Content, Layout, UpdateRule } from '../types.js'
 
@@ -48,7 +50,7 @@ export class WorkingContent implements Content {
   }
 
   /** One update. @param updates number of updates before */
-  update(sum: Blocks, count: number, updates: number): void {
+  update(sum: Sum, count: number, updates: number): void {
     const { rule, averaging } = this.#recipe
     const before = this.#parameters
     this.#step(sum, count, updates)
@@ -71,7 +73,7 @@ export class WorkingContent implements Content {
     this.#differing = supportFrom(this.#differing?.indices, this.#parameters[0].length)
   }
 
-  #step(sum: Blocks, count: number, updates: number): void {
+  #step(sum: Sum, count: number, updates: number): void {
     const { rule, averaging } = this.#recipe
     const step = ([parameters, state]: Groups, sum: Blocks): Groups => {
       const next = rule.step({ parameters, state }, sum, count, updates)
@@ -81,7 +83,7 @@ export class WorkingContent implements Content {
     // A lazy average needs the parameters as they were.
     const isInPlace = rule.isLocal && averaging.contain === undefined
     const touched = isInPlace ? stepTouched(groups, sum, step) : undefined
-    const [parameters, state] = touched === undefined ? step(groups, sum) : scatter(groups, touched)
+    const [parameters, state] = touched === undefined ? step(groups, blocksOf(sum)) : scatter(groups, touched)
     this.#parameters = parameters
     this.#state = state
     if (touched === undefined || touched.length !== parameters[0].length) this.#differing = undefined

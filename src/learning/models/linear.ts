@@ -5,7 +5,7 @@
  */
 
 import { portableExp } from '../../numeric/exp.js'
-import { dropSupport, supportOf } from '../../numeric/support.js'
+import type { Support } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
 import { checkOptions, ExampleError, l2Option, resolveOptions } from '../options.js'
@@ -84,7 +84,6 @@ export function createCustomLearner({ model, dimension, l2, classWeights, clip }
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
 function addPenalty(weights: Float32Array, l2: number, count: number, sum: Float32Array): void {
   if (l2 === 0) return
-  dropSupport(sum)
   for (let i = 0; i < weights.length; i++) sum[i] += l2 * count * weights[i]
 }
 
@@ -101,6 +100,7 @@ const CLIP_MARGIN = 1 - 2 ** -20
 /** What all linear learners share: layout, bounds checks and initial weights. */
 abstract class LinearLearner {
   readonly layout: Layout
+  readonly markGradient: Learner['markGradient']
   protected readonly l2: number
   protected readonly classWeights: readonly number[] | undefined
   readonly #clip: number | undefined
@@ -113,11 +113,20 @@ abstract class LinearLearner {
     slots = 0
   ) {
     this.l2 = l2
+    // The penalty has a gradient everywhere.
+    this.markGradient = l2 === 0 ? (...given) => this.#mark(...given) : undefined
     this.classWeights = classWeights
     this.#clip = clip
     const blocks = [{ name: 'weights', length: dimension * outputs }]
     if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
     this.layout = { blocks }
+  }
+
+  #mark({ indices, offsets }: Examples, from: number, to: number, elements: Support): void {
+    for (let p = offsets[from]; p < offsets[to]; p++) {
+      const first = indices[p] * this.outputs
+      for (let c = 0; c < this.outputs; c++) elements.add(first + c)
+    }
   }
 
   initial(): Float32Array[] {
@@ -214,16 +223,12 @@ class ScalarLearner extends LinearLearner implements Learner {
 
   addGradient([weights]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
     const { indices, values, offsets, labels } = examples
-    const support = supportOf(sum)
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], this.#classes, row)
       const weight = gradientWeight(examples, row, this.classWeights)
       const raw = weight * this.#checked(this.loss.slope(this.#scoreOf(weights, examples, row), labels[row]), row)
       const slope = raw * this.factorOf(raw * raw, examples, row)
-      for (let p = offsets[row]; p < offsets[row + 1]; p++) {
-        sum[indices[p]] += slope * values[p]
-        support?.add(indices[p])
-      }
+      for (let p = offsets[row]; p < offsets[row + 1]; p++) sum[indices[p]] += slope * values[p]
     }
     addPenalty(weights, this.l2, to - from, sum)
   }
@@ -311,7 +316,6 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   addGradient([weights, table]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
     const { indices, values, offsets, labels } = examples
     const active = this.#active(table)
-    const support = supportOf(sum)
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], active, row)
       const slopes = this.#scoresOf(weights, active, examples, row)
@@ -321,10 +325,7 @@ class SoftmaxLearner extends LinearLearner implements Learner {
       if (factor < 1) for (let c = 0; c < active; c++) slopes[c] *= factor
       for (let p = offsets[row]; p < offsets[row + 1]; p++) {
         const first = indices[p] * this.classes
-        for (let c = 0; c < active; c++) {
-          sum[first + c] += slopes[c] * values[p]
-          support?.add(first + c)
-        }
+        for (let c = 0; c < active; c++) sum[first + c] += slopes[c] * values[p]
       }
     }
     addPenalty(weights, this.l2, to - from, sum)

@@ -66,6 +66,7 @@ export class AdaptiveBatch implements BatchRule, BatchRange {
     return {
       layout: { blocks: [...learner.layout.blocks, batchBlock] },
       outputs: learner.outputs,
+      markGradient: learner.markGradient,
       classifies: learner.classifies,
       outcomeKind: learner.outcomeKind,
       initial: () => [...learner.initial(), Float32Array.of(this.min)],

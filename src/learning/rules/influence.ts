@@ -70,6 +70,7 @@ export class InfluenceBound implements InfluenceRule {
     const created: Learner = {
       layout: { blocks: [...learner.layout.blocks, { name: INFLUENCE_BLOCK, length: this.bounded }] },
       outputs: learner.outputs,
+      markGradient: learner.markGradient,
       classifies: learner.classifies,
       outcomeKind: learner.outcomeKind,
       rowMacs: learner.rowMacs,

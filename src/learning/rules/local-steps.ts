@@ -12,7 +12,6 @@
  * counted, as gradients are.
  */
 import { newBlock } from '../../numeric/memory.js'
-import { dropSupport } from '../../numeric/support.js'
 import { OptionError } from '../options.js'
 import type { Blocks, RuleState, UpdateRule } from '../types.js'
 
@@ -166,7 +165,6 @@ export class LocalSteps {
       this.#copy.parameters[k],
       this.#contributed[k]
     ]
-    dropSupport(into)
     for (let i = 0; i < into.length; i++) {
       const difference = from[i] - copy[i] + share * (copy[i] - next[i])
       const added = Math.fround(this.#inputs * difference - contributed[i])

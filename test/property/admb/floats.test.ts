@@ -1,4 +1,5 @@
 /** Blocks of predictors: coding without loss, and rounding to few bits. */
+
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { nextPredictor, type Recipe, startingPredictor } from '../../../src/admb/index.js'
@@ -15,6 +16,7 @@ import {
   ruleNames
 } from '../../../src/learning/index.js'
 import { roundChanged } from '../../../src/numeric/numbers.js'
+import { sumOf } from '../../../src/numeric/sums.js'
 
 /** Bits of the fraction that rounding drops. */
 const DROPPED = 13
@@ -151,7 +153,12 @@ describe('rounding of predictors', () => {
       let predictor = startingPredictor([new Float32Array(LENGTH)], recipe)
       for (let updates = 0; updates < 3; updates++) {
         const sum = [Float32Array.from({ length: LENGTH }, (_, i) => ((i * 7 + updates) % 11) - 5)]
-        predictor = nextPredictor(predictor, { sum, count: 7 }, { origin: 'a', incarnation: 1, nonce: 0 }, recipe)
+        predictor = nextPredictor(
+          predictor,
+          { sum: sumOf(sum), count: 7 },
+          { origin: 'a', incarnation: 1, nonce: 0 },
+          recipe
+        )
       }
       const { blocks } = recipe.rule.stateLayout(layout)
       const exact = blocks.filter(({ isExact }) => isExact).map(({ name }) => name)

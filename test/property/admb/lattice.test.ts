@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Rounding } from '../../../src/admb/state/rounding.js'
-import { addInto } from '../../../src/admb/state/vectors.js'
+import { addInto, zeros } from '../../../src/admb/state/vectors.js'
 import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.js'
 import { Random } from '../../../src/data/random.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learning/index.js'
 import type { RuleState } from '../../../src/learning/types.js'
 import { exponentOfRoot, type Grid, MAX_ROUNDED, rounded, stepOf, valuesOf } from '../../../src/numeric/lattice.js'
-import { supportOf, zeroBlock } from '../../../src/numeric/support.js'
+import { blocksOf, type Sum, SumBlock, sumOf } from '../../../src/numeric/sums.js'
 import { referenceBytes } from '../../support/rice-reference.js'
 
 interface Shape {
@@ -40,12 +40,12 @@ describe('integer blocks', () => {
     fc.assert(
       fc.property(shapes, shape => {
         const values = blockOf(shape)
-        const bytes = encodeIntegers(values)
-        const decoded = new Float32Array(values.length).fill(Number.NaN)
+        const bytes = encodeIntegers(new SumBlock(values))
+        const decoded = new SumBlock(new Float32Array(values.length).fill(Number.NaN))
         const padded = new Uint8Array(bytes.length + 2).fill(255)
         padded.set(bytes, 1)
         assert.equal(decodeIntegers(padded, 1, padded.length, decoded), 1 + bytes.length)
-        assert.deepEqual(decoded, Float32Array.from(values))
+        assert.deepEqual(decoded.read(), Float32Array.from(values))
       }),
       { numRuns: 200 }
     )
@@ -55,7 +55,7 @@ describe('integer blocks', () => {
     fc.assert(
       fc.property(shapes, shape => {
         const values = blockOf(shape)
-        assert.deepEqual(encodeIntegers(values), referenceBytes(values))
+        assert.deepEqual(encodeIntegers(new SumBlock(values)), referenceBytes(values))
       }),
       { numRuns: 200 }
     )
@@ -63,7 +63,7 @@ describe('integer blocks', () => {
     fc.assert(
       fc.property(fc.array(extremes, { maxLength: 600 }), list => {
         const values = Float32Array.from(list)
-        assert.deepEqual(encodeIntegers(values), referenceBytes(values))
+        assert.deepEqual(encodeIntegers(new SumBlock(values)), referenceBytes(values))
       })
     )
   })
@@ -73,18 +73,14 @@ describe('integer blocks', () => {
       fc.property(shapes, shape => {
         // Numbers that float32 holds, and elements that became 0 again.
         const values = blockOf({ ...shape, bits: Math.min(shape.bits, 22) })
-        const block = zeroBlock(values.length)
-        const support = supportOf(block)
-        for (const [i, value] of values.entries()) {
-          block[i] = value
-          if (value !== 0 || i % 99 === 0) support?.add(i)
-        }
-        assert.deepEqual(encodeIntegers(block), encodeIntegers(values))
-        const again = zeroBlock(values.length)
+        const block = SumBlock.zeros(values.length)
+        for (const [i, value] of values.entries()) if (value !== 0 || i % 99 === 0) block.set(i, value)
+        assert.deepEqual(encodeIntegers(block), encodeIntegers(new SumBlock(values)))
+        const again = SumBlock.zeros(values.length)
         const bytes = encodeIntegers(block)
         decodeIntegers(bytes, 0, bytes.length, again)
-        assert.deepEqual(again, block)
-        const known = supportOf(again) && new Set(supportOf(again)?.indices)
+        assert.deepEqual(again.read(), values)
+        const known = again.isSparse ? new Set(again.indices) : undefined
         for (const [i, value] of values.entries()) if (value !== 0) assert.ok(known?.has(i) ?? true)
       }),
       { numRuns: 60 }
@@ -92,14 +88,16 @@ describe('integer blocks', () => {
   })
 
   it('take no more than 4 bytes an element and a few bytes', () => {
-    fc.assert(fc.property(shapes, shape => encodeIntegers(blockOf(shape)).length <= 4.2 * shape.length + 16))
+    fc.assert(
+      fc.property(shapes, shape => encodeIntegers(new SumBlock(blockOf(shape))).length <= 4.2 * shape.length + 16)
+    )
   })
 
   it('are rejected if they are cut off, and never take more memory than their block if they are damaged', () => {
     fc.assert(
       fc.property(shapes, fc.nat(), fc.nat(255), (shape, position, byte) => {
-        const bytes = encodeIntegers(blockOf(shape))
-        const into = new Float32Array(shape.length)
+        const bytes = encodeIntegers(new SumBlock(blockOf(shape)))
+        const into = SumBlock.zeros(shape.length)
         assert.throws(() => decodeIntegers(bytes, 0, bytes.length - 1, into), RangeError)
         assert.throws(() => decodeIntegers(bytes, 0, position % bytes.length, into), RangeError)
         const damaged = bytes.slice()
@@ -130,10 +128,10 @@ describe('a long dense chunk among zeros', () => {
     it(`is decoded, and rejected if it is cut off, with numbers of ${bits} bits`, () => {
       const block = new Float32Array(40 * CHUNK)
       block.set(blockOf({ length: CHUNK, density: 1, bits, seed: 1 }), 3 * CHUNK)
-      const bytes = encodeIntegers(block)
-      const decoded = new Float32Array(block.length).fill(Number.NaN)
+      const bytes = encodeIntegers(new SumBlock(block))
+      const decoded = new SumBlock(new Float32Array(block.length).fill(Number.NaN))
       assert.equal(decodeIntegers(bytes, 0, bytes.length, decoded), bytes.length)
-      assert.deepEqual(decoded, block)
+      assert.deepEqual(decoded.read(), block)
       assert.throws(() => decodeIntegers(bytes, 0, 100, decoded), RangeError)
       assert.throws(() => decodeIntegers(bytes, 0, bytes.length >> 1, decoded), RangeError)
     })
@@ -149,9 +147,9 @@ describe('rounding', () => {
         const sent = new Float64Array(LENGTH)
         for (const [gradient, grid] of segments) {
           for (let i = 0; i < LENGTH; i++) given[i] += gradient[i]
-          const sum = [new Float32Array(LENGTH)]
-          rounding.close([gradient.slice()], sum, grid, false)
-          const [values] = valuesOf(sum, grid)
+          const sum = zeros(layout)
+          rounding.close(sumOf([gradient.slice()]), sum, grid, false)
+          const [values] = valuesOf(blocksOf(sum), grid)
           for (let i = 0; i < LENGTH; i++) sent[i] += values[i]
         }
         const [, grid] = segments[segments.length - 1]
@@ -169,37 +167,53 @@ describe('rounding', () => {
     fc.assert(
       fc.property(list, grids, (segments, grid) => {
         const sums = segments.map(([gradient, key]) => {
-          const sum = [new Float32Array(LENGTH)]
-          new Rounding(layout).close([gradient.slice()], sum, grid, false)
+          const sum = zeros(layout)
+          new Rounding(layout).close(sumOf([gradient.slice()]), sum, grid, false)
           return { sum, key }
         })
-        const chain = [new Float32Array(LENGTH)]
+        const chain = zeros(layout)
         for (const { sum } of sums) addInto(chain, sum)
         // A tree that joins neighbours in another order.
-        let level: Float32Array[][] = sums.toSorted((a, b) => a.key - b.key).map(({ sum }) => [sum[0].slice()])
+        let level = sums.toSorted((a, b) => a.key - b.key).map(({ sum }) => sumOf([sum[0].read().slice()]))
         while (level.length > 1) {
-          const next: Float32Array[][] = []
+          const next: Sum[] = []
           for (let i = 0; i < level.length; i += 2) {
             if (i + 1 < level.length) addInto(level[i], level[i + 1])
             next.push(level[i])
           }
           level = next
         }
-        assert.deepEqual(level[0], chain)
+        assert.deepEqual(blocksOf(level[0]), blocksOf(chain))
       })
     )
   })
 
   it('leaves what exceeds the largest integer for later segments', () => {
     const grid: Grid = [Int8Array.of(0)]
-    const rounding = new Rounding({ blocks: [{ name: 'w', length: 1 }] })
-    const sum = [new Float32Array(1)]
-    rounding.close([Float32Array.of(3 * MAX_ROUNDED)], sum, grid, false)
-    assert.equal(sum[0][0], MAX_ROUNDED)
-    rounding.close([new Float32Array(1)], sum, grid, false)
-    rounding.close([new Float32Array(1)], sum, grid, false)
-    assert.equal(sum[0][0], 3 * MAX_ROUNDED)
+    const layout = { blocks: [{ name: 'w', length: 1 }] }
+    const rounding = new Rounding(layout)
+    const sum = zeros(layout)
+    rounding.close(sumOf([Float32Array.of(3 * MAX_ROUNDED)]), sum, grid, false)
+    assert.equal(sum[0].values[0], MAX_ROUNDED)
+    rounding.close(zeros(layout), sum, grid, false)
+    rounding.close(zeros(layout), sum, grid, false)
+    assert.equal(sum[0].values[0], 3 * MAX_ROUNDED)
     assert.equal(rounding.residual[0][0], 0)
+  })
+
+  it('writes what is left of other elements of a sparse block to the segment, from which it is carried over', () => {
+    const length = 2 ** 14
+    const layout = { blocks: [{ name: 'w', length }] }
+    const [fine, coarse]: Grid[] = [[Int8Array.of(0)], [Int8Array.of(2)]]
+    const rounding = new Rounding(layout)
+    rounding.settle([{ indices: Int32Array.of(5), values: Float32Array.of(1) }], fine, undefined, coarse)
+    const [segment, sum] = [SumBlock.zeros(length), SumBlock.zeros(length)]
+    segment.add(9, 3)
+    rounding.close([segment], [sum], fine, false)
+    const elements = { indices: Int32Array.of(5, 9), values: Float32Array.of(1, 3) }
+    assert.deepEqual([segment.compactCopy(), sum.compactCopy()], [elements, elements])
+    segment.clear()
+    assert.ok(segment.read().every(value => value === 0))
   })
 })
 

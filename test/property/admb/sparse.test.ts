@@ -20,6 +20,7 @@ import {
   roundedRecipe,
   treeDigest
 } from '../../../src/learning/index.js'
+import { sumOf } from '../../../src/numeric/sums.js'
 import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */
@@ -93,7 +94,7 @@ const batches = fc.record({
   read: fc.nat()
 })
 
-function sumOf(initial: Blocks, elements: readonly (readonly [number, number])[], isDense: boolean, votes: number) {
+function blocksOf(initial: Blocks, elements: readonly (readonly [number, number])[], isDense: boolean, votes: number) {
   const sum = initial.map(({ length }) => new Float32Array(length))
   if (isDense) for (let i = 0; i < DIMENSION; i++) sum[0][i] = (i % 5) - 2
   for (const [i, value] of elements) sum[0][i] += value
@@ -120,8 +121,8 @@ describe('updates of large sparse models', () => {
         for (const { parent, count, isDense, elements, votes, read } of drawn) {
           // Mostly the newest one is the parent, otherwise an earlier one.
           const from = parent % 3 === 0 ? parent % sparse.length : sparse.length - 1
-          const sum = sumOf(initial, elements, isDense && parent % 4 === 1, votes)
-          const batch = { sum, count, contributorCount: 3 }
+          const sum = blocksOf(initial, elements, isDense && parent % 4 === 1, votes)
+          const batch = { sum: sumOf(sum), count, contributorCount: 3 }
           sparse.push(nextPredictor(sparse[from], batch, CONTRIBUTOR, recipe))
           expected.push(nextPredictor(expected[from], batch, CONTRIBUTOR, dense(recipe)))
           const next = expected[expected.length - 1]

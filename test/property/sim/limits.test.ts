@@ -10,7 +10,7 @@ const RUNS = share(60)
 
 const supports: readonly CodeChange[] = [
   { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/numeric/support.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
+  { file: 'src/numeric/touched.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
 ]
 
 /** Combinations, as most limits do not affect each other. */

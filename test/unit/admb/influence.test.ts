@@ -1,7 +1,9 @@
 /** The bound of influence at a node: what it sends is within the bound, and what exceeds the bound is refused. */
+
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
 import { InfluenceBound } from '../../../src/learning/index.js'
+import { SumBlock } from '../../../src/numeric/sums.js'
 import { Forger } from '../../support/forged-frames.js'
 import { exchange, toy, toyLayout } from '../../support/toy.js'
 
@@ -30,7 +32,7 @@ function nodeOf(self: string, options: Partial<AdmbOptions> = {}): AdmbNode {
   const sum = sumOf(4)
   const initial = nextPredictor(
     start,
-    { sum, count: 4 },
+    { sum: sum.map(block => new SumBlock(block)), count: 4 },
     { origin: 'x', incarnation: 1, nonce: 0 },
     { ...recipe, rule }
   )

@@ -2,6 +2,7 @@
  * docs/protocol.md against the code: a reader and an update implemented from the page alone, without the codec, must decode what a
  * node writes and compute the same digest.
  */
+
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -24,6 +25,7 @@ import {
 import type { Blocks } from '../../../src/learning/types.js'
 import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 import { createHeaderSigner } from '../../../src/network/signatures.js'
+import { sumOf } from '../../../src/numeric/sums.js'
 
 const DIMENSION = 40
 const BATCH = 3
@@ -531,7 +533,12 @@ describe('docs/protocol.md', () => {
     )
     for (let v = 0; v < 5; v++) {
       const sum = [Float32Array.from({ length: LENGTH }, (_, i) => (i * (v + 3)) % 7)]
-      const next = nextPredictor(predictor, { sum, count: 3 }, { origin: 'a', incarnation: 1, nonce: 0 }, recipe)
+      const next = nextPredictor(
+        predictor,
+        { sum: sumOf(sum), count: 3 },
+        { origin: 'a', incarnation: 1, nonce: 0 },
+        recipe
+      )
       const { parameters, state } = exact.rule.step(predictor, sum, 3, v, 1)
       const w = round(predictor.parameters, parameters, v)
       const average = exact.averaging.average(predictor.average, w, v, predictor.parameters)
