@@ -119,6 +119,8 @@ const schema = z.strictObject({
   linkSpread: z.number().min(0).default(0),
   /** Bytes per virtual millisecond in each direction of a link; messages queue. 0: no limit. */
   bandwidth: z.number().min(0).default(0),
+  /** Bytes per virtual millisecond that a node sends, and that it receives; messages queue. 0: no limit. */
+  nodeBandwidth: z.number().min(0).default(0),
   /** Share of messages that are lost. */
   loss: share.default(0),
   /** Share of messages that arrive twice. */

@@ -26,6 +26,8 @@ interface AlgorithmOptions {
   readonly keptBytes: number
   /** Bytes that a link carries in a virtual millisecond; 0: no limit. */
   readonly bandwidth: number
+  /** Bytes that a node sends, and receives, in a virtual millisecond; 0: no limit. */
+  readonly nodeBandwidth: number
   /** Periods between two checkpoints of a node. */
   readonly checkpoint: number
   /** Virtual milliseconds until a checkpoint is on the disk. */

@@ -268,9 +268,10 @@ function create(world: World, precedence: Precedence): Algorithm {
     // A fragment may be lost in a partition.
     frame.mark = { session, number: isInParts ? 0 : exchanged.sent, taken: exchanged.last, left }
   }
+  const isLimited = scenario.bandwidth > 0 || scenario.nodeBandwidth > 0
   /** Number of the last frame that the sender of a frame has taken while it waited for the line. */
   const takenMeanwhile = (to: number, from: number, { session, left }: FrameMark) => {
-    const sender = scenario.bandwidth > 0 ? states[from].exchanged.get(to) : undefined
+    const sender = isLimited ? states[from].exchanged.get(to) : undefined
     const received = sender?.session === session ? sender.received : []
     return received.findLast(({ time }) => time < left)?.number ?? 0
   }
@@ -279,7 +280,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     const exchanged = states[to].exchanged.get(from)
     if (exchanged === undefined || arrived?.session !== exchanged.session) return
     if (arrived.number > exchanged.last) exchanged.last = arrived.number
-    if (scenario.bandwidth > 0) exchanged.received.push({ time: world.now, number: exchanged.last })
+    if (isLimited) exchanged.received.push({ time: world.now, number: exchanged.last })
     if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()
     const taken = Math.max(arrived.taken, takenMeanwhile(to, from, arrived))
     if (taken > 0) states[to].node.taken(from, taken)

@@ -110,8 +110,9 @@ const WRITES = 4
  * overtake one another: a predictor may then arrive too late and is sent again only after a backoff.
  */
 function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
-  const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, speedSpread, journal } = scenario
-  const isConstant = delay === 'constant' && linkSpread === 0 && bandwidth === 0 && speedSpread === 0
+  const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, nodeBandwidth, speedSpread, journal } =
+    scenario
+  const isConstant = delay === 'constant' && linkSpread === 0 && bandwidth + nodeBandwidth === 0 && speedSpread === 0
   const mayFail = faults.length > 0 || loss > 0 || reorder > 0 || topology === 'overlay'
   return isConstant && !mayFail ? latency + (journal ? WRITES * appendTime(scenario) : 0) : undefined
 }

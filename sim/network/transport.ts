@@ -10,6 +10,7 @@ import type { Random } from '../engine/random.js'
 import type { Partition, Population } from '../faults/schedule.js'
 import type { Scenario } from '../scenario.js'
 import type { Message, SessionChannel } from '../wiring/wiring.js'
+import { Bandwidth } from './bandwidth.js'
 
 /** The run, as the transport needs it. */
 export interface TransportHost {
@@ -26,13 +27,11 @@ const RETRANSMIT_AFTER = 3
 /** Carries the messages of a run over its links, through partitions, clogs and losses. */
 export class Transport {
   readonly reachability = new Reachability()
-  readonly #bandwidth: number
+  readonly #bandwidth: Bandwidth
   readonly #links: Links
   readonly #inFlight = new SlotTable<Message>()
   readonly #population: Population
   readonly #host: TransportHost
-  /** Time at which each directed link has transmitted everything queued on it, by its nodes; only with limited bandwidth. */
-  readonly #freeAt = new Map<string, number>()
   /** Single messages held at a clog, in order. */
   #heldMessages: Message[] = []
   /** Channels with messages held at a clog or a partition. */
@@ -43,7 +42,7 @@ export class Transport {
   #bytes = 0
 
   constructor(scenario: Scenario, random: Random, population: Population, carrier: TransportHost) {
-    this.#bandwidth = scenario.bandwidth
+    this.#bandwidth = new Bandwidth(scenario)
     this.#links = new Links(scenario, random)
     this.#population = population
     this.#host = carrier
@@ -61,7 +60,7 @@ export class Transport {
 
   /** Time at which the link between two nodes has transmitted everything queued on it. Not later than now if it is idle. */
   freeAt(from: number, to: number): number {
-    return this.#bandwidth === 0 ? 0 : (this.#freeAt.get(`${from}>${to}`) ?? 0)
+    return this.#bandwidth.freeAt(from, to)
   }
 
   /** Ends loss, duplication and reordering. */
@@ -74,7 +73,7 @@ export class Transport {
     const { from, to, channel } = message
     this.#messages++
     this.#bytes += bytes
-    const departure = this.#departure(from, to, bytes)
+    const departure = this.#bandwidth.departure(this.#host.now, from, to, bytes)
     if (channel !== undefined) {
       let time = departure + this.#links.delay(from, to)
       while (this.#links.loses()) time += RETRANSMIT_AFTER * this.#links.mean(from, to)
@@ -137,13 +136,6 @@ export class Transport {
   /** Drops the messages that wait for a process that has ended. */
   clearInbox(node: number): void {
     this.#inboxes.delete(node)
-  }
-
-  #departure(from: number, to: number, bytes: number): number {
-    if (this.#bandwidth === 0) return this.#host.now
-    const departure = Math.max(this.#host.now, this.freeAt(from, to)) + bytes / this.#bandwidth
-    this.#freeAt.set(`${from}>${to}`, departure)
-    return departure
   }
 
   /** Whether neither a partition nor a clog blocks messages between two nodes. */

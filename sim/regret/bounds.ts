@@ -88,8 +88,8 @@ export function regretBound(
 }
 
 /** Maximum delay of a message in virtual milliseconds; Infinity if messages may be lost or delays are unbounded. */
-function maxDelayOf({ latency, delay, loss, reorder, linkSpread, bandwidth }: Scenario): number {
-  if (loss > 0 || reorder > 0 || linkSpread > 0 || bandwidth > 0) return Number.POSITIVE_INFINITY
+function maxDelayOf({ latency, delay, loss, reorder, linkSpread, bandwidth, nodeBandwidth }: Scenario): number {
+  if (loss > 0 || reorder > 0 || linkSpread > 0 || bandwidth + nodeBandwidth > 0) return Number.POSITIVE_INFINITY
   switch (delay) {
     case 'constant':
       return latency

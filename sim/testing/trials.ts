@@ -85,6 +85,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     const keptBytes = scenario.seed % 5 === 2 ? 0 : 1 << 24
     const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
     const signed = scenario.seed % 3 > 0
+    const nodeBandwidth = scenario.seed % 32 === 21 ? 20_000 : 0
     const tabLinks = scenario.seed % 4 === 3
     const maxTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
     const hasTabs = scenario.topology === 'overlay' && scenario.seed % 2 > 0
@@ -97,6 +98,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
         batchMax,
         autoPeriod,
         keptBytes,
+        nodeBandwidth,
         signed,
         tabs,
         tabHosts,
@@ -238,6 +240,7 @@ const FAULT_FREE = {
   duplicate: 0,
   reorder: 0,
   bandwidth: 0,
+  nodeBandwidth: 0,
   linkSpread: 0,
   speedSpread: 0
 } satisfies Partial<Scenario>

@@ -81,6 +81,32 @@ describe('the transport', () => {
     ])
   })
 
+  it('queues messages at a node in each direction if its bandwidth is limited, whichever link they take', () => {
+    const harness = new TransportHarness({ nodeBandwidth: 10, latency: 1 })
+    harness.send('sent', { from: 0, to: 1, bytes: 20 })
+    harness.send('sent later', { from: 0, to: 2, bytes: 10 })
+    harness.send('received later', { from: 3, to: 1, bytes: 20 })
+    harness.send('other direction', { from: 1, to: 0, bytes: 10 })
+    harness.send('other nodes', { from: 4, to: 5, bytes: 10 })
+    assert.deepEqual([harness.transport.freeAt(0, 2), harness.transport.freeAt(3, 1)], [3, 4])
+    harness.run()
+    assert.deepEqual(
+      harness.arrived.map(({ content, time }) => `${content} ${time}`),
+      ['other direction 2', 'other nodes 2', 'sent 3', 'sent later 4', 'received later 5']
+    )
+  })
+
+  it('takes the slowest of link and nodes if both are limited', () => {
+    const harness = new TransportHarness({ nodeBandwidth: 10, bandwidth: 4, latency: 1 })
+    harness.send('a', { bytes: 20 })
+    harness.send('b', { bytes: 20 })
+    harness.run()
+    assert.deepEqual(harness.arrived, [
+      { content: 'a', time: 6 },
+      { content: 'b', time: 11 }
+    ])
+  })
+
   it('loses single messages at a partition, also those in flight, and holds those of sessions', () => {
     const harness = new TransportHarness({})
     const session = channel()

@@ -67,6 +67,19 @@ describe('simulations', function () {
     assert.ok(discarded(0) > 0.15)
   })
 
+  it('are limited by the bandwidth of a master as the network grows, and not by that of the nodes of ADMB', () => {
+    // Each node has enough for a few neighbours.
+    const share = (algorithm: string, nodes: number) => {
+      const values = { algorithm, nodes, degree: 3, batch: 256, inputs: 400 * nodes, checks: false }
+      const [limited, unlimited] = [800, 0].map(nodeBandwidth => simulate(scenario({ ...values, nodeBandwidth })).used)
+      return limited / unlimited
+    }
+    const [small, medium, large] = [8, 24, 72].map(nodes => share('mawo', nodes))
+    assert.ok(small > 0.95 && medium < 0.5 && large < 0.5 * medium, `${small}, ${medium}, ${large}`)
+    const admb = [8, 24, 72].map(nodes => share('admb', nodes))
+    assert.ok(Math.min(...admb) > 0.6, `${admb}`)
+  })
+
   it('block DMB while a node is down, but not algorithms without a barrier or a fixed master', () => {
     const faults = { crashShare: 0.2, downtime: 300 }
     const updates = (algorithm: string) => simulate(scenario({ algorithm, faults, nodes: 8, inputs: 8000 })).updates
