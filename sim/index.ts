@@ -16,7 +16,8 @@ export {
   type Step
 } from './fuzz/fuzz.js'
 export { type ObservedRun, type RunObserver, type SimulateOptions, simulateType } from './options.js'
-export type { CurvePoint, RegretAccounts, RunResult } from './result.js'
+export { describeTerms } from './regret/bounds.js'
+export type { BoundTerms, CurvePoint, RegretAccounts, RunResult } from './result.js'
 export { averageOf, parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError } from './scenario.js'
 export { applyOverrides, builtInScenarios, loadScenario } from './scenarios.js'
 export { simulate } from './simulate.js'

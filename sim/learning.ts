@@ -12,12 +12,16 @@ import {
   type Learner,
   LocalSteps,
   latticeRecipe,
-  roundedRecipe
+  roundedRecipe,
+  type UpdateRule
 } from '../src/learning/index.js'
 import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
-import { averageOf, privacyOf, type Scenario } from './scenario.js'
+import { batchOf } from './regret/bounds.js'
+import { constantsOf, theoryRule } from './regret/constants.js'
+import { averageOf, privacyOf, type Scenario, ScenarioError } from './scenario.js'
 import type { Inputs } from './streams/inputs.js'
+import type { Topology } from './topology.js'
 
 /** Blocks with as many elements are rounded in the simulator, where models are small. */
 const MIN_ROUNDED = 16
@@ -37,13 +41,15 @@ export interface Learning {
 export function createLearning(
   scenario: Scenario,
   options: SimulateOptions,
-  { model, dimension, classes, targetScale }: Inputs,
+  inputs: Inputs,
+  topology: Topology,
   random: Random
 ): Learning {
-  const { batch, batchMax, rule: name, sums } = scenario
+  const { batch, batchMax, sums } = scenario
+  const { model, dimension, classes, targetScale } = inputs
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
-  const rule = createRule({ name })
+  const rule = ruleOf(scenario, inputs, topology)
   const local =
     scenario.localSteps === undefined
       ? undefined
@@ -70,4 +76,15 @@ export function createLearning(
     influence,
     noise
   }
+}
+
+function ruleOf(scenario: Scenario, inputs: Inputs, topology: Topology): UpdateRule {
+  const { rule: name } = scenario
+  if (name !== 'theory') return createRule({ name })
+  const constants = constantsOf(inputs)
+  if (constants === undefined) {
+    const reason = 'the theorems cover the logistic loss on independent draws from one distribution'
+    throw new ScenarioError(`rule: ${reason}; set stream to logistic or sparse and drift to 0, or another rule`)
+  }
+  return theoryRule(constants, batchOf(scenario, topology))
 }

@@ -23,6 +23,28 @@ export interface CurvePoint {
   readonly bytes: number
 }
 
+/** What a bound consists of: `smoothness` + `deviation`. */
+export interface BoundTerms {
+  /** Theorem of "Robust Distributed Online Prediction". */
+  readonly theorem: 1 | 3
+  /** ½‖w*‖² = D². */
+  readonly D: number
+  /** Smoothness of the expected loss. */
+  readonly L: number
+  /** σ: bound of the standard deviation of a gradient. */
+  readonly sigma: number
+  /** Gradients per update. */
+  readonly b: number
+  /** ν: inputs per update. */
+  readonly nu: number
+  /** The part with 2D²L. */
+  readonly smoothness: number
+  /** The part with 2Dσ√(m/b). */
+  readonly deviation: number
+  /** The number of inputs, in whole updates, from which the bound of a run without faults is below log 2 per input. */
+  readonly informativeFrom: number
+}
+
 /** Losses and regret of the served predictions, in nats or in units of squared error. */
 export interface RegretAccounts {
   /** Loss of all served predictions minus that of the comparator on the same inputs. */
@@ -35,6 +57,8 @@ export interface RegretAccounts {
   readonly gradientNorm?: number
   /** The theorem's bound on the expected regret, if there is one. For ADMB it bounds `goodRegret`. */
   readonly bound?: number
+  /** The constants of the bound, and the size of its terms. */
+  readonly boundTerms?: BoundTerms
   /** Whether the regret of this run is within the bound. */
   readonly boundHolds?: boolean
   /**

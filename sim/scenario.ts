@@ -170,7 +170,8 @@ const schema = z.strictObject({
   epsilon: z.number().positive().optional(),
   delta: z.number().min(1e-12).lt(1).optional(),
   clip: z.number().positive().optional(),
-  rule: z.enum(ruleNames).default('dual-averaging'),
+  /** A rule of `admb train`; `theory`: dual averaging with the steps that the theorems prescribe for the stream. */
+  rule: z.enum([...ruleNames, 'theory']).default('dual-averaging'),
   /** What nodes predict with; `paper`: as in the paper of the algorithm. */
   average: z.enum(['paper', ...averagingNames]).default('paper'),
   seed: z.int().min(0).default(1),
@@ -250,7 +251,7 @@ function conflict(scenario: Scenario): string | undefined {
       peers: algorithm === 'admb' || (clip !== undefined && algorithm.startsWith('admb')),
       signedHeaders: signed,
       journal: journal && isPrivate,
-      ruleWithoutSteps: isDual({ name: rule }),
+      ruleWithoutSteps: rule === 'theory' || isDual({ name: rule }),
       adaptiveBatch: batchMax !== undefined,
       adaptivePeriod: autoPeriod,
       signers: trust.signers > 0,

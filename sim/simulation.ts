@@ -113,7 +113,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#inputs = options.inputs ?? createInputs(scenario, random.fork('stream'), options.data)
     const { model, classes } = this.#inputs
     this.#classes = model === 'linear' ? 0 : (classes ?? 2)
-    const learning = createLearning(scenario, options, this.#inputs, random.fork('noise'))
+    const learning = createLearning(scenario, options, this.#inputs, this.topology, random.fork('noise'))
     this.learner = learning.learner
     this.recipe = learning.recipe
     this.start = learning.start
@@ -273,7 +273,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       events: this.#events,
       traceHash: this.#trace.digest,
       virtualMs: this.now,
-      ...meter.result(this.scenario, this.topology.diameter, this.faults.length > 0)
+      ...meter.result(this.scenario, this.topology, this.faults.length > 0)
     }
   }
 

@@ -16,6 +16,8 @@ export interface Topology {
   readonly parents: readonly number[]
   /** Edges on the longest path. */
   readonly diameter: number
+  /** Edges on the longest path from node 0. */
+  readonly height: number
   /** On `overlay`: the nodes that each node has links to at the start. */
   readonly links?: readonly (readonly number[])[]
 }
@@ -67,7 +69,8 @@ export function fromParents(nodes: number, parentOf: (i: number) => number): Top
     neighbours[i].push(parent)
     neighbours[parent].push(i)
   }
-  return { nodes, neighbours, parents, diameter: diameterOf(neighbours) }
+  const [deepest, height] = farthest(neighbours, 0)
+  return { nodes, neighbours, parents, diameter: farthest(neighbours, deepest)[1], height }
 }
 
 function randomTree(nodes: number, degree: number, random: Random): Topology {
@@ -100,22 +103,20 @@ function breadthFirst(links: readonly (readonly number[])[]): Topology {
   return fromParents(links.length, i => parents.get(i) as number)
 }
 
-function diameterOf(neighbours: readonly (readonly number[])[]): number {
-  const farthest = (start: number): readonly [number, number] => {
-    const distance = new Int32Array(neighbours.length).fill(-1)
-    distance[start] = 0
-    const queue = [start]
-    for (const node of queue) {
-      for (const next of neighbours[node]) {
-        if (distance[next] >= 0) continue
-        distance[next] = distance[node] + 1
-        queue.push(next)
-      }
+/** A node with the largest distance from `start`, and that distance. */
+function farthest(neighbours: readonly (readonly number[])[], start: number): readonly [number, number] {
+  const distance = new Int32Array(neighbours.length).fill(-1)
+  distance[start] = 0
+  const queue = [start]
+  for (const node of queue) {
+    for (const next of neighbours[node]) {
+      if (distance[next] >= 0) continue
+      distance[next] = distance[node] + 1
+      queue.push(next)
     }
-    const last = queue[queue.length - 1]
-    return [last, distance[last]]
   }
-  return farthest(farthest(0)[0])[1]
+  const last = queue[queue.length - 1]
+  return [last, distance[last]]
 }
 
 interface LabelOptions {

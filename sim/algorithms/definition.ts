@@ -30,6 +30,8 @@ interface AlgorithmBound {
   pace(terms: NetworkTerms): UpdatePace
   /** Whether learning depends on messages, and so on their delays and losses. */
   readonly usesNetwork: boolean
+  /** Whether it holds only if all nodes receive inputs at the same rate. @default false */
+  readonly needsEqualRates?: boolean
   /** When the bound holds: under any faults, in runs without faults, or for the inputs of good periods. */
   readonly scope: 'always' | 'fault-free' | 'good-periods'
 }
@@ -47,8 +49,9 @@ interface NetworkTerms {
   readonly nodes: number
   /** b */
   readonly batch: number
-  /** Edges on the longest path of the tree. */
+  /** Edges on the longest path of the tree, and on the longest from node 0. */
   readonly diameter: number
+  readonly height: number
   /** T in virtual milliseconds. */
   readonly period: number
   /** Largest delay of a message in virtual milliseconds. */

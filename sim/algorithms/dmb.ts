@@ -24,11 +24,12 @@ export const dmb: AlgorithmDefinition = {
   series: 3,
   bound: {
     // Theorem 1: μ inputs arrive while the sum travels up and down the tree.
-    pace({ batch, nodes, diameter, maxDelay, rate }) {
+    pace({ batch, nodes, height, maxDelay, rate }) {
       const gradients = nodes * shareOf(batch, nodes)
-      return { batch: gradients, inputsPerUpdate: gradients + 2 * diameter * maxDelay * rate, learners: 1 }
+      return { batch: gradients, inputsPerUpdate: gradients + 2 * height * maxDelay * rate, learners: 1 }
     },
     usesNetwork: true,
+    needsEqualRates: true,
     scope: 'fault-free'
   }
 }

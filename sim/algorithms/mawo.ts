@@ -27,9 +27,9 @@ export const mawo: AlgorithmDefinition = {
   series: 5,
   bound: {
     // Sums computed at the previous predictor are dropped at an update, until the new one has crossed the tree.
-    pace: ({ batch, period, maxDelay, diameter, rate }) => ({
+    pace: ({ batch, period, maxDelay, height, rate }) => ({
       batch,
-      inputsPerUpdate: batch + (period + 2 * diameter * maxDelay) * rate,
+      inputsPerUpdate: batch + (period + 2 * height * maxDelay) * rate,
       learners: 1
     }),
     usesNetwork: true,

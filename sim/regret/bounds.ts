@@ -1,38 +1,29 @@
 /**
  * The regret bounds of the papers for the parameters of a run. Dekel et al., "Robust Distributed Online Prediction":
- * ψ(σ², m) = 2D²L + 2Dσ√m bounds the regret of one learner after m updates. Here every algorithm serves the average of its
- * predictors, so that all bounds have the form of Theorem 3: if ν inputs arrive per update, E R ≤ Σ_j (ν/j)·ψ(σ²/b, j). Only ν
- * depends on the algorithm (`AlgorithmBound.pace`).
+ * ψ(σ², m) = 2D²L + 2Dσ√m bounds the regret of one learner after m updates. If ν inputs arrive per update, then by Theorem 1
+ * E R ≤ ν·ψ(σ²/b, ⌈m/ν⌉) for algorithms that predict with the newest predictor, and by Theorem 3 E R ≤ Σ_j (ν/j)·ψ(σ²/b, j) for
+ * those that predict with the average. Only ν depends on the algorithm (`AlgorithmBound.pace`).
  */
-import type { Examples } from '../../src/learning/index.js'
 import type { UpdatePace } from '../algorithms/definition.js'
 import { algorithms } from '../algorithms/index.js'
+import type { BoundTerms } from '../result.js'
 import { averageOf, type Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
-
-interface BoundTerms {
-  /** D with ½‖w*‖² ≤ D². */
-  readonly radius: number
-  /** L: smoothness of the loss. */
-  readonly smoothness: number
-  /** σ: standard deviation of a gradient. */
-  readonly deviation: number
-}
+import type { Topology } from '../topology.js'
+import { type Constants, constantsOf } from './constants.js'
 
 interface Measured {
-  readonly terms: BoundTerms
   readonly inputs: number
   /** Inputs of each good period. */
   readonly stretches: readonly number[]
-  /** Diameter of the tree, in edges. */
-  readonly diameter: number
   /** Whether a node or a link failed. */
   readonly isFaulty: boolean
 }
 
-interface Bound {
+export interface Bound {
   /** Bound on the expected regret. */
   readonly regret: number
+  readonly terms: BoundTerms
   /** Whether the bound covers the inputs of good periods only. */
   readonly goodPeriodsOnly: boolean
 }
@@ -40,51 +31,110 @@ interface Bound {
 /**
  * The bound for a run. Undefined if inputs are not independent draws; if the loss is not logistic (gradients of squared loss
  * have no bounded deviation, since the parameters are not confined); if the theorems do not cover the rule, the average or the
- * algorithm; if b or T adapts; if message delays are unbounded; if the tree changes all the time; and under faults that the theorem excludes.
+ * algorithm; if b or T adapts; if gradients are clipped, bounded or noisy, or nodes hostile; if message delays are unbounded; if the
+ * tree changes all the time; and under faults that the theorem excludes.
  */
-export function boundOf(scenario: Scenario, inputs: Inputs, measured: Measured): Bound | undefined {
-  const { algorithm, topology, rule, nodes, batch, period, interval, starts } = scenario
-  if (scenario.batchMax !== undefined || scenario.autoPeriod) return undefined
-  if (inputs.varies || inputs.model !== 'logistic' || averageOf(scenario) !== 'uniform') return undefined
-  if (rule !== 'dual-averaging' && rule !== 'mirror-descent') return undefined
+export function boundOf(scenario: Scenario, inputs: Inputs, topology: Topology, measured: Measured): Bound | undefined {
+  const { algorithm, rule, starts, speedSpread, trust } = scenario
   const { bound } = algorithms[algorithm]
-  if (bound === undefined) return undefined
-  const maxDelay = bound.usesNetwork ? maxDelayOf(scenario) : 0
-  if (!Number.isFinite(maxDelay)) return undefined
-  const { diameter, terms, stretches, isFaulty } = measured
-  const pace = bound.pace({ nodes, batch, diameter, period, maxDelay, rate: nodes / interval })
-  if (bound.scope === 'good-periods') {
+  const average = averageOf(scenario)
+  if (bound === undefined || scenario.batchMax !== undefined || scenario.autoPeriod) return undefined
+  if (scenario.localSteps !== undefined || scenario.clip !== undefined || scenario.adversaries.nodes > 0)
+    return undefined
+  if (trust.bounded || trust.rate !== undefined || (bound.needsEqualRates && speedSpread > 0)) return undefined
+  if (rule !== 'theory' && rule !== 'dual-averaging' && rule !== 'mirror-descent') return undefined
+  if (bound.usesNetwork && (topology.links || !Number.isFinite(maxDelayOf(scenario)))) return undefined
+  const goodPeriodsOnly = bound.scope === 'good-periods'
+  const stretches = goodPeriodsOnly ? measured.stretches : [measured.inputs]
+  if (goodPeriodsOnly) {
     const hasGoodPeriod = stretches.some(count => count > 0)
-    if (starts === 'distinct' || topology === 'overlay' || !hasGoodPeriod) return undefined
-    return { regret: regretBound(terms, pace, stretches), goodPeriodsOnly: true }
+    if (average !== 'uniform' || starts === 'distinct' || !hasGoodPeriod) return undefined
+  } else if (average !== 'uniform' && average !== 'none') return undefined
+  if (measured.isFaulty && bound.scope === 'fault-free') return undefined
+  const constants = constantsOf(inputs)
+  if (constants === undefined) return undefined
+  const pace = bound.pace(networkOf(scenario, topology))
+  const terms = (counts: readonly number[]): Terms =>
+    average === 'none' ? theorem1(constants, pace, counts[0]) : theorem3(constants, pace, counts)
+  const [smoothness, deviation] = terms(stretches)
+  const { batch: b, inputsPerUpdate: nu, learners } = pace
+  const informativeFrom = firstInformative(learners * nu, inputs => terms([inputs]))
+  const theorem = average === 'none' ? 1 : 3
+  return {
+    regret: smoothness + deviation,
+    terms: { theorem, ...constants, b, nu, smoothness, deviation, informativeFrom },
+    goodPeriodsOnly
   }
-  if (isFaulty && bound.scope !== 'always') return undefined
-  return { regret: regretBound(terms, pace, [measured.inputs]), goodPeriodsOnly: false }
+}
+
+/** The least number of inputs, a multiple of `step`, for which the sum of the terms is below log 2 per input. It decreases per input. */
+function firstInformative(step: number, termsOf: (inputs: number) => Terms): number {
+  const isInformative = (updates: number) => {
+    const [smoothness, deviation] = termsOf(updates * step)
+    return smoothness + deviation < Math.LN2 * updates * step
+  }
+  let above = 1
+  while (!isInformative(above)) above *= 2
+  let below = above >> 1
+  while (above - below > 1) {
+    const middle = (above + below) >> 1
+    if (isInformative(middle)) above = middle
+    else below = middle
+  }
+  return Math.ceil(above * step)
+}
+
+/** Gradients of a batch: b, or what the algorithm makes of it. */
+export function batchOf(scenario: Scenario, topology: Topology): number {
+  return algorithms[scenario.algorithm].bound?.pace(networkOf(scenario, topology)).batch ?? scenario.batch
+}
+
+function networkOf(scenario: Scenario, { diameter, height }: Topology) {
+  const { nodes, batch, period, interval } = scenario
+  return { nodes, batch, diameter, height, period, maxDelay: maxDelayOf(scenario), rate: nodes / interval }
+}
+
+type Terms = readonly [smoothness: number, deviation: number]
+
+/** Both terms of ν·ψ(σ²/b, ⌈m/ν⌉), for each learner. */
+export function theorem1({ D, L, sigma }: Constants, pace: UpdatePace, inputs: number): Terms {
+  const { batch, inputsPerUpdate, learners } = pace
+  const updates = Math.ceil(inputs / learners / inputsPerUpdate)
+  const served = learners * inputsPerUpdate
+  return [served * 2 * D * D * L, served * 2 * D * sigma * Math.sqrt(updates / batch)]
 }
 
 /**
- * The bound on the expected regret over several stretches of inputs. Between stretches only the updates made so far are
- * guaranteed; the last inputs of a stretch, too few for an update, cost as much as those of the last update.
+ * Both terms of Σ_j (ν/j)·ψ(σ²/b, j), over several stretches of inputs. Between stretches only the updates made so far are
+ * guaranteed. Of the inputs of a stretch that are too few for an update only these count, and not ν.
  * @param stretches numbers of inputs
  */
-export function regretBound(
-  { radius, smoothness, deviation }: BoundTerms,
-  { batch, inputsPerUpdate, learners }: UpdatePace,
-  stretches: readonly number[]
-): number {
-  const constant = 2 * radius * radius * smoothness
-  const growing = (2 * radius * deviation) / Math.sqrt(batch)
-  let sum = 0
+export function theorem3({ D, L, sigma }: Constants, pace: UpdatePace, stretches: readonly number[]): Terms {
+  const { batch, inputsPerUpdate, learners } = pace
+  let byUpdate = 0
+  let byRoot = 0
   let update = 1
+  const serve = (inputs: number) => {
+    byUpdate += inputs / update
+    byRoot += inputs / Math.sqrt(update)
+  }
   for (const inputs of stretches) {
     let left = inputs / learners
     for (; left > inputsPerUpdate; left -= inputsPerUpdate) {
-      sum += (inputsPerUpdate / update) * (constant + growing * Math.sqrt(update))
+      serve(inputsPerUpdate)
       update++
     }
-    sum += (left / update) * (constant + growing * Math.sqrt(update))
+    serve(left)
   }
-  return learners * sum
+  return [learners * byUpdate * 2 * D * D * L, (learners * byRoot * 2 * D * sigma) / Math.sqrt(batch)]
+}
+
+/** The constants of a bound and its terms, as one line. */
+export function describeTerms({ D, L, sigma, b, nu, informativeFrom, ...terms }: BoundTerms): string {
+  const numbers = [nu, terms.smoothness, terms.deviation, informativeFrom]
+  const [count, first, second, from] = numbers.map(value => Math.round(value).toLocaleString('en-US'))
+  const constants = `D ${D.toPrecision(4)}, L ${L.toPrecision(4)}, σ ${sigma.toPrecision(4)}`
+  return `${constants}, b ${b.toLocaleString('en-US')}, ν ${count}; ${first} from L and ${second} from σ; below log 2 per input from ${from} inputs`
 }
 
 /** Maximum delay of a message in virtual milliseconds; Infinity if messages may be lost or delays are unbounded. */
@@ -100,31 +150,5 @@ function maxDelayOf({ latency, delay, loss, reorder, linkSpread, bandwidth, node
       return Number.POSITIVE_INFINITY
     default:
       return delay satisfies never
-  }
-}
-
-/** Estimates the bound terms from the inputs: for the logistic loss ‖∇f‖ ≤ ‖x‖, and the smoothness is at most ‖x‖²/4. */
-export class InputMoments {
-  #count = 0
-  #squareSum = 0
-  #maxSquare = 0
-
-  /** Adds the single row of `examples`. */
-  add({ values, offsets }: Examples): void {
-    const length = offsets[1]
-    let square = 0
-    for (let i = 0; i < length; i++) square += values[i] * values[i]
-    this.#count++
-    this.#squareSum += square
-    if (square > this.#maxSquare) this.#maxSquare = square
-  }
-
-  terms(optimum: Float32Array): BoundTerms {
-    const square = optimum.reduce((sum, weight) => sum + weight * weight, 0)
-    return {
-      radius: Math.sqrt(square / 2),
-      smoothness: this.#maxSquare / 4,
-      deviation: Math.sqrt(this.#squareSum / this.#count)
-    }
   }
 }

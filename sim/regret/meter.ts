@@ -4,9 +4,11 @@
  */
 import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learning/index.js'
 import type { CurvePoint, RegretAccounts } from '../result.js'
-import { type Scenario, ScenarioError } from '../scenario.js'
+import type { Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
-import { boundOf, InputMoments } from './bounds.js'
+import { Recording } from '../streams/recording.js'
+import type { Topology } from '../topology.js'
+import { boundOf } from './bounds.js'
 import type { GoodPeriods } from './periods.js'
 
 /** With more nodes the result has only a summary. */
@@ -25,7 +27,6 @@ export class RegretMeter {
   readonly #learner: Learner
   readonly #inputs: Inputs
   readonly #periods: GoodPeriods
-  readonly #moments = new InputMoments()
   readonly #points: Point[] = []
   readonly #nodeRegret: Float64Array
   /** Inputs recorded for a comparator in hindsight: the node that served each, and whether in a good period. */
@@ -73,7 +74,6 @@ export class RegretMeter {
       this.#good.inputs++
       this.#good.regret += loss
     }
-    this.#moments.add(examples)
     const { optimum } = this.#inputs
     if (optimum !== undefined) this.#compare(this.#lossOf(optimum, examples, 0), node, isGood)
     else if (this.#recorded !== undefined) {
@@ -96,26 +96,21 @@ export class RegretMeter {
 
   /**
    * The accounts of the whole run. Call once, at the end.
-   * @param diameter of the tree, in edges
    * @param isFaulty whether there were faults
    */
-  result(scenario: Scenario, diameter: number, isFaulty: boolean): RegretAccounts {
-    const { optimum, ...comparator } = this.#comparator()
+  result(scenario: Scenario, topology: Topology, isFaulty: boolean): RegretAccounts {
+    const comparator = this.#comparator()
     const count = Math.max(1, this.#count)
     const regret = this.#loss - this.#bestLoss
-    const bound = boundOf(scenario, this.#inputs, {
-      terms: this.#moments.terms(optimum[0]),
-      inputs: this.#count,
-      stretches: this.#periods.stretches,
-      diameter,
-      isFaulty
-    })
+    const { stretches } = this.#periods
+    const bound = boundOf(scenario, this.#inputs, topology, { inputs: this.#count, stretches, isFaulty })
     return {
       regret,
       averageLoss: this.#loss / count,
       comparatorLoss: this.#bestLoss / count,
       ...comparator,
       bound: bound?.regret,
+      boundTerms: bound?.terms,
       boundIsVacuous: bound && bound.regret >= Math.LN2 * (bound.goodPeriodsOnly ? this.#good.inputs : count),
       boundHolds: bound && (bound.goodPeriodsOnly ? this.#good.regret : regret) <= bound.regret,
       goodInputs: this.#good.inputs,
@@ -129,13 +124,11 @@ export class RegretMeter {
     }
   }
 
-  /** The best predictor. If it is not known, finds it in hindsight and compares the recorded inputs with it. */
-  #comparator(): { readonly optimum: Blocks } & Pick<RegretAccounts, 'comparator' | 'gradientNorm'> {
-    const known = this.#inputs.optimum
-    if (known !== undefined) return { optimum: known, comparator: 'known' }
+  /** If the best predictor is not known, finds it in hindsight and compares the recorded inputs with it. */
+  #comparator(): Pick<RegretAccounts, 'comparator' | 'gradientNorm'> {
+    if (this.#inputs.optimum !== undefined) return { comparator: 'known' }
     const recorded = this.#recorded
-    if (recorded === undefined || this.#count === 0)
-      return { optimum: this.#learner.initial(), comparator: 'hindsight' }
+    if (recorded === undefined || this.#count === 0) return { comparator: 'hindsight' }
     const { model, classes, dimension, targetScale } = this.#inputs
     const { examples } = recorded.inputs
     const labels = targetScale && examples.labels.map(label => (label - targetScale.mean) / targetScale.deviation)
@@ -150,7 +143,7 @@ export class RegretMeter {
       this.#compare(this.#lossOf(optimum, examples, row), recorded.nodes[row], recorded.good[row] === 1)
       if (this.#points[point]?.inputs === row + 1) this.#points[point++].bestLoss = this.#bestLoss
     }
-    return { optimum, comparator: 'hindsight', gradientNorm }
+    return { comparator: 'hindsight', gradientNorm }
   }
 
   /**
@@ -188,63 +181,4 @@ function summary(regrets: Float64Array): RegretAccounts['regretByNode'] {
   const median = (sorted[(length - 1) >> 1] + sorted[length >> 1]) / 2
   const nodes = length <= MAX_LISTED_NODES ? { nodes: Array.from(regrets) } : {}
   return { min: sorted[0], median, max: sorted[length - 1], ...nodes }
-}
-
-/** Limit on the features of all inputs, which take eight bytes each. */
-const MAX_FEATURES = 2 ** 27
-
-/** Records every input of a run, to find the best predictor in hindsight. */
-class Recording {
-  readonly #labels: Float32Array
-  readonly #offsets: Int32Array
-  #indices: Int32Array
-  #values: Float32Array
-  #size = 0
-
-  /**
-   * @param inputs number of inputs of the run
-   * @throws ScenarioError if they would exceed the memory limit
-   */
-  constructor({ dimension, features = dimension }: Inputs, inputs: number) {
-    const limit = Math.floor(MAX_FEATURES / Math.max(1, features))
-    if (inputs > limit) {
-      throw new ScenarioError(
-        `inputs: ${inputs} inputs do not fit in memory, as this stream's best predictor is found in hindsight; set at most ${limit}`
-      )
-    }
-    this.#labels = new Float32Array(inputs)
-    this.#offsets = new Int32Array(inputs + 1)
-    this.#indices = new Int32Array(Math.ceil(features * inputs))
-    this.#values = new Float32Array(this.#indices.length)
-  }
-
-  /** The inputs recorded so far. */
-  get examples(): Examples {
-    const [labels, offsets, indices, values] = [this.#labels, this.#offsets, this.#indices, this.#values]
-    return { size: this.#size, labels, offsets, indices, values }
-  }
-
-  /** Copies the single row of `examples`. */
-  add({ labels, offsets, indices, values }: Examples): void {
-    const from = this.#offsets[this.#size]
-    const length = offsets[1]
-    if (from + length > this.#indices.length) this.#grow(from + length)
-    for (let i = 0; i < length; i++) {
-      this.#indices[from + i] = indices[i]
-      this.#values[from + i] = values[i]
-    }
-    this.#labels[this.#size++] = labels[0]
-    this.#offsets[this.#size] = from + length
-  }
-
-  /** Needed if the first inputs have more features than the average. */
-  #grow(required: number): void {
-    const capacity = Math.max(required, Math.ceil(1.5 * this.#indices.length))
-    const indices = new Int32Array(capacity)
-    const values = new Float32Array(capacity)
-    indices.set(this.#indices)
-    values.set(this.#values)
-    this.#indices = indices
-    this.#values = values
-  }
 }

@@ -1,5 +1,6 @@
 /** The report page: a single HTML file without scripts that loads nothing from the network. */
 
+import { describeTerms } from '../index.js'
 import type { Figure } from './figures.js'
 import { escaped } from './svg.js'
 import {
@@ -156,6 +157,15 @@ const COLUMNS: readonly Column[] = [
     cell: () => NONE
   },
   { head: 'bound', about: 'the theorem’s bound on the expected regret, where there is one', cell: bound },
+  {
+    head: 'terms of the bound',
+    about:
+      'the constants of the first run, gradients and inputs per update, the sizes of both terms, and from where it is below log 2 per input',
+    cell: ({ runs }) => {
+      const terms = runs.find(({ result }) => result.boundTerms)?.result.boundTerms
+      return terms ? { text: describeTerms(terms) } : NONE
+    }
+  },
   {
     head: 'average loss',
     about: 'loss per input',

@@ -69,10 +69,11 @@ function createStream(options: InputOptions, random: Random, recorded: RecordedS
 
 /** Replaces a share of the classes by another class. The optimum of the noisy stream is then unknown. */
 function withLabelNoise(inputs: Inputs, share: number, random: Random): Inputs {
-  const { classes = 2 } = inputs
+  const { classes = 2, fresh } = inputs
   return {
     ...inputs,
     optimum: undefined,
+    fresh: fresh && (() => withLabelNoise(fresh(), share, random.fork(OTHER_DRAWS))),
     next() {
       const row = inputs.next()
       if (random.next() < share) row.labels[0] = (row.labels[0] + 1 + random.below(classes - 1)) % classes
@@ -86,14 +87,18 @@ interface SyntheticOptions extends TargetOptions {
   readonly noise: number
 }
 
+/** The generator of an input's draws, and that of other draws from the same distribution. */
+const DRAWS = 'inputs'
+const OTHER_DRAWS = 'other inputs'
+
 /** Non-zero features of a `sparse` input. */
 const SPARSE_FEATURES = 12
 
 /** Standard normal features; P(y = 1) = σ(w*·x), or y = w*·x + noise. */
-function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: Random): Inputs {
+function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: Random, draws = DRAWS): Inputs {
   const { dimension, noise } = options
   const target = new Target(options, random)
-  const draw = random.fork('inputs')
+  const draw = random.fork(draws)
   const row = emptyRow(dimension)
   for (let i = 0; i < dimension; i++) row.indices[i] = i
   row.offsets[1] = dimension
@@ -102,6 +107,7 @@ function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: 
     dimension,
     ...optimumOf(target),
     features: dimension,
+    fresh: () => dense(model, options, random, OTHER_DRAWS),
     next() {
       let score = 0
       for (let i = 0; i < dimension; i++) {
@@ -116,11 +122,11 @@ function dense(model: 'logistic' | 'linear', options: SyntheticOptions, random: 
 }
 
 /** Binary features with power-law frequencies, like the words of search queries; P(y = 1) = σ(w*·x). */
-function sparse(options: SyntheticOptions, random: Random): Inputs {
+function sparse(options: SyntheticOptions, random: Random, draws = DRAWS): Inputs {
   const { dimension } = options
   const features = Math.min(SPARSE_FEATURES, dimension)
   const target = new Target(options, random, Math.sqrt(dimension / SPARSE_FEATURES))
-  const draw = random.fork('inputs')
+  const draw = random.fork(draws)
   const row = emptyRow(SPARSE_FEATURES)
   row.values.fill(1)
   row.offsets[1] = features
@@ -129,6 +135,7 @@ function sparse(options: SyntheticOptions, random: Random): Inputs {
     dimension,
     ...optimumOf(target),
     features,
+    fresh: () => sparse(options, random, OTHER_DRAWS),
     next() {
       let score = 0
       let count = 0

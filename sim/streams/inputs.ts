@@ -18,6 +18,8 @@ export interface Inputs {
   readonly varies?: boolean
   /** Average number of features of an input. @default `dimension` */
   readonly features?: number
+  /** Other draws from the same distribution; undefined if there is none. */
+  fresh?(): Inputs
   /** The next input, in arrays that the next call overwrites. */
   next(): Examples
 }

@@ -106,10 +106,11 @@ describe('the documents', function () {
 
   it('regret: the commands work as written', () => {
     const printed = blocks('run', 'docs/regret.md').map(run)
-    const regrets = printed.map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
+    const regrets = printed.slice(0, 2).map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
     assert.ok(regrets[0] > 0, printed[0])
     assert.equal(regrets[1], regrets[0])
     assert.match(printed[2], /comparator +the best predictor in hindsight/)
+    assert.match(printed[3], /\(Theorem 1\): holds\nits terms +D 1\.414/)
   })
 
   it('HTTP: the commands work as written', async function () {

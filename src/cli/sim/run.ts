@@ -4,6 +4,7 @@ import {
   algorithmNames,
   algorithms,
   averageOf,
+  describeTerms,
   experimentNamed,
   type RunResult
 } from '../../../sim/index.js'
@@ -54,7 +55,8 @@ function accountLines(result: RunResult): string[] {
     `comparator   ${comparatorOf(result)}, average loss ${result.comparatorLoss.toFixed(5)}`,
     `by node      regret from ${formatNumber(min)} to ${formatNumber(max)}, median ${formatNumber(median)}`,
     `good periods ${formatNumber(goodInputs)} of ${formatNumber(inputs)} inputs, regret ${formatNumber(goodRegret)}`,
-    `bound        ${boundOf(result)}`
+    `bound        ${boundOf(result)}`,
+    ...(result.boundTerms ? [`its terms    ${describeTerms(result.boundTerms)}`] : [])
   ]
 }
 
@@ -63,8 +65,8 @@ function comparatorOf({ comparator, gradientNorm }: RunResult): string {
   return `the best predictor in hindsight (gradient ${gradientNorm?.toExponential(1)})`
 }
 
-function boundOf({ algorithm, bound, boundHolds, boundIsVacuous }: RunResult): string {
-  if (bound === undefined) return 'none: no theorem covers this run'
+function boundOf({ algorithm, bound, boundTerms, boundHolds, boundIsVacuous }: RunResult): string {
+  if (bound === undefined || boundTerms === undefined) return 'none: no theorem covers this run'
   const goodPeriodsOnly = algorithms[algorithm as AlgorithmName].bound?.scope === 'good-periods'
   const bounded = goodPeriodsOnly ? 'the expected regret in good periods' : 'the expected regret'
   const verdict = boundIsVacuous
@@ -72,7 +74,7 @@ function boundOf({ algorithm, bound, boundHolds, boundIsVacuous }: RunResult): s
     : boundHolds
       ? 'holds'
       : 'does not hold in this run'
-  return `${formatNumber(bound)} on ${bounded}: ${verdict}`
+  return `${formatNumber(bound)} on ${bounded} (Theorem ${boundTerms.theorem}): ${verdict}`
 }
 
 /** What all algorithms predict with beside what their papers predict with. */

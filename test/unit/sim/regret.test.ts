@@ -1,8 +1,17 @@
 /** Regret accounts: comparators, nodes, good periods and bounds. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { type AlgorithmName, algorithms } from '../../../sim/algorithms/index.js'
 import { Random } from '../../../sim/engine/random.js'
-import { parseScenario, type RecordedStream, type RunResult, simulate } from '../../../sim/index.js'
+import {
+  type BoundTerms,
+  loadScenario,
+  parseScenario,
+  type RecordedStream,
+  type RunResult,
+  simulate
+} from '../../../sim/index.js'
+import { theorem1, theorem3 } from '../../../sim/regret/bounds.js'
 import { areLinked, GoodPeriods } from '../../../sim/regret/periods.js'
 import { fromParents } from '../../../sim/topology.js'
 import { type Examples, hindsightOptimum, SerialTrainer } from '../../../src/learning/index.js'
@@ -184,12 +193,12 @@ describe('good periods', () => {
 
 describe('the bound', () => {
   it('has the pace of each theorem', () => {
-    const network = { nodes: 10, batch: 100, diameter: 4, period: 2, maxDelay: 3, rate: 5 }
+    const network = { nodes: 10, batch: 100, diameter: 4, height: 3, period: 2, maxDelay: 3, rate: 5 }
     const paceOf = (algorithm: AlgorithmName, terms = network) => algorithms[algorithm].bound?.pace(terms)
     const pace = (algorithm: AlgorithmName) => paceOf(algorithm)?.inputsPerUpdate
     assert.equal(pace('serial'), 100)
-    assert.equal(pace('dmb'), 100 + 2 * 4 * 3 * 5)
-    assert.equal(pace('mawo'), 100 + (2 + 2 * 4 * 3) * 5)
+    assert.equal(pace('dmb'), 100 + 2 * 3 * 3 * 5)
+    assert.equal(pace('mawo'), 100 + (2 + 2 * 3 * 3) * 5)
     assert.equal(pace('admb'), 100 + 2 * (2 + 6) * 4 * 5)
     assert.equal(paceOf('isolated')?.learners, 10)
     assert.equal(pace('admb-sender'), undefined)
@@ -199,8 +208,12 @@ describe('the bound', () => {
 
   it('holds if there is one, also for good periods', () => {
     for (const algorithm of ['serial', 'isolated', 'dmb', 'mawo', 'admb']) {
-      const { regret, bound, boundHolds } = run({ algorithm, average: 'uniform' })
-      assert.ok(boundHolds && regret <= (bound as number), algorithm)
+      for (const average of ['paper', 'uniform']) {
+        const { regret, bound, boundHolds, boundTerms } = run({ algorithm, average })
+        assert.ok(boundHolds && regret <= (bound as number), algorithm)
+        assert.equal(boundTerms?.theorem, average === 'uniform' || algorithm === 'admb' ? 3 : 1)
+        near(boundTerms.smoothness + boundTerms.deviation, bound as number)
+      }
     }
     const faultFree = run({})
     const faulty = run({ faults: { partitionShare: 0.2, partitionTime: 50 } })
@@ -214,9 +227,16 @@ describe('the bound', () => {
       { drift: 0.2 },
       { rule: 'adagrad' },
       { average: 'tail' },
+      { average: 'none' },
+      { clip: 1 },
+      { trust: 'bounded' },
+      { adversaries: { nodes: 1 } },
+      { algorithm: 'dmb', speedSpread: 0.5 },
       { loss: 0.1 },
       { delay: 'exponential' },
       { starts: 'distinct' },
+      { topology: 'overlay' },
+      { topology: 'overlay', algorithm: 'mawo' },
       { algorithm: 'admb-sender' },
       { algorithm: 'mawo-election' },
       { algorithm: 'dmb', faults: { crashShare: 0.1, downtime: 5 } }
@@ -225,7 +245,47 @@ describe('the bound', () => {
       const { bound, boundHolds } = run({ inputs: 500, ...values })
       assert.deepEqual([bound, boundHolds], [undefined, undefined], JSON.stringify(values))
     }
-    const alone = { algorithm: 'serial', average: 'uniform', loss: 0.1, faults: { crashShare: 0.1 } }
+    const alone = { algorithm: 'serial', loss: 0.1, faults: { crashShare: 0.1 } }
     assert.notEqual(run({ inputs: 500, ...alone }).bound, undefined)
+  })
+
+  it('has the constants of the clean stream, or of a sample if the classes are noisy', () => {
+    const clean = run({ inputs: 500 }).boundTerms
+    const noisy = run({ inputs: 500, labelNoise: 0.2 }).boundTerms
+    assert.ok(clean && noisy && noisy.D < clean.D && noisy.sigma > clean.sigma)
+    // ½‖w*‖² = D² with ‖w*‖ = 2; standard normal features.
+    near(clean.D, Math.SQRT2)
+    near(clean.L, 0.25, 0.02)
+  })
+
+  it('says something from the number of inputs in docs/regret.md', () => {
+    const [, table] = readFileSync('docs/regret.md', 'utf8').split('<!-- bounds of binary-tree -->')
+    const rows = [...table.matchAll(/^\| `([\w-]+)` \|(.*)\|$/gm)]
+    const shown = (values: readonly number[]) => values.map(value => Math.round(value).toLocaleString('en-US'))
+    for (const [, algorithm, cells] of rows) {
+      const keys = { ...loadScenario('binary-tree').values, algorithm, inputs: 1000, checks: false }
+      const { theorem, D, L, sigma, b, nu, informativeFrom } = simulate(parseScenario(keys, 'test'))
+        .boundTerms as BoundTerms
+      const pace = { batch: b, inputsPerUpdate: nu, learners: algorithm === 'isolated' ? 64 : 1 }
+      const terms = (m: number) =>
+        theorem === 1 ? theorem1({ D, L, sigma }, pace, m) : theorem3({ D, L, sigma }, pace, [m])
+      const bound = (m: number) => terms(m)[0] + terms(m)[1]
+      const expected = shown([theorem, nu, informativeFrom, ...terms(100_000), bound(100_000)])
+      assert.deepEqual(
+        cells.split('|').map(cell => cell.trim()),
+        expected
+      )
+      assert.ok(bound(informativeFrom) < Math.LN2 * informativeFrom)
+      assert.ok(bound(informativeFrom - pace.learners * nu) >= Math.LN2 * (informativeFrom - pace.learners * nu))
+    }
+    assert.equal(rows.length, 5)
+  })
+
+  it('is refused as a rule where no theorem has constants', () => {
+    for (const values of [{ stream: 'least-squares' }, { drift: 0.2 }])
+      assert.throws(
+        () => run({ rule: 'theory', ...values }),
+        /^ScenarioError: rule: the theorems cover the logistic loss/
+      )
   })
 })
