@@ -1,14 +1,15 @@
-/** `npm run -s bench -- NAME [--json]`: runs one benchmark and prints each row when it is measured. */
+/** `npm run -s bench -- NAME [DIR] [--json]`: runs one benchmark and prints each row when it is measured. */
 import { met, type Row } from './row.js'
 
-const benches: Readonly<Record<string, () => Promise<{ bench(): AsyncIterable<Row> }>>> = {
+const benches: Readonly<Record<string, () => Promise<{ bench(dir: string): AsyncIterable<Row> }>>> = {
   train: () => import('./train.js'),
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
   l2l: () => import('./l2l.js'),
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
-  bytes: () => import('./bytes.js')
+  bytes: () => import('./bytes.js'),
+  beside: () => import('./beside.js')
 }
 
 function print(row: Row, json: boolean): void {
@@ -28,11 +29,14 @@ function format(value: number): string {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 5 })
 }
 
-const [name, ...rest] = process.argv.slice(2).filter(arg => arg !== '--json')
-if (name !== undefined && rest.length === 0 && Object.hasOwn(benches, name)) {
+const [name, ...dirs] = process.argv.slice(2).filter(arg => arg !== '--json')
+if (name !== undefined && Object.hasOwn(benches, name) && dirs.length === (name === 'beside' ? 1 : 0)) {
   const { bench } = await benches[name]()
-  for await (const row of bench()) print(row, process.argv.includes('--json'))
+  for await (const row of bench(dirs[0])) print(row, process.argv.includes('--json'))
 } else {
-  process.stderr.write(`bench: expected one of ${Object.keys(benches).join(', ')}, and optionally --json\n`)
+  const names = Object.keys(benches).join(', ')
+  process.stderr.write(
+    `bench: expected one of ${names} (with the directory of another checkout), and optionally --json\n`
+  )
   process.exitCode = 2
 }

@@ -1,4 +1,4 @@
-/** Runs the command `admb` in separate processes, with their start time and peak memory. */
+/** Runs the command `admb` in separate processes, with their start time, CPU time and peak memory. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,29 +9,37 @@ import type { PeerStatus } from '../../src/peer/index.js'
 const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
 
 /**
- * Runs in the child at its exit, and writes its peak resident memory to a pipe. Prefers the high-water mark of the kernel, because the
- * resource usage may include the memory of the parent at the fork.
+ * Runs in the child at its exit, and writes its peak resident memory and CPU time to a pipe. Prefers the high-water mark of the kernel,
+ * because the resource usage may include the memory of the parent at the fork.
  */
-const REPORT_MEMORY = `
+const REPORT_USAGE = `
 import { readFileSync, writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 if (isMainThread) process.on('exit', () => {
-  let kib = process.resourceUsage().maxRSS
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
+  let kib = maxRSS
   try { kib = Number(/VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) } catch {}
-  writeSync(3, String(kib))
+  writeSync(3, JSON.stringify({ memory: kib * 1024 / 1e6, cpu: (userCPUTime + systemCPUTime) / 1e6 }))
 })`
-const HOOK = `data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`
+const HOOK = `data:text/javascript,${encodeURIComponent(REPORT_USAGE)}`
+
+interface Usage {
+  /** Peak resident memory in MB. */
+  readonly memory: number
+  /** Seconds of CPU time of all threads. */
+  readonly cpu: number
+}
 
 interface Running {
   readonly child: ChildProcess
-  /** Peak resident memory in MB. Resolves when the process exits by itself or after SIGTERM. */
-  readonly memory: Promise<number>
+  /** Resolves when the process exits by itself or after SIGTERM. */
+  readonly usage: Promise<Usage>
 }
 
-function start(args: readonly string[], wrapper: readonly string[] = []): Running {
-  const [file, ...rest] = [...wrapper, process.execPath, '--import', HOOK, MAIN, ...args]
+function start(args: readonly string[], wrapper: readonly string[] = [], main = MAIN): Running {
+  const [file, ...rest] = [...wrapper, process.execPath, '--import', HOOK, main, ...args]
   const child = spawn(file, rest, { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
-  return { child, memory: text(child.stdio[3] as Readable).then(kib => (Number(kib) * 1024) / 1e6) }
+  return { child, usage: text(child.stdio[3] as Readable).then(report => JSON.parse(report) as Usage) }
 }
 
 async function text(stream: Readable): Promise<string> {
@@ -43,22 +51,21 @@ async function text(stream: Readable): Promise<string> {
 /**
  * Runs a command until it exits.
  * @param wrapper prefix of the command, such as `taskset -c 0`
- * @returns the JSON object on its last line, and its peak memory in MB
+ * @param main program of the command, if it is not that of this checkout
+ * @returns the JSON object on its last line, the seconds from start to exit, and what the process used
  */
 export async function runAdmb<T>(
   args: readonly string[],
-  wrapper: readonly string[] = []
-): Promise<T & { memory: number }> {
-  const { lines, memory } = await outputOf<T>(args, wrapper)
-  return { ...(lines.at(-1) as T), memory }
-}
-
-async function outputOf<T>(args: readonly string[], wrapper: readonly string[] = []) {
-  const { child, memory } = start([...args, '--json'], wrapper)
+  wrapper: readonly string[] = [],
+  main = MAIN
+): Promise<T & Usage & { wall: number }> {
+  const startedAt = performance.now()
+  const { child, usage } = start([...args, '--json'], wrapper, main)
   const [output, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')])
+  const wall = (performance.now() - startedAt) / 1000
   if (code !== 0) throw new Error(`admb ${args.join(' ')} ended with code ${code}`)
-  const lines = output.trimEnd().split('\n')
-  return { lines: lines.map(line => JSON.parse(line) as T), memory: await memory }
+  const last = output.trimEnd().split('\n').at(-1) as string
+  return { ...(JSON.parse(last) as T), ...(await usage), wall }
 }
 
 /** A peer in a separate process, whose status is polled over HTTP. */
@@ -113,6 +120,6 @@ export class PeerProcess {
   /** @returns its peak memory in MB */
   async stop(): Promise<number> {
     if (this.#running.child.exitCode === null) this.#running.child.kill('SIGTERM')
-    return this.#running.memory
+    return (await this.#running.usage).memory
   }
 }
