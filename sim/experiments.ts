@@ -26,6 +26,36 @@ const DISTINCT_STARTS = { batch: 200, labels: 'hub-highest', starts: 'distinct',
 /** As in the scenario `faulty`. */
 const NETWORK = { topology: 'overlay', nodes: 64, degree: 4, batch: 512, carry: 64, warmup: 400 }
 
+/** A node has ten inputs a second, so that a batch takes 1.7 s. Heartbeats and time-outs are then those of torchft. */
+const FIELD_NETWORK = {
+  ...DENSE,
+  ...{ rule: 'mirror-descent', nodes: 30, degree: 4, batch: 512, interval: 100, period: 100, latency: 20, carry: 64 }
+}
+
+const OVERLAY = { topology: 'overlay', warmup: 8000 }
+
+/** The algorithms, each on the network that it is made for: ADMB's overlay, or a tree. Those with local steps make ten. */
+const FIELD: readonly (readonly [name: string, keys: object])[] = [
+  ['serial', { algorithm: 'serial' }],
+  ['admb', { ...OVERLAY }],
+  ['admb, w_j', { ...OVERLAY, average: 'none' }],
+  ['admb, w_j, b = 64', { ...OVERLAY, average: 'none', batch: 64 }],
+  ...['mawo', 'dmb', 'gossip', 'epidemic', 'd-psgd', 'all-reduce'].map(name => [name, { algorithm: name }] as const),
+  ...['diloco', 'sparseloco'].map(name => [name, { algorithm: name, localSteps: 10 }] as const)
+]
+
+/** Share of time that a node is down for 10 s if one of 30 nodes fails in each of these intervals. */
+const crashesEvery = (seconds: number) => ({ faults: { crashShare: 10 / (30 * seconds), downtime: 10_000 } })
+
+const FIELD_FAULTS: readonly (readonly [label: string, keys: object])[] = [
+  ['no faults', {}],
+  ['a tenth of messages lost', { loss: 0.1 }],
+  ['a crash a minute', crashesEvery(60)],
+  ['a crash every 15 s', crashesEvery(15)],
+  ['partitions of 10 s', { faults: { partitionShare: 0.2, partitionTime: 10_000, partitionMode: 'uniform' } }],
+  ['a tenth away for a minute', { faults: { awayShare: 0.1, awayTime: 60_000 } }]
+]
+
 function oneCase(varied: Record<string, string | number>, fixed: object, label = labelOf(varied)): ExperimentCase {
   return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
 }
@@ -111,6 +141,18 @@ export const experiments: Readonly<Record<string, Experiment>> = {
         faultyCase({ crashShare: 0.1, partitionTime: 200 }, { ...partitions, crashShare: 0.1, silentShare: 0.5 })
       ]
     }
+  },
+  field: {
+    about:
+      "ADMB beside others' algorithms on 30 nodes under the same faults; a virtual ms is a ms, so that a node fails every minute, or every 15 s",
+    cases: inputs =>
+      FIELD_FAULTS.flatMap(([label, faults]) =>
+        FIELD.map(([name, keys]) => ({
+          ...oneCase({}, { ...FIELD_NETWORK, ...faults, ...keys, inputs }),
+          label: `${name}, ${label}`,
+          varied: { algorithm: name, faults: label }
+        }))
+      )
   }
 }
 

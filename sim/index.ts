@@ -1,6 +1,6 @@
 /** The public interface of the simulator. Terms: docs/glossary.md. */
 
-export { type AlgorithmName, algorithmNames, algorithms } from './algorithms/index.js'
+export { type AlgorithmName, algorithmNames, algorithms, paperAlgorithms } from './algorithms/index.js'
 export { type Experiment, type ExperimentCase, experimentNamed, experiments } from './experiments.js'
 export { parseFaults } from './faults/draw.js'
 export type { Fault } from './faults/schedule.js'

@@ -15,6 +15,8 @@ import {
   roundedRecipe,
   type UpdateRule
 } from '../src/learning/index.js'
+import type { AlgorithmDefinition } from './algorithms/definition.js'
+import { algorithms } from './algorithms/index.js'
 import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
 import { batchOf } from './regret/bounds.js'
@@ -50,8 +52,9 @@ export function createLearning(
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
   const rule = ruleOf(scenario, inputs, topology)
+  const { makesLocalSteps }: AlgorithmDefinition = algorithms[scenario.algorithm]
   const local =
-    scenario.localSteps === undefined
+    scenario.localSteps === undefined || makesLocalSteps
       ? undefined
       : { batch, steps: scenario.localSteps, momentum: scenario.localMomentum }
   let learner = options.learner ?? createLearner({ model, dimension, classes, targetScale, clip: scenario.clip })

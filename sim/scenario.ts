@@ -16,7 +16,8 @@ import {
   ruleNames
 } from '../src/learning/index.js'
 import { adversaryKeys } from './adversaries/index.js'
-import { algorithmNames, algorithms } from './algorithms/index.js'
+import type { AlgorithmDefinition } from './algorithms/definition.js'
+import { type AlgorithmName, algorithmNames, algorithms } from './algorithms/index.js'
 import { faultKeys } from './faults/schedule.js'
 import { streamNames } from './streams/inputs.js'
 import { topologyNames } from './topology.js'
@@ -205,7 +206,7 @@ export function oneOf(given: string, names: readonly string[], what = 'expected 
  * @throws ScenarioError
  */
 export function parseScenario(value: unknown, source: string): Scenario {
-  const parsed = schema.safeParse(value)
+  const parsed = schema.safeParse(withRule(value))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     if (issue.code === 'unrecognized_keys') {
@@ -222,6 +223,17 @@ export function parseScenario(value: unknown, source: string): Scenario {
   if (problem !== undefined) throw new ScenarioError(`${source}: ${problem}`)
   checkStream(scenario, source)
   return scenario
+}
+
+function definitionOf(algorithm: AlgorithmName): AlgorithmDefinition {
+  return algorithms[algorithm]
+}
+
+/** Algorithms with local steps need a rule that can make them. */
+function withRule(value: unknown): unknown {
+  const { algorithm } = (value ?? {}) as { algorithm?: AlgorithmName }
+  const makesLocalSteps = algorithm !== undefined && definitionOf(algorithm)?.makesLocalSteps
+  return makesLocalSteps ? { rule: 'mirror-descent', ...(value as object) } : value
 }
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */
@@ -245,6 +257,7 @@ function conflict(scenario: Scenario): string | undefined {
   const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   const { epsilon, delta, clip, journal } = scenario
+  const { makesLocalSteps = false } = definitionOf(algorithm)
   const isPrivate = epsilon !== undefined || delta !== undefined
   const combined = conflictOf(
     {
@@ -256,7 +269,7 @@ function conflict(scenario: Scenario): string | undefined {
       adaptivePeriod: autoPeriod,
       signers: trust.signers > 0,
       boundedTrust: trust.bounded && algorithm === 'admb',
-      localSteps: localSteps !== undefined,
+      localSteps: localSteps !== undefined && !makesLocalSteps,
       localMomentum: localMomentum > 0,
       privacy: clip !== undefined,
       adversaries: adversaries.nodes > 0
@@ -264,7 +277,11 @@ function conflict(scenario: Scenario): string | undefined {
     true
   )
   if (combined !== undefined) return combined
-  if (localSteps !== undefined && localSteps > batch) return `localSteps: at most a batch, ${batch}; increase batch`
+  if (makesLocalSteps && isDual({ name: rule })) {
+    return `rule: ${algorithm} makes local steps, which dual averaging cannot; set another rule, such as mirror-descent`
+  }
+  if (localSteps !== undefined && !makesLocalSteps && localSteps > batch)
+    return `localSteps: at most a batch, ${batch}; increase batch`
   if (isPrivate && (epsilon === undefined || delta === undefined || clip === undefined)) {
     return 'epsilon: differential privacy needs epsilon, delta and clip; set all of them, or remove epsilon and delta'
   }

@@ -61,6 +61,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   readonly isOrdered: boolean
   readonly carry: number
   readonly labels: string[]
+  readonly random: Random
   readonly #observer: RunObserver
   readonly #warmup: WarmupTracker
   readonly population: Population
@@ -97,6 +98,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.scenario = scenario
     const { nodes, batch, period, latency, carry, seed, delay, loss, reorder } = scenario
     const random = new Random(seed)
+    this.random = random.fork('algorithm')
     this.batch = batch
     this.period = period
     this.latency = latency

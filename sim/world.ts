@@ -12,6 +12,7 @@ import {
 } from '../src/admb/index.js'
 import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learning/index.js'
 import { sumOf } from '../src/numeric/sums.js'
+import type { Random } from './engine/random.js'
 import type { Topology } from './topology.js'
 import type { Connectable } from './wiring/wiring.js'
 
@@ -42,6 +43,8 @@ interface AlgorithmOptions {
   readonly signed: boolean
   /** Whether nodes send sums less often than each period. */
   readonly autoPeriod: boolean
+  /** H: steps that a node makes of its own between exchanges. @default as in the algorithm's paper */
+  readonly localSteps?: number | undefined
   /** What nodes use of others. */
   readonly trust: BoundedTrust & { readonly signers: number }
 }
@@ -54,6 +57,8 @@ export interface World {
   readonly topology: Topology
   readonly learner: Learner
   readonly recipe: Recipe
+  /** Draws that algorithms make themselves. */
+  readonly random: Random
   /** The starting predictor of every node. */
   readonly start: Predictor
   /** Whether nodes may share predictors in memory instead of recomputing them. */

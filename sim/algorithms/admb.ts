@@ -32,6 +32,7 @@ export const admb: AlgorithmDefinition = {
   source:
     'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
   average: 'uniform',
+  family: 'papers',
   series: 1,
   memory: memoryOf,
   bound: {
@@ -51,6 +52,7 @@ export const admbSender: AlgorithmDefinition = {
   help: 'ADMB as published: precedence by sender, no carry-over',
   source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6)',
   average: 'uniform',
+  family: 'papers',
   memory: memoryOf,
   series: 6
 }

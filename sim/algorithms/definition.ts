@@ -10,7 +10,11 @@ export interface AlgorithmDefinition {
   readonly source: string
   /** What its paper predicts with: `none` is the newest predictor w_j, `uniform` the average of all. */
   readonly average: Extract<AveragingName, 'none' | 'uniform'>
-  /** Series colour of its lines in plots; each algorithm has a different one. */
+  /** Whose it is: of the papers on distributed mini-batches, or of others, who are compared with them. */
+  readonly family: 'papers' | 'field'
+  /** Whether nodes step on copies of their own, which dual averaging cannot do. @default false */
+  readonly makesLocalSteps?: boolean
+  /** Series colour of its lines in plots; each algorithm of a family has a different one. */
   readonly series: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
   /** The regret bound; undefined if the papers prove none. */
   readonly bound?: AlgorithmBound

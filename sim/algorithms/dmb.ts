@@ -15,12 +15,14 @@ import {
   type World
 } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import { shareOf } from './mixing.js'
 
 export const dmb: AlgorithmDefinition = {
   create,
   help: 'synchronous sums over a spanning tree',
   source: 'Dekel et al. (JMLR 2012), Algorithm 3',
   average: 'none',
+  family: 'papers',
   series: 3,
   bound: {
     // Theorem 1: μ inputs arrive while the sum travels up and down the tree.
@@ -48,11 +50,6 @@ interface TotalSum {
   readonly round: number
   readonly sum: Blocks
   readonly count: number
-}
-
-/** Inputs per node and round. */
-function shareOf(batch: number, nodes: number): number {
-  return Math.max(1, Math.round(batch / nodes))
 }
 
 function create(world: World): Algorithm {

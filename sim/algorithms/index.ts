@@ -1,12 +1,15 @@
 /** The registry of simulated algorithms. A new algorithm is one file and one line of `algorithms`. */
 import { admb, admbSender } from './admb.js'
+import { dPsgd } from './d-psgd.js'
 import type { AlgorithmDefinition } from './definition.js'
 import { dmb } from './dmb.js'
+import { epidemic, gossip } from './gossip.js'
 import { isolated } from './isolated.js'
 import { mawo } from './mawo.js'
 import { mawoDatabase } from './mawo-database.js'
 import { mawoElection } from './mawo-election.js'
 import { serial } from './serial.js'
+import { allReduce, diLoCo, sparseLoCo } from './synchronised.js'
 
 export const algorithms = {
   serial,
@@ -16,8 +19,16 @@ export const algorithms = {
   'mawo-election': mawoElection,
   'mawo-database': mawoDatabase,
   admb,
-  'admb-sender': admbSender
+  'admb-sender': admbSender,
+  gossip,
+  epidemic,
+  'd-psgd': dPsgd,
+  'all-reduce': allReduce,
+  diloco: diLoCo,
+  sparseloco: sparseLoCo
 } satisfies Readonly<Record<string, AlgorithmDefinition>>
 
 export type AlgorithmName = keyof typeof algorithms
 export const algorithmNames = Object.keys(algorithms) as readonly AlgorithmName[]
+/** Those of the papers, which `compare` compares unless others are named. */
+export const paperAlgorithms = algorithmNames.filter(name => algorithms[name].family === 'papers')

@@ -7,6 +7,7 @@ export const isolated: AlgorithmDefinition = {
   help: 'each node learns from its own inputs only',
   source: 'Dekel et al. (JMLR 2012), the baseline without communication',
   average: 'none',
+  family: 'papers',
   series: 2,
   bound: {
     pace: ({ batch, nodes }) => ({ batch, inputsPerUpdate: batch, learners: nodes }),

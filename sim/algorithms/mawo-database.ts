@@ -23,6 +23,7 @@ export const mawoDatabase: AlgorithmDefinition = {
   help: 'workers update a shared database record under a lease',
   source: 'Dekel et al., "Robust Distributed Online Prediction", distributed master',
   average: 'none',
+  family: 'papers',
   series: 8
 }
 

@@ -16,6 +16,7 @@ export const mawoElection: AlgorithmDefinition = {
   help: 'workers elect a new master when it fails',
   source: 'Dekel et al., "Robust Distributed Online Prediction", master failure',
   average: 'none',
+  family: 'papers',
   series: 4
 }
 

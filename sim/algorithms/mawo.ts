@@ -24,6 +24,7 @@ export const mawo: AlgorithmDefinition = {
   help: 'workers send sums to a fixed master',
   source: 'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2',
   average: 'none',
+  family: 'papers',
   series: 5,
   bound: {
     // Sums computed at the previous predictor are dropped at an update, until the new one has crossed the tree.

@@ -7,6 +7,7 @@ export const serial: AlgorithmDefinition = {
   help: 'one learner receives all inputs',
   source: 'Dekel et al. (JMLR 2012), Algorithm 2',
   average: 'none',
+  family: 'papers',
   series: 7,
   bound: {
     pace: ({ batch }) => ({ batch, inputsPerUpdate: batch, learners: 1 }),

@@ -1,11 +1,11 @@
 /** `admb sim run`, `compare` and `experiment`. */
 import {
   type AlgorithmName,
-  algorithmNames,
   algorithms,
   averageOf,
   describeTerms,
   experimentNamed,
+  paperAlgorithms,
   type RunResult
 } from '../../../sim/index.js'
 import type { ReportedRun } from '../../../sim/report/index.js'
@@ -82,7 +82,7 @@ const NEWEST = { average: 'none' } as const
 
 export async function compare(name: string | undefined, flags: SimFlags<'sim compare'>): Promise<void> {
   checkAlgorithms(flags.algorithms)
-  const names = flags.algorithms ?? algorithmNames
+  const names = flags.algorithms ?? paperAlgorithms
   const cases = names.flatMap(algorithm => {
     const scenario = scenarioOf(name, flags, algorithm)
     const isNewest = scenario.average !== 'paper' || averageOf(scenario) === NEWEST.average

@@ -1,0 +1,73 @@
+/** The algorithms of others: what they have in common with a serial learner, and what faults do to them. */
+import assert from 'node:assert/strict'
+import { algorithms, type Fault, parseScenario, simulate } from '../../../sim/index.js'
+
+const NAMES = ['gossip', 'epidemic', 'd-psgd', 'all-reduce', 'diloco', 'sparseloco'] as const
+
+const scenario = (values: object) =>
+  parseScenario(
+    { nodes: 8, inputs: 8000, batch: 32, dimension: 10, rule: 'mirror-descent', latency: 0.1, ...values },
+    'test'
+  )
+const run = (values: object, faults?: Fault[]) => simulate(scenario(values), { faults })
+
+describe('algorithms of the field', () => {
+  it('learn more than isolated nodes, and lose few gradients without faults', () => {
+    const isolated = run({ algorithm: 'isolated' }).regret
+    for (const algorithm of NAMES) {
+      const { regret, used, held, inputs } = run({ algorithm, localSteps: algorithm.includes('loco') ? 2 : undefined })
+      assert.ok(regret < isolated, `${algorithm}: ${regret}, isolated ${isolated}`)
+      assert.ok((used + held) / inputs > 0.7, `${algorithm}: ${used} used, ${held} held of ${inputs}`)
+    }
+  })
+
+  it('equal the serial learner on one node, without waiting', () => {
+    const values = { nodes: 1, degree: 2, interval: 10 }
+    const serial = run({ ...values, algorithm: 'serial' })
+    for (const algorithm of ['d-psgd', 'all-reduce'] as const)
+      assert.equal(run({ ...values, algorithm }).regret, serial.regret, algorithm)
+  })
+
+  it('blocks the neighbours of a node that is down in D-PSGD, until it is back with its disk', () => {
+    const updates = (faults: Fault[]) => run({ algorithm: 'd-psgd' }, faults).updates
+    const all = updates([])
+    const crash: Fault = { time: 100, kind: 'crash', node: 0 }
+    const blocked = updates([crash])
+    assert.ok(blocked < all / 5, `${blocked} of ${all}`)
+    for (const disk of ['kept', 'lost'] as const) {
+      const resumed = updates([crash, { time: 200, kind: 'restart', node: 0, disk }])
+      assert.ok(resumed > all * 0.8 && resumed < all, `${disk}: ${resumed} of ${all}`)
+    }
+  })
+
+  it('drops the step that a crash interrupts in all-reduce, and goes on without the node', () => {
+    const healthy = run({ algorithm: 'all-reduce' })
+    const crashed = run({ algorithm: 'all-reduce' }, [{ time: 100, kind: 'crash', node: 3 }])
+    // The others wait for 50 heartbeats of the thousand milliseconds, and fill batches alone afterwards.
+    const share = (crashed.updates - healthy.updates) / healthy.updates
+    assert.ok(share < -0.04 && share > -0.3, `${crashed.updates} of ${healthy.updates}`)
+    assert.ok(crashed.discarded > healthy.discarded)
+  })
+
+  it('loses all local steps of an interrupted round in DiLoCo', () => {
+    const values = { algorithm: 'diloco', localSteps: 10 }
+    const healthy = run(values)
+    const crashed = run(values, [{ time: 100, kind: 'crash', node: 3 }])
+    assert.ok(crashed.discarded - healthy.discarded > 100, `${crashed.discarded}, ${healthy.discarded}`)
+  })
+
+  it('sends fewer bytes with SparseLoCo than with DiLoCo', () => {
+    const bytes = (algorithm: string) => run({ algorithm, localSteps: 10, dimension: 200, inputs: 16_000 }).bytes
+    assert.ok(bytes('sparseloco') < 0.75 * bytes('diloco'))
+  })
+
+  it('needs a rule that makes steps for local steps, and has one by default', () => {
+    assert.throws(() => scenario({ algorithm: 'diloco', rule: 'dual-averaging' }), /set another rule/)
+    assert.equal(parseScenario({ algorithm: 'sparseloco' }, 'test').rule, 'mirror-descent')
+    assert.throws(() => scenario({ algorithm: 'serial', localSteps: 4 }), /local steps/)
+  })
+
+  it('have sources', () => {
+    for (const name of NAMES) assert.match(algorithms[name].source, /20\d\d|torchft/)
+  })
+})
