@@ -39,7 +39,6 @@ const FIELD: readonly (readonly [name: string, keys: object])[] = [
   ['serial', { algorithm: 'serial' }],
   ['admb', { ...OVERLAY }],
   ['admb, w_j', { ...OVERLAY, average: 'none' }],
-  ['admb, w_j, b = 64', { ...OVERLAY, average: 'none', batch: 64 }],
   ...['mawo', 'dmb', 'gossip', 'epidemic', 'd-psgd', 'all-reduce'].map(name => [name, { algorithm: name }] as const),
   ...['diloco', 'sparseloco'].map(name => [name, { algorithm: name, localSteps: 10 }] as const)
 ]

@@ -258,13 +258,14 @@ function conflict(scenario: Scenario): string | undefined {
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   const { epsilon, delta, clip, journal } = scenario
   const { makesLocalSteps = false } = definitionOf(algorithm)
+  const isDualRule = rule === 'theory' || isDual({ name: rule })
   const isPrivate = epsilon !== undefined || delta !== undefined
   const combined = conflictOf(
     {
       peers: algorithm === 'admb' || (clip !== undefined && algorithm.startsWith('admb')),
       signedHeaders: signed,
       journal: journal && isPrivate,
-      ruleWithoutSteps: rule === 'theory' || isDual({ name: rule }),
+      ruleWithoutSteps: isDualRule,
       adaptiveBatch: batchMax !== undefined,
       adaptivePeriod: autoPeriod,
       signers: trust.signers > 0,
@@ -277,7 +278,7 @@ function conflict(scenario: Scenario): string | undefined {
     true
   )
   if (combined !== undefined) return combined
-  if (makesLocalSteps && isDual({ name: rule })) {
+  if (makesLocalSteps && isDualRule) {
     return `rule: ${algorithm} makes local steps, which dual averaging cannot; set another rule, such as mirror-descent`
   }
   if (localSteps !== undefined && !makesLocalSteps && localSteps > batch)
