@@ -33,7 +33,7 @@ export type {
 } from '../faults/schedule.js'
 export type { Reachability, Transport } from '../network/transport.js'
 export type { ObservedRun, RunObserver, SimulateOptions } from '../options.js'
-export type { CurvePoint, RunResult, StatusTraffic } from '../result.js'
+export type { BoundTerms, CurvePoint, RunResult, StatusTraffic } from '../result.js'
 export { parseScenario, type Scenario } from '../scenario.js'
 export { simulate } from '../simulate.js'
 export type { Inputs, RecordedStream } from '../streams/inputs.js'
