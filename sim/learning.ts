@@ -4,6 +4,7 @@ import {
   AdaptiveBatch,
   addNoise,
   averagingRule,
+  carry,
   createAveraging,
   createLearner,
   createRule,
@@ -65,9 +66,10 @@ export function createLearning(
   }
   if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
   const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
-  if (influence) [learner, recipe] = [influence.learner(learner), influence.recipe(recipe)]
-  const adaptiveBatch = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
-  if (adaptiveBatch) [learner, recipe] = [adaptiveBatch.learner(learner), adaptiveBatch.recipe(recipe)]
+  if (influence) ({ learner, recipe } = carry({ learner, recipe }, influence))
+  const adaptiveBatch =
+    batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, learner.layout)
+  if (adaptiveBatch) ({ learner, recipe } = carry({ learner, recipe }, adaptiveBatch))
   // Exact learners count with numbers that must not be rounded.
   if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)
   return {

@@ -208,8 +208,8 @@ export class BatchChoice implements Invariant {
     const unshared = sum[sum.length - 1].values[0]
     if (!(unshared >= 0 && unshared <= count))
       throw new Violation('batch choice', `${unshared} of the ${count} gradients of ${key} are unshared`)
-    const expected = this.#batch.next(batchOf(parent), unshared, count)
-    if (b !== Math.fround(expected))
+    const [expected] = this.#batch.next(Float32Array.of(batchOf(parent)), Float32Array.of(unshared), count)
+    if (b !== expected)
       throw new Violation('batch choice', `${key} has b = ${b}; its parent and its batch give ${expected}`)
   }
 }

@@ -67,11 +67,12 @@ export {
 export { LossGate } from './metrics/loss-gate.js'
 export {
   addedClasses,
+  classTable,
   extendsTable,
   fitsTable,
-  growingRule,
   hasFreeSlot,
-  propose
+  propose,
+  tableOf
 } from './models/class-table.js'
 export { createCustomLearner, createLearner } from './models/linear.js'
 export type { TargetScale } from './models/losses.js'
@@ -94,13 +95,13 @@ export {
   averagingFor,
   averagingNames,
   averagingType,
-  copyingLast,
   createAveraging,
   defaultAveraging,
   lazyAveraging,
   mixInto,
   type WeightedAveraging
 } from './rules/averaging.js'
+export { type CarriedBlock, carry, carryingRecipe } from './rules/carried.js'
 export {
   type BitsOption,
   createRule,

@@ -1,9 +1,9 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
 import { isCustomFormat } from '../data/parsing.js'
-import { addNoise, type Blocks, extendsTable, LossGate } from '../learning/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate, tableOf } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
-import { adaptiveBatch, growingNames, type LearningParts } from '../task/learning-spec.js'
+import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'
@@ -24,7 +24,7 @@ const MOST_MACS = 2 ** 20
 /** @throws RangeError if options do not go together */
 export function createNode(
   init: LearnerInit,
-  { learner, recipe, influence }: LearningParts,
+  { learner, recipe, influence, adaptiveBatch }: LearningParts,
   budget: PrivacyBudget | undefined
 ): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
@@ -44,7 +44,7 @@ export function createNode(
     nonce,
     layout: learner.layout,
     initial: startingPredictor(learner.initial(), recipe),
-    batch: adaptiveBatch(spec) ?? spec.batch,
+    batch: adaptiveBatch ?? spec.batch,
     influence,
     carry,
     adaptsPeriod,
@@ -61,7 +61,7 @@ export function createNode(
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
     ...(grows && {
-      carries: (from: Predictor, to: Predictor) => extendsTable(from.parameters[1], to.parameters[1])
+      carries: (from: Predictor, to: Predictor) => extendsTable(tableOf(from.parameters), tableOf(to.parameters))
     })
   })
   return { node, gate }

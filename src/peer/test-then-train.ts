@@ -15,7 +15,8 @@ import {
   learnerAfter,
   markOf,
   type Prediction,
-  propose
+  propose,
+  tableOf
 } from '../learning/index.js'
 import type { MarkElements } from '../numeric/sums.js'
 import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
@@ -270,7 +271,7 @@ export class TestThenTrain {
   #propose({ newClasses = [], labels }: Rows, row: number): boolean {
     const name = newClasses[labels[row] - NEW_CLASS]
     const { id, parameters } = this.#node.predictor
-    const hasRoom = fitsTable(name) && hasFreeSlot(parameters[1])
+    const hasRoom = fitsTable(name) && hasFreeSlot(tableOf(parameters))
     if (!hasRoom) {
       const reason = fitsTable(name) ? 'there is no room for more (--classes ..MAX)' : 'its name is too long'
       this.#misfit(new ExampleError(row, `label "${name.slice(0, 40)}" is not among the classes, and ${reason}`))
@@ -278,7 +279,7 @@ export class TestThenTrain {
     }
     if (this.#proposedAt !== id.digest) this.#proposed.clear()
     this.#proposedAt = id.digest
-    if (!this.#proposed.has(name)) propose(this.#node.accumulator[1], name, id.updates)
+    if (!this.#proposed.has(name)) propose(tableOf(this.#node.accumulator), name, id.updates)
     this.#proposed.add(name)
     return true
   }

@@ -12,14 +12,15 @@ import {
   averagingRule,
   type Blocks,
   type CustomName,
+  carry,
+  carryingRecipe,
   checkFeatures,
   checkLocalSteps,
-  copyingLast,
+  classTable,
   createAveraging,
   createCustomLearner,
   createLearner,
   createRule,
-  growingRule,
   InfluenceBound,
   isClassifier,
   isCustomName,
@@ -34,6 +35,7 @@ import {
   type RuleSpec,
   roundedRecipe,
   type TargetScale,
+  tableOf,
   treeDigest
 } from '../learning/index.js'
 import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
@@ -112,6 +114,8 @@ export interface LearningParts {
   readonly recipe: Recipe
   /** Bound of the gradient sum of each peer; undefined without one. */
   readonly influence?: InfluenceBound
+  /** How b adapts; undefined if it is fixed. */
+  readonly adaptiveBatch?: AdaptiveBatch
 }
 
 /**
@@ -124,28 +128,21 @@ export async function learningParts(spec: LearningSpec, execution?: Execution, c
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
-  return rounded(spec, boundedParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) }))
+  return carryingParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
 }
 
-/** With integer sums, predictors consist of numbers with few bits. */
-function rounded({ sums }: LearningSpec, parts: LearningParts): LearningParts {
-  if (sums !== 'lattice') return parts
-  return { ...parts, recipe: roundedRecipe(parts.recipe, parts.learner.layout) }
-}
-
-/** The parts with the bound of influence, if the spec has one. @param blocks number of blocks that are bounded */
-function boundedParts({ influence }: LearningSpec, { learner, recipe }: LearningParts, blocks?: number): LearningParts {
-  if (influence === undefined) return { learner, recipe }
-  const bound = new InfluenceBound(learner.layout, blocks)
-  return { learner: bound.learner(learner), recipe: bound.recipe(recipe), influence: bound }
-}
-
-/** How b adapts; undefined if it is fixed. */
-export function adaptiveBatch({
-  batch,
-  batchMax
-}: Pick<LearningSpec, 'batch' | 'batchMax'>): AdaptiveBatch | undefined {
-  return batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax })
+/** The parts with the blocks that predictors carry. With integer sums, predictors consist of numbers with few bits. */
+function carryingParts({ influence, batch, batchMax, sums }: LearningSpec, plain: LearningParts): LearningParts {
+  let parts = plain
+  if (influence !== undefined) {
+    const bound = new InfluenceBound(parts.learner.layout)
+    parts = { ...carry(parts, bound), influence: bound }
+  }
+  if (batchMax !== undefined) {
+    const adaptiveBatch = new AdaptiveBatch({ min: batch, max: batchMax }, parts.learner.layout)
+    parts = { ...carry(parts, adaptiveBatch), adaptiveBatch }
+  }
+  return sums === 'lattice' ? { ...parts, recipe: roundedRecipe(parts.recipe, parts.learner.layout) } : parts
 }
 
 /** The same for a linear model, synchronously. @param isLazy see `recipeOf` */
@@ -153,14 +150,7 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, cl
   const learner = isCustomLoss(spec)
     ? createCustomLearner({ ...spec, clip })
     : createLearner({ ...modelOf(spec), clip, named: growingNames(spec)?.length })
-  const adaptive = adaptiveBatch(spec)
-  // A second block holds class names.
-  const parts = boundedParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) }, 1)
-  const all =
-    adaptive === undefined
-      ? parts
-      : { ...parts, learner: adaptive.learner(parts.learner), recipe: adaptive.recipe(parts.recipe) }
-  return rounded(spec, all)
+  return carryingParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) })
 }
 
 function modelOf({ model, dimension, classes, l2, targetScale, classWeights }: LinearSpec) {
@@ -180,7 +170,7 @@ interface RecipeOptions {
 }
 
 /**
- * The recipe, without what follows from the parameters' last block if the peers choose b.
+ * The recipe for the weights, and for the names of classes that are added.
  * @throws OptionError for local steps or a momentum out of range
  */
 export function recipeOf(
@@ -194,7 +184,7 @@ export function recipeOf(
   const digest = spec.network === undefined ? treeDigest : plainDigest
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   if (names !== undefined) {
-    recipe = { ...recipe, rule: growingRule(recipe.rule, names), averaging: copyingLast(averaging) }
+    recipe = carryingRecipe(recipe, classTable(names, (spec.classes ?? 0) - names.length))
   }
   const local = localStepsOf(spec)
   if (local !== undefined) {
@@ -221,9 +211,9 @@ export function growingNames({
 }
 
 /** The names of all classes of a predictor, in the order of their numbers. */
-export function classNamesOf(spec: LearningSpec, [, table]: Blocks): readonly string[] | undefined {
+export function classNamesOf(spec: LearningSpec, parameters: Blocks): readonly string[] | undefined {
   const names = growingNames(spec)
-  return names === undefined ? spec.features.classNames : [...names, ...addedClasses(table)]
+  return names === undefined ? spec.features.classNames : [...names, ...addedClasses(tableOf(parameters))]
 }
 
 /** The spec by which inputs for a predictor are read: with the names of all its classes. */

@@ -14,7 +14,8 @@ import {
   type Learner,
   OptionError,
   type PredictWith,
-  SerialTrainer
+  SerialTrainer,
+  tableOf
 } from '../learning/index.js'
 import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
 import type { OpenLearningSpec } from './spec.js'
@@ -151,7 +152,7 @@ export class ClassNumbers {
   /** @param earlier parameters of the run that the trainer continues */
   constructor(spec: OpenLearningSpec, trainer: Pick<SerialTrainer, 'addClass'>, earlier?: Blocks) {
     const named = growingNames(spec)
-    this.names = named && [...named, ...addedClasses(earlier?.[1] ?? new Float32Array(0))]
+    this.names = named && [...named, ...(earlier ? addedClasses(tableOf(earlier)) : [])]
     this.#trainer = trainer
   }
 

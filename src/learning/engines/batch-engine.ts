@@ -6,7 +6,7 @@
 import { DivergenceError } from '../../base/errors.js'
 import { blocksOf, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type OutcomeKind, ProgressiveMetrics } from '../metrics/index.js'
-import { countAdded, withClass } from '../models/class-table.js'
+import { countAdded, tableOf, withClass } from '../models/class-table.js'
 import { featureOutOfRange } from '../models/model.js'
 import {
   type Averaging,
@@ -152,10 +152,10 @@ export class BatchEngine implements Engine {
   }
 
   addClass(name: string): number | undefined {
-    const [, table] = this.#content.parameters
+    const table = tableOf(this.#content.parameters)
     const next = table && withClass(table, name)
     if (next === undefined) return undefined
-    this.#content.replaceBlock(1, next)
+    this.#content.replaceBlock(table, next)
     return (this.#options.named ?? 0) + countAdded(table)
   }
 

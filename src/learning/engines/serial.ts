@@ -5,7 +5,7 @@
 
 import type { Drift } from '../drift.js'
 import type { Metrics, Outcome } from '../metrics/index.js'
-import { fitsTable, growingRule } from '../models/class-table.js'
+import { classTable, fitsTable } from '../models/class-table.js'
 import { createLearner } from '../models/linear.js'
 import type { TargetScale } from '../models/losses.js'
 import {
@@ -19,7 +19,8 @@ import {
 } from '../models/model.js'
 import { OptionError } from '../options.js'
 import { adagradValues } from '../rules/adagrad.js'
-import { type AveragingSpec, averagingFor, copyingLast, createAveraging } from '../rules/averaging.js'
+import { type AveragingSpec, averagingFor, createAveraging } from '../rules/averaging.js'
+import { carryingRecipe } from '../rules/carried.js'
 import { createRule, type RuleSpec, ruleFor } from '../rules/index.js'
 import type { Averaging, Examples } from '../types.js'
 import {
@@ -204,7 +205,7 @@ function createEngine(options: SerialOptions): Engine {
     const learnerFor = (features: number) =>
       createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features })
     let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
-    if (names) parts = { rule: growingRule(parts.rule, names), averaging: copyingLast(parts.averaging) }
+    if (names) parts = carryingRecipe(parts, classTable(names, outputs - names.length))
     return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, named })
   }
   const adagrad = adagradValues(ruleSpec)

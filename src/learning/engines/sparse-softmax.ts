@@ -1,7 +1,7 @@
 /** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
 
 import { commitClass } from '../metrics/index.js'
-import { countAdded, tableLength, withClass } from '../models/class-table.js'
+import { countAdded, tableLength, tableOf, withClass } from '../models/class-table.js'
 import { largest, logSumExp, slopesInPlace } from '../models/losses.js'
 import { checkGradient, checkLabel, gradientWeight } from '../models/model.js'
 import { type Blocks, type Examples, weightOf } from '../types.js'
@@ -40,7 +40,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
       return
     }
     super.resume(from)
-    const [, table] = from.parameters
+    const table = tableOf(from.parameters)
     this.#table = table
     this.#active = this.#named + countAdded(table)
   }

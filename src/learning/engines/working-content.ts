@@ -60,7 +60,8 @@ export class WorkingContent implements Content {
   }
 
   /** Replaces a block of the parameters, which is not averaged. */
-  replaceBlock(number: number, block: Float32Array): void {
+  replaceBlock(before: Float32Array, block: Float32Array): void {
+    const number = this.#parameters.indexOf(before)
     this.#parameters = this.#parameters.with(number, block)
     this.#average = this.#average.with(number, block)
   }

@@ -8,7 +8,8 @@
  * batch to the free slots, sorted, so all peers that compute the update agree. Two names in one record are unreadable, and are
  * proposed again in other records (an invertible Bloom lookup table with one hash: Goodrich and Mitzenmacher, 2011).
  */
-import type { UpdateRule } from '../types.js'
+import type { CarriedBlock } from '../rules/carried.js'
+import type { Blocks } from '../types.js'
 
 /** Numbers of a record: how many times it was added, two checksums of 12 bits, the length of the name, and its bytes. */
 const RECORD = 64
@@ -84,18 +85,19 @@ export function extendsTable(table: Float32Array, other: Float32Array): boolean 
   return true
 }
 
-/** A rule for parameters whose second block is a table. @param named names of the classes that are not in it */
-export function growingRule(rule: UpdateRule, named: readonly string[]): UpdateRule {
+/** The table of parameters, or the proposals of a sum, of a model with room for more classes. */
+export function tableOf([, table]: Blocks): Float32Array {
+  return table
+}
+
+/** The table as a block of predictors. @param named names of the classes that are not in it */
+export function classTable(named: readonly string[], slots: number): CarriedBlock {
+  const length = tableLength(slots)
   return {
-    name: rule.name,
-    description: rule.description,
-    stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, 1) }),
-    isLocal: rule.isLocal,
-    leastWeight: rule.leastWeight,
-    step({ parameters: [weights, table], state }, [sum, proposals], count, updates) {
-      const next = rule.step({ parameters: [weights], state }, [sum], count, updates)
-      return { parameters: [...next.parameters, adopted(table, proposals, named)], state: next.state }
-    }
+    name: 'classes',
+    length,
+    initial: () => new Float32Array(length),
+    next: (table, proposals) => adopted(table, proposals, named)
   }
 }
 

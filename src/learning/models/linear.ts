@@ -9,6 +9,7 @@ import type { Support } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
 import { checkOptions, ExampleError, l2Option, resolveOptions } from '../options.js'
+import { layoutOf } from '../rules/carried.js'
 import {
   type Blocks,
   type Examples,
@@ -18,7 +19,7 @@ import {
   type Score,
   weightOf
 } from '../types.js'
-import { countAdded, tableLength } from './class-table.js'
+import { classTable, countAdded } from './class-table.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
 import {
   checkClassWeights,
@@ -117,9 +118,8 @@ abstract class LinearLearner {
     this.markGradient = l2 === 0 ? (...given) => this.#mark(...given) : undefined
     this.classWeights = classWeights
     this.#clip = clip
-    const blocks = [{ name: 'weights', length: dimension * outputs }]
-    if (slots > 0) blocks.push({ name: 'classes', length: tableLength(slots) })
-    this.layout = { blocks }
+    const weights = { name: 'weights', length: dimension * outputs }
+    this.layout = { blocks: slots > 0 ? [weights, layoutOf(classTable([], slots))] : [weights] }
   }
 
   #mark({ indices, offsets }: Examples, from: number, to: number, elements: Support): void {

@@ -133,36 +133,6 @@ export function createAveraging(spec: AveragingSpec = defaultAveraging): Weighte
   return create(spec as never)
 }
 
-/** The average of parameters whose last block is not averaged: it is that of the newest parameters. */
-export function copyingLast(averaging: Averaging): Averaging {
-  const { name, description, isLocal, layout, contain, read, readElements } = averaging
-  const last = (blocks: Blocks) => blocks[blocks.length - 1]
-  const others = (blocks: Blocks) => blocks.slice(0, -1)
-  return {
-    name,
-    description,
-    isLocal,
-    average: (previous, parameters, updates, before, least) => [
-      ...averaging.average(others(previous), others(parameters), updates, others(before), least),
-      last(parameters)
-    ],
-    ...(layout && {
-      layout: ({ blocks }) => ({
-        blocks: [...layout({ blocks: blocks.slice(0, -1) }).blocks, blocks[blocks.length - 1]]
-      })
-    }),
-    ...(contain && {
-      contain: (average, parameters) => [...contain(others(average), others(parameters)), last(parameters)]
-    }),
-    ...(read && {
-      read: (contained, parameters) => [...read(others(contained), others(parameters)), last(parameters)]
-    }),
-    ...(readElements && {
-      readElements: (contained, parameters, ...rest) => readElements(others(contained), others(parameters), ...rest)
-    })
-  }
-}
-
 function weighted(
   name: string,
   values: Record<string, number>,

@@ -8,10 +8,8 @@
  * always votes for a larger bound raises it a little: with a quarter of the inputs, to where the others lose 1/√2 of what they tolerate.
  * A scale that followed from the norms of batches would grow without limit with the sums of such a minority.
  */
-import { valuesOf } from '../../numeric/lattice.js'
-import type { Averaging, Blocks, InfluenceRule, Layout, Learner, RuleState, UpdateRule } from '../types.js'
-import { copyingLast } from './averaging.js'
-import { withUnit } from './lattice.js'
+import type { Blocks, InfluenceRule, Layout } from '../types.js'
+import { type CarriedBlock, placeOf } from './carried.js'
 
 const INFLUENCE_BLOCK = 'influence'
 
@@ -25,19 +23,28 @@ const GROWTH = 3
 const REDUCTION = 1 / 16
 const [LEAST, MOST] = [1e-20, 1e20]
 
-/** A model whose predictors carry the scales, and whose sums carry votes, in a block after the other ones. */
-export class InfluenceBound implements InfluenceRule {
+/** The block has a scale in parameters, and votes in sums, for each block of weights. */
+export class InfluenceBound implements InfluenceRule, CarriedBlock {
+  readonly name = INFLUENCE_BLOCK
   readonly bounded: number
   readonly index: number
-  readonly #learners = new WeakMap<Learner, Learner>()
 
-  /**
-   * @param layout of the model's parameters, without the block of scales
-   * @param bounded number of its first blocks that are bounded @default all
-   */
-  constructor({ blocks: { length } }: Layout, bounded = length) {
-    this.index = length
-    this.bounded = bounded
+  /** @param layout of the parameters of the model that carries it */
+  constructor(layout: Layout) {
+    this.index = placeOf(INFLUENCE_BLOCK, layout)
+    this.bounded = layout.blocks.filter(({ isExact }) => !isExact).length
+  }
+
+  get length(): number {
+    return this.bounded
+  }
+
+  initial(): Float32Array {
+    return new Float32Array(this.bounded)
+  }
+
+  next(before: Float32Array, votes: Float32Array, count: number, gradients: () => Blocks): Float32Array {
+    return before.map((scale, b) => this.#next(scale, votes[b], count, () => squaresOf(gradients()[b])))
   }
 
   of(parameters: Blocks): Float32Array {
@@ -49,7 +56,7 @@ export class InfluenceBound implements InfluenceRule {
   }
 
   /**
-   * A scale after a batch. Uses only + − × ÷ and square roots.
+   * A scale after a batch.
    * @param before 0 if it is not known yet
    * @param votes number of inputs whose nodes vote for a larger scale
    * @param squares sum of the squares of the batch's gradient sum
@@ -59,56 +66,6 @@ export class InfluenceBound implements InfluenceRule {
     const majority = 2 * Math.max(0, Math.min(1, votes / count)) - 1
     const cube = majority * majority * majority
     return within(cube > 0 ? before * (1 + GROWTH * cube) : before / (1 - REDUCTION * cube))
-  }
-
-  /** The learner with the additional block, its last one. */
-  learner(learner: Learner): Learner {
-    const known = this.#learners.get(learner)
-    if (known !== undefined) return known
-    const own = (blocks: Blocks) => blocks.slice(0, this.index)
-    const { addGradient, after } = learner
-    const created: Learner = {
-      layout: { blocks: [...learner.layout.blocks, { name: INFLUENCE_BLOCK, length: this.bounded }] },
-      outputs: learner.outputs,
-      markGradient: learner.markGradient,
-      classifies: learner.classifies,
-      outcomeKind: learner.outcomeKind,
-      rowMacs: learner.rowMacs,
-      initial: () => [...learner.initial(), new Float32Array(this.bounded)],
-      score: (parameters, ...rows) => learner.score(own(parameters), ...rows),
-      addGradient: (parameters, examples, from, to, sum) =>
-        addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
-      predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
-      ...(after && { after: (updates: number) => this.learner(after.call(learner, updates)) })
-    }
-    this.#learners.set(learner, created)
-    return created
-  }
-
-  /** The rule and the average for the parameters of such a learner. */
-  recipe<R extends { readonly rule: UpdateRule; readonly averaging: Averaging }>({ rule, averaging, ...rest }: R) {
-    const own = ({ parameters, state }: RuleState): RuleState => ({ parameters: parameters.slice(0, -1), state })
-    const { grid } = rule
-    const boundedRule: UpdateRule = {
-      name: rule.name,
-      description: `${rule.description} bounded`,
-      stateLayout: ({ blocks }) => rule.stateLayout({ blocks: blocks.slice(0, -1) }),
-      isLocal: rule.isLocal,
-      leastWeight: rule.leastWeight,
-      step: (previous, sum, ...[count, updates, contributors]) => {
-        const before = own(previous)
-        const gradients = sum.slice(0, -1)
-        const votes = sum[sum.length - 1]
-        const values = () => (grid ? valuesOf(gradients, grid(before, updates)) : gradients)
-        const scales = previous.parameters[previous.parameters.length - 1].map((scale, b) =>
-          this.#next(scale, votes[b], count, () => squaresOf(values()[b]))
-        )
-        const { parameters, state } = rule.step(before, gradients, count, updates, contributors)
-        return { parameters: [...parameters, scales], state }
-      },
-      ...(grid && { grid: (previous, updates) => withUnit(grid(own(previous), updates)) })
-    }
-    return { ...rest, rule: boundedRule, averaging: copyingLast(averaging) }
   }
 }
 

@@ -117,18 +117,6 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   }
 }
 
-/** Exponent of the step 1. */
-const UNIT = Int8Array.of(0)
-/** Callers compare grids by reference. */
-const unitGrids = new WeakMap<Grid, Grid>()
-
-/** The grid with a last block whose step is 1, for counts and votes: the same object for the same grid. */
-export function withUnit(grid: Grid): Grid {
-  const created = unitGrids.get(grid) ?? [...grid, UNIT]
-  unitGrids.set(grid, created)
-  return created
-}
-
 /** `Int8Array.from` takes several times as long. */
 function exponentsOf(squares: Float32Array, factor: number): Int8Array {
   const exponents = new Int8Array(squares.length)

@@ -12,6 +12,7 @@ import {
   AdaptiveBatch,
   type AveragingSpec,
   type Blocks,
+  carryingRecipe,
   createAveraging,
   createRule,
   latticeRecipe,
@@ -25,6 +26,7 @@ import { share } from '../../support/runs.js'
 
 /** Long enough for sparse updates. */
 const DIMENSION = 2 ** 14 + 5
+const WEIGHTS = { blocks: [{ name: 'weights', length: DIMENSION }] }
 
 const rules: readonly RuleSpec[] = [
   { name: 'adagrad' },
@@ -63,13 +65,12 @@ function caseOf(
   const lattice = latticeRecipe(plain, { batch: 4 })
   if (variant === 'lattice') return { name, recipe: lattice, initial: [weights] }
   if (variant === 'rounded') {
-    const layout = { blocks: [{ name: 'weights', length: DIMENSION }] }
-    return { name, recipe: roundedRecipe(lattice, layout), initial: [weights] }
+    return { name, recipe: roundedRecipe(lattice, WEIGHTS), initial: [weights] }
   }
   if (variant === 'adaptive') {
     return {
       name,
-      recipe: new AdaptiveBatch({ min: 1, max: 64 }).recipe(plain),
+      recipe: carryingRecipe(plain, new AdaptiveBatch({ min: 1, max: 64 }, WEIGHTS)),
       initial: [weights, Float32Array.of(1)]
     }
   }

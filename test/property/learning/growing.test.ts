@@ -4,13 +4,13 @@ import fc from 'fast-check'
 import { AdmbNode, type Predictor, startingPredictor } from '../../../src/admb/index.js'
 import {
   addedClasses,
-  copyingLast,
+  carryingRecipe,
+  classTable,
   createAveraging,
   createLearner,
   createRule,
   digest,
   extendsTable,
-  growingRule,
   type Learner,
   propose
 } from '../../../src/learning/index.js'
@@ -38,8 +38,11 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 function partsOf(isAdaptive: boolean) {
   const model = { model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length } as const
   const spec = isAdaptive ? ({ name: 'adagrad' } as const) : ({ name: 'momentum', step: 0.5 } as const)
-  const rule = growingRule(createRule(spec), NAMED)
-  return { learner: createLearner(model), recipe: { rule, averaging: copyingLast(createAveraging()), digest } }
+  const recipe = { rule: createRule(spec), averaging: createAveraging(), digest }
+  return {
+    learner: createLearner(model),
+    recipe: carryingRecipe(recipe, classTable(NAMED, CLASSES - NAMED.length))
+  }
 }
 
 /** A line of nodes; edge i is between node i and node i + 1. */

@@ -2,16 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { AdmbNode, type AdmbOptions, nextPredictor, sameId, startingPredictor } from '../../../src/admb/index.js'
-import { InfluenceBound } from '../../../src/learning/index.js'
+import { carryingRecipe, InfluenceBound } from '../../../src/learning/index.js'
 import { SumBlock } from '../../../src/numeric/sums.js'
 import { Forger } from '../../support/forged-frames.js'
 import { exchange, toy, toyLayout } from '../../support/toy.js'
 
 const INPUTS = 4
-const inner = toyLayout(INPUTS)
-const bound = new InfluenceBound(inner, 1)
+/** Only the first block is bounded. */
+const inner = { blocks: toyLayout(INPUTS).blocks.map((block, b) => ({ ...block, isExact: b > 0 })) }
+const bound = new InfluenceBound(inner)
 const layout = { blocks: [...inner.blocks, { name: 'influence', length: 1 }] }
-const recipe = bound.recipe(toy)
+const recipe = carryingRecipe(toy, bound)
 const ONE = { prefix: 'p', size: 1, segments: 1 }
 
 /** A sum whose first block is a vector of this length. */

@@ -1,14 +1,21 @@
 /** Scales of the bound of influence: how a predictor's follow from the votes in a batch. */
 import assert from 'node:assert/strict'
-import { type Blocks, createAveraging, createLearner, createRule, InfluenceBound } from '../../../src/learning/index.js'
+import {
+  type Blocks,
+  carry,
+  createAveraging,
+  createLearner,
+  createRule,
+  InfluenceBound
+} from '../../../src/learning/index.js'
 
 const plain = createLearner({ model: 'logistic', dimension: 3 })
 const bound = new InfluenceBound(plain.layout)
-const learner = bound.learner(plain)
-const { rule, averaging } = bound.recipe({
-  rule: createRule({ name: 'adagrad' }),
-  averaging: createAveraging({ name: 'tail' })
-})
+const { learner, recipe } = carry(
+  { learner: plain, recipe: { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }) } },
+  bound
+)
+const { rule, averaging } = recipe
 const COUNT = 16
 
 /** The scale after a batch of 16 gradients with this share of votes. */

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { parseScenario, ScenarioError } from '../../../sim/scenario.js'
 import { simulate } from '../../../sim/simulate.js'
 import { AdmbNode, startingPredictor } from '../../../src/admb/index.js'
-import { AdaptiveBatch, createAveraging, createLearner, createRule, digest } from '../../../src/learning/index.js'
+import {
+  AdaptiveBatch,
+  carry,
+  createAveraging,
+  createLearner,
+  createRule,
+  digest
+} from '../../../src/learning/index.js'
 
 const RANGE = { batch: 8, batchMax: 512 }
 
@@ -49,9 +56,9 @@ describe('a network that chooses b', () => {
     const learner = createLearner({ model: 'logistic', dimension: 2 })
     const parts = { rule: createRule(), averaging: createAveraging(), digest }
     const [honest, hasty] = [AdaptiveBatch, Hasty].map((Rule, i) => {
-      const batch = new Rule({ min: 1, max: 64 })
-      const { layout } = batch.learner(learner)
-      const recipe = batch.recipe(parts)
+      const batch = new Rule({ min: 1, max: 64 }, learner.layout)
+      const { learner: carrying, recipe } = carry({ learner, recipe: parts }, batch)
+      const { layout } = carrying
       const initial = startingPredictor([...learner.initial(), Float32Array.of(32)], recipe)
       return new AdmbNode({
         ...recipe,
