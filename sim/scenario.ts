@@ -128,6 +128,8 @@ const schema = z.strictObject({
   duplicate: share.default(0),
   /** Share of messages that are delayed by another three latencies on average, so that later messages overtake them. */
   reorder: share.default(0),
+  /** t_u: virtual milliseconds that a node takes for an update. It takes no message meanwhile, and learns from no input. */
+  updateTime: z.number().min(0).default(0),
   /** S of ADMB's carry-over, in periods. */
   carry: z.int().min(0).default(16),
   /** ADMB sends whole predictors of at most this many bytes to neighbours without a request. */

@@ -5,6 +5,7 @@
 import { AdmbNode, type AdmbOptions, type PredictorId, QUIET_PERIODS } from '../src/admb/index.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
+import { UpdateTime } from './algorithms/update-time.js'
 import { invariants, Violation } from './checkers/index.js'
 import { InvariantMonitor } from './checkers/monitor.js'
 import { type Event, EventQueue, SlotTable, TraceHash } from './engine/queue.js'
@@ -79,6 +80,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   readonly #arrivals: Arrivals
   readonly #wiring: Wiring
   readonly #injector: FaultInjector
+  readonly #updateTime: UpdateTime | undefined
   readonly #statuses: Statuses | undefined
   readonly #meter: RegretMeter
   readonly #goodPeriods: GoodPeriods
@@ -139,8 +141,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#monitor = createInvariants && new InvariantMonitor(createInvariants(this))
     // A checked run verifies that every node computes each predictor itself.
     this.sharesPredictors = createInvariants === undefined && options.node === undefined
-    const algorithm = algorithms[scenario.algorithm].create(this)
-    const { watchers, warmup, statusSample: sample } = scenario
+    const { watchers, warmup, statusSample: sample, updateTime } = scenario
+    this.#updateTime = updateTime > 0 ? new UpdateTime(this, updateTime) : undefined
+    const created = algorithms[scenario.algorithm].create(this)
+    const algorithm = this.#updateTime?.wrap(created) ?? created
     this.#statuses =
       watchers === undefined
         ? undefined
@@ -182,7 +186,14 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void {
     this.#statuses?.predictorChanged(node, id)
     this.#warmup.predictorChanged(node, id.updates, this.#meter.count)
+    if (cause === 'updated') this.#updateTime?.begin(node)
     this.#observer.onPredictorChange?.(this.now, node, id, cause)
+  }
+
+  updated(node: number | undefined, updates: number, count: number): void {
+    if (node !== undefined) this.#updateTime?.begin(node)
+    else for (let each = 0; each < this.topology.nodes; each++) this.#updateTime?.begin(each)
+    this.#monitor?.updated(updates, count)
   }
 
   refused(node: number, neighbour: number): void {
@@ -201,7 +212,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   }
 
   send(from: number, to: number, content: unknown, bytes: number): void {
-    this.#wiring.send(from, to, content, bytes)
+    if (this.#updateTime?.isBusy(from)) this.#updateTime.whenMade(from, () => this.send(from, to, content, bytes))
+    else this.#wiring.send(from, to, content, bytes)
   }
 
   freeAt(from: number, to: number): number {
@@ -325,7 +337,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#served++
     if (!this.adversaries.isHostile(node)) meter.record(this.now, node, this.algorithm.serving(node), examples)
     const data = { classes: this.#classes, dimension: this.#inputs.dimension }
-    this.algorithm.input(node, this.adversaries.inputs(node, examples, data))
+    if (this.algorithm.version) this.#monitor?.served(this.algorithm.version(node))
+    this.algorithm.input(node, this.adversaries.inputs(node, examples, data), this.#served - 1)
     this.#observer.onInput?.(this.#served)
     if (meter.isPointDue || this.#served === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
   }

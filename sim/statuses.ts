@@ -136,9 +136,9 @@ export class Statuses implements Algorithm {
     return this.#algorithm.serving(node)
   }
 
-  input(node: number, examples: Parameters<Algorithm['input']>[1]): void {
+  input(node: number, examples: Parameters<Algorithm['input']>[1], number: number): void {
     this.#hosts[node].inputs += examples.size
-    this.#algorithm.input(node, examples)
+    this.#algorithm.input(node, examples, number)
   }
 
   tick(node: number): void {

@@ -29,6 +29,8 @@ interface AlgorithmOptions {
   readonly bandwidth: number
   /** Bytes that a node sends, and receives, in a virtual millisecond; 0: no limit. */
   readonly nodeBandwidth: number
+  /** t_u: virtual milliseconds that a node takes for an update. */
+  readonly updateTime: number
   /** Periods between two checkpoints of a node. */
   readonly checkpoint: number
   /** Virtual milliseconds until a checkpoint is on the disk. */
@@ -93,6 +95,13 @@ export interface World {
   neighbours(node: number): Iterable<number>
   /** Reports that a node has another predictor. */
   predictorChanged(node: number, id: PredictorId, cause: PredictorCause): void
+  /**
+   * Reports an update of an algorithm that does not identify predictors.
+   * @param node undefined for all nodes, which are one learner
+   * @param updates of the predictor before
+   * @param count gradients of the batch
+   */
+  updated(node: number | undefined, updates: number, count: number): void
   /** Reports that a node has refused a frame of a neighbour. */
   refused(node: number, neighbour: number): void
   /** Reports that a node has a proof against a maker. */
@@ -126,8 +135,10 @@ export interface AlgorithmTotals {
 export interface Algorithm extends Connectable {
   /** The parameters that a node predicts with. */
   serving(node: number): Blocks
-  /** A node has scored one input and may learn from it. */
-  input(node: number, examples: Examples): void
+  /** Updates of the predictor that a node predicts with. Only for algorithms whose dropped gradients are checked. */
+  version?(node: number): number
+  /** A node has scored one input and may learn from it. @param number of the input in the run, from 0 */
+  input(node: number, examples: Examples, number: number): void
   /** A period T has ended at a node. */
   tick(node: number): void
   receive(to: number, from: number, message: unknown): void
@@ -144,8 +155,17 @@ export interface Algorithm extends Connectable {
 
 export type AlgorithmFactory = (world: World) => Algorithm
 
-/** The next predictor of an algorithm that does not identify predictors: id and digest are left blank. */
-export function advance(world: World, predictor: Predictor, sum: Blocks, count: number): Predictor {
+/**
+ * The next predictor of an algorithm that does not identify predictors: id and digest are left blank.
+ * @param node that makes the update; undefined for all nodes, which are one learner
+ */
+export function advance(
+  world: World,
+  node: number | undefined,
+  predictor: Predictor,
+  { sum, count }: { readonly sum: Blocks; readonly count: number }
+): Predictor {
+  world.updated(node, predictor.id.updates, count)
   const next = nextPredictor(predictor, { sum: sumOf(sum), count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
   lineageCounts.set(next, gradientsOn(predictor) + count)
   return next

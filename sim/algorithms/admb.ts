@@ -228,7 +228,6 @@ function create(world: World, precedence: Precedence): Algorithm {
   let lost = 0
   /** Gradients on the lineages of all predictors, by id. */
   const lineageCounts = new Map<string, number>()
-  let received = 0
 
   const learn = (index: number, examples: Examples, input?: number) => {
     const { node, driver, local } = states[index]
@@ -327,12 +326,11 @@ function create(world: World, precedence: Precedence): Algorithm {
   for (const [index, state] of states.entries()) state.driver = createDriver(index)
   return {
     serving: (index): Blocks => states[index].node.predictor.average,
-    input(index, examples) {
+    input(index, examples, number) {
       const { inputs } = states[index]
-      if (scenario.journal) inputs.set(received, copyOf(examples))
+      if (scenario.journal) inputs.set(number, copyOf(examples))
       if (scenario.gate) gates[index].add(copyOf(examples))
-      learn(index, examples, scenario.journal ? received : undefined)
-      received++
+      learn(index, examples, scenario.journal ? number : undefined)
     },
     tick(index) {
       const state = states[index]

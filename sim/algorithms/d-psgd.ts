@@ -62,10 +62,10 @@ function create(world: World): Algorithm {
     const around = others.map(other => state.models.get(other) as Predictor)
     const rest = 1 - weights[node].reduce((sum, weight) => sum + weight, 0)
     const mixed = meanOf([predictor, ...around], [rest, ...weights[node]], round)
-    const { sum, count } = own[node].take()
-    used += count
+    const batch = own[node].take()
+    used += batch.count
     state.previous = state.current
-    state.current = { round: round + 1, predictor: advance(world, mixed, sum, count) }
+    state.current = { round: round + 1, predictor: advance(world, node, mixed, batch) }
     state.models = state.early
     state.early = new Map()
     for (const other of others) world.send(node, other, state.current, bytes)

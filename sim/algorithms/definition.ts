@@ -58,6 +58,8 @@ interface NetworkTerms {
   readonly height: number
   /** T in virtual milliseconds. */
   readonly period: number
+  /** t_u in virtual milliseconds. */
+  readonly updateTime: number
   /** Largest delay of a message in virtual milliseconds. */
   readonly maxDelay: number
   /** M: inputs of all nodes per virtual millisecond. */

@@ -25,10 +25,10 @@ export const dmb: AlgorithmDefinition = {
   family: 'papers',
   series: 3,
   bound: {
-    // Theorem 1: μ inputs arrive while the sum travels up and down the tree.
-    pace({ batch, nodes, height, maxDelay, rate }) {
+    // Theorem 1: μ inputs arrive while the sum travels up and down the tree and the update is made.
+    pace({ batch, nodes, height, maxDelay, updateTime, rate }) {
       const gradients = nodes * shareOf(batch, nodes)
-      return { batch: gradients, inputsPerUpdate: gradients + 2 * height * maxDelay * rate, learners: 1 }
+      return { batch: gradients, inputsPerUpdate: gradients + (2 * height * maxDelay + updateTime) * rate, learners: 1 }
     },
     usesNetwork: true,
     needsEqualRates: true,
@@ -64,12 +64,12 @@ function create(world: World): Algorithm {
   const sent = neighbours.map(() => false)
 
   const update = (node: number, { sum, count, round }: TotalSum) => {
-    predictors[node] = advance(world, predictors[node], sum, count)
+    for (const child of children[node])
+      world.send(node, child, { kind: 'down', round, sum, count } satisfies TotalSum, bytes)
+    predictors[node] = advance(world, node, predictors[node], { sum, count })
     sent[node] = false
     subtreeSums[node].clear()
     own[node].take()
-    for (const child of children[node])
-      world.send(node, child, { kind: 'down', round, sum, count } satisfies TotalSum, bytes)
   }
   const sendIfComplete = (node: number) => {
     if (sent[node] || own[node].count < share || subtreeSums[node].size < children[node].length) return

@@ -50,10 +50,10 @@ function createNodes(world: World) {
     predictors,
     /** Makes a step with the gradients that the node has, if it has some. */
     step(node: number): void {
-      const { sum, count } = own[node].take()
-      if (count === 0) return
-      used += count
-      predictors[node] = advance(world, predictors[node], sum, count)
+      const batch = own[node].take()
+      if (batch.count === 0) return
+      used += batch.count
+      predictors[node] = advance(world, node, predictors[node], batch)
     },
     merge(node: number, others: readonly Predictor[], weights: readonly number[]): void {
       merges += others.length

@@ -10,7 +10,11 @@ export const isolated: AlgorithmDefinition = {
   family: 'papers',
   series: 2,
   bound: {
-    pace: ({ batch, nodes }) => ({ batch, inputsPerUpdate: batch, learners: nodes }),
+    pace: ({ batch, nodes, updateTime, rate }) => ({
+      batch,
+      inputsPerUpdate: batch + (updateTime * rate) / nodes,
+      learners: nodes
+    }),
     usesNetwork: false,
     scope: 'fault-free'
   }
@@ -24,8 +28,7 @@ function create(world: World): Algorithm {
     input(node, examples) {
       gradients[node].add(predictors[node].parameters, examples)
       if (gradients[node].count < world.batch) return
-      const { sum, count } = gradients[node].take()
-      predictors[node] = advance(world, predictors[node], sum, count)
+      predictors[node] = advance(world, node, predictors[node], gradients[node].take())
     },
     tick: () => undefined,
     receive: () => undefined,

@@ -58,7 +58,7 @@ function create(world: World): Algorithm {
       return
     }
     lease++
-    leaseEnd = world.now + 4 * routing.hops(next, DATABASE) * world.latency + 1
+    leaseEnd = world.now + 4 * routing.hops(next, DATABASE) * world.latency + world.scenario.updateTime + 1
     routing.send(DATABASE, next, { kind: 'granted', lease, record: stored }, 4 * bytes + 24)
     world.startTimer(leaseEnd - world.now, DATABASE, lease)
   }
@@ -74,7 +74,7 @@ function create(world: World): Algorithm {
     total.addSum(record.sum, record.count)
     total.addSum(ownSum.sum, ownSum.count)
     if (total.count < world.batch) return { predictor: record.predictor, sum: total.sum, count: total.count }
-    const predictor = advance(world, record.predictor, total.sum, total.count)
+    const predictor = advance(world, node, record.predictor, total)
     predictors[node] = predictor
     return { predictor, sum: zeros, count: 0 }
   }

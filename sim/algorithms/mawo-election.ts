@@ -86,9 +86,8 @@ function create(world: World): Algorithm {
     if (state.master !== node || state.batch.count + state.own.count < world.batch) return
     const ownSum = state.own.take()
     state.batch.addSum(ownSum.sum, ownSum.count)
-    const { sum, count } = state.batch.take()
     state.received.clear()
-    state.predictor = advance(world, state.predictor, sum, count)
+    state.predictor = advance(world, node, state.predictor, state.batch.take())
     state.term = `${state.predictor.id.updates}/${node}`
     broadcast(node)
   }

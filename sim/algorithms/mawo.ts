@@ -28,9 +28,9 @@ export const mawo: AlgorithmDefinition = {
   series: 5,
   bound: {
     // Sums computed at the previous predictor are dropped at an update, until the new one has crossed the tree.
-    pace: ({ batch, period, maxDelay, height, rate }) => ({
+    pace: ({ batch, period, updateTime, maxDelay, height, rate }) => ({
       batch,
-      inputsPerUpdate: batch + (period + 2 * height * maxDelay) * rate,
+      inputsPerUpdate: batch + (period + updateTime + 2 * height * maxDelay) * rate,
       learners: 1
     }),
     usesNetwork: true,
@@ -84,13 +84,13 @@ function create(world: World): Algorithm {
     if (batch.count + own[MASTER].count < world.batch) return
     const ownSum = own[MASTER].take()
     batch.addSum(ownSum.sum, ownSum.count)
-    const { sum, count } = batch.take()
     received.clear()
-    predictors[MASTER] = advance(world, predictors[MASTER], sum, count)
+    predictors[MASTER] = advance(world, MASTER, predictors[MASTER], batch.take())
     broadcast()
   }
   return {
     serving: node => predictors[node].average,
+    version: node => predictors[node].id.updates,
     input(node, examples) {
       own[node].add(predictors[node].parameters, examples)
       if (node === MASTER) updateIfFull()

@@ -10,7 +10,7 @@ export const serial: AlgorithmDefinition = {
   family: 'papers',
   series: 7,
   bound: {
-    pace: ({ batch }) => ({ batch, inputsPerUpdate: batch, learners: 1 }),
+    pace: ({ batch, updateTime, rate }) => ({ batch, inputsPerUpdate: batch + updateTime * rate, learners: 1 }),
     usesNetwork: false,
     scope: 'always'
   }
@@ -24,8 +24,7 @@ function create(world: World): Algorithm {
     input(_node, examples) {
       gradients.add(predictor.parameters, examples)
       if (gradients.count < world.batch) return
-      const { sum, count } = gradients.take()
-      predictor = advance(world, predictor, sum, count)
+      predictor = advance(world, undefined, predictor, gradients.take())
     },
     tick: () => undefined,
     receive: () => undefined,

@@ -6,7 +6,7 @@
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
-import { type Algorithm, advance, GradientAccumulator, vectorBytes, type World } from '../world.js'
+import { type Algorithm, advance, countIn, GradientAccumulator, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 import { shareOf, weighted } from './mixing.js'
 
@@ -154,7 +154,7 @@ function create(world: World, scheme: Scheme): Algorithm {
       state.count += examples.size
       if (own.count < shareOf(world.batch, members)) return
       const { sum, count } = own.take()
-      if (scheme.steps > 0) state.copy = advance(world, state.copy, sum, count)
+      if (scheme.steps > 0) state.copy = advance(world, node, state.copy, { sum, count })
       if (++state.steps < scheme.steps) return
       contribute(node, scheme.contribution(node, model, state.copy, sum), state.count)
     },
@@ -196,16 +196,9 @@ function gradients(world: World): Scheme {
     bytes: vectorBytes(world),
     contribution: (_node, _model, _copy, sum) => sum,
     next(model, contributions) {
-      const count = contributions.reduce((sum, contribution) => sum + contribution.count, 0)
-      return advance(
-        world,
-        model,
-        weighted(
-          vectorsOf(contributions),
-          contributions.map(() => 1)
-        ),
-        count
-      )
+      const ones = contributions.map(() => 1)
+      const sum = weighted(vectorsOf(contributions), ones)
+      return advance(world, SYNCHRONISER, model, { sum, count: countIn(contributions) })
     }
   }
 }
@@ -220,7 +213,7 @@ function nesterov(world: World): Scheme {
     next(model, contributions) {
       const mean = meanVector(contributions)
       velocity = weighted([velocity, mean], [momentum, 1])
-      return moved(world, model, weighted([mean, velocity], [rate, rate * momentum]))
+      return moved(world, model, weighted([mean, velocity], [rate, rate * momentum]), countIn(contributions))
     }
   }
 }
@@ -240,7 +233,7 @@ function topK(world: World): Scheme {
       errors.set(node, weighted([total, sent], [1, -1]))
       return sent
     },
-    next: (model, contributions) => moved(world, model, meanVector(contributions))
+    next: (model, contributions) => moved(world, model, meanVector(contributions), countIn(contributions))
   }
 }
 
@@ -253,10 +246,11 @@ function largest(block: Float32Array, size: number): Float32Array {
 }
 
 /** The model after an outer step against a vector. */
-function moved({ recipe }: World, model: Predictor, step: Blocks): Predictor {
+function moved(world: World, model: Predictor, step: Blocks, count: number): Predictor {
   const { updates } = model.id
+  world.updated(SYNCHRONISER, updates, count)
   const parameters = weighted([model.parameters, step], [1, -1])
-  const average = recipe.averaging.average(model.average, parameters, updates, model.parameters)
+  const average = world.recipe.averaging.average(model.average, parameters, updates, model.parameters)
   return { ...model, id: { ...model.id, updates: updates + 1 }, parameters, average }
 }
 

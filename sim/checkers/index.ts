@@ -8,6 +8,7 @@ import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho, Withholding } f
 import { Books, Completeness, type CountingInputs, ExactlyOnce, Noised, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
+import { droppedOf } from './master.js'
 import { Progress, Prompt, Quiescence, Waiting } from './progress.js'
 import { Attribution, Authentic, BoundedInfluence, Contributors, Jumps, Quotas } from './trust.js'
 
@@ -30,6 +31,7 @@ export type {
 export const invariants: Invariants = run => {
   const { scenario, recipe, start, adaptiveBatch, influence } = run
   const { batch, carry, trust } = scenario
+  if (!scenario.algorithm.startsWith('admb')) return droppedOf(run)
   const size = new Size(adaptiveBatch ?? batch, trust.rate !== undefined)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
@@ -110,9 +112,21 @@ const WRITES = 4
  * overtake one another: a predictor may then arrive too late and is sent again only after a backoff.
  */
 function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
-  const { latency, delay, loss, topology, linkSpread, reorder, bandwidth, nodeBandwidth, speedSpread, journal } =
-    scenario
-  const isConstant = delay === 'constant' && linkSpread === 0 && bandwidth + nodeBandwidth === 0 && speedSpread === 0
+  const {
+    latency,
+    delay,
+    loss,
+    topology,
+    linkSpread,
+    reorder,
+    bandwidth,
+    nodeBandwidth,
+    speedSpread,
+    journal,
+    updateTime
+  } = scenario
+  const isConstant =
+    delay === 'constant' && linkSpread === 0 && bandwidth + nodeBandwidth + updateTime === 0 && speedSpread === 0
   const mayFail = faults.length > 0 || loss > 0 || reorder > 0 || topology === 'overlay'
   return isConstant && !mayFail ? latency + (journal ? WRITES * appendTime(scenario) : 0) : undefined
 }

@@ -75,6 +75,10 @@ export interface Invariant {
   frameRefused?(node: CheckedNode, edge: number, reason: string): void
   /** Called after the callbacks above, once per event. @param count own gradients added by the event */
   afterEvent?(node: CheckedNode, event: NodeEvent, count: number): void
+  /** An input was predicted with the predictor of so many updates of a master. */
+  served?(updates: number): void
+  /** A master has updated its predictor of so many updates with `count` gradients. */
+  updated?(updates: number, count: number): void
   /**
    * Called in the final phase, without inputs and faults.
    * @param nodes the nodes that are up

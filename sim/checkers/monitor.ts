@@ -20,6 +20,16 @@ export class InvariantMonitor {
     return node
   }
 
+  /** An input was predicted with a predictor of so many updates. */
+  served(updates: number): void {
+    for (const invariant of this.#invariants) invariant.served?.(updates)
+  }
+
+  /** A predictor of so many updates was updated with `count` gradients. */
+  updated(updates: number, count: number): void {
+    for (const invariant of this.#invariants) invariant.updated?.(updates, count)
+  }
+
   /** The first property that does not hold yet for the nodes that are up. */
   checkQuiescence(isUp: (index: number) => boolean): Violation | undefined {
     const nodes = this.#upNodes(isUp)

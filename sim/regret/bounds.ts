@@ -48,7 +48,7 @@ export function boundOf(scenario: Scenario, inputs: Inputs, topology: Topology, 
   const stretches = goodPeriodsOnly ? measured.stretches : [measured.inputs]
   if (goodPeriodsOnly) {
     const hasGoodPeriod = stretches.some(count => count > 0)
-    if (average !== 'uniform' || starts === 'distinct' || !hasGoodPeriod) return undefined
+    if (average !== 'uniform' || starts === 'distinct' || scenario.updateTime > 0 || !hasGoodPeriod) return undefined
   } else if (average !== 'uniform' && average !== 'none') return undefined
   if (measured.isFaulty && bound.scope === 'fault-free') return undefined
   const constants = constantsOf(inputs)
@@ -90,8 +90,8 @@ export function batchOf(scenario: Scenario, topology: Topology): number {
 }
 
 function networkOf(scenario: Scenario, { diameter, height }: Topology) {
-  const { nodes, batch, period, interval } = scenario
-  return { nodes, batch, diameter, height, period, maxDelay: maxDelayOf(scenario), rate: nodes / interval }
+  const { nodes, batch, period, interval, updateTime } = scenario
+  return { nodes, batch, diameter, height, period, updateTime, maxDelay: maxDelayOf(scenario), rate: nodes / interval }
 }
 
 type Terms = readonly [smoothness: number, deviation: number]
@@ -138,7 +138,7 @@ export function describeTerms({ D, L, sigma, b, nu, informativeFrom, ...terms }:
 }
 
 /** Maximum delay of a message in virtual milliseconds; Infinity if messages may be lost or delays are unbounded. */
-function maxDelayOf({ latency, delay, loss, reorder, linkSpread, bandwidth, nodeBandwidth }: Scenario): number {
+export function maxDelayOf({ latency, delay, loss, reorder, linkSpread, bandwidth, nodeBandwidth }: Scenario): number {
   if (loss > 0 || reorder > 0 || linkSpread > 0 || bandwidth + nodeBandwidth > 0) return Number.POSITIVE_INFINITY
   switch (delay) {
     case 'constant':

@@ -86,6 +86,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
     const signed = scenario.seed % 3 > 0
     const nodeBandwidth = scenario.seed % 32 === 21 ? 20_000 : 0
+    const updateTime = scenario.seed % 32 === 11 ? 1 : 0
     const tabLinks = scenario.seed % 4 === 3
     const maxTabs = (tabLinks ? scenario.nodes : Math.min(scenario.degree, scenario.nodes)) - 1
     const hasTabs = scenario.topology === 'overlay' && scenario.seed % 2 > 0
@@ -99,6 +100,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
         autoPeriod,
         keptBytes,
         nodeBandwidth,
+        updateTime,
         signed,
         tabs,
         tabHosts,
@@ -241,6 +243,7 @@ const FAULT_FREE = {
   reorder: 0,
   bandwidth: 0,
   nodeBandwidth: 0,
+  updateTime: 0,
   linkSpread: 0,
   speedSpread: 0
 } satisfies Partial<Scenario>

@@ -193,14 +193,14 @@ describe('good periods', () => {
 
 describe('the bound', () => {
   it('has the pace of each theorem', () => {
-    const network = { nodes: 10, batch: 100, diameter: 4, height: 3, period: 2, maxDelay: 3, rate: 5 }
+    const network = { nodes: 10, batch: 100, diameter: 4, height: 3, period: 2, updateTime: 4, maxDelay: 3, rate: 5 }
     const paceOf = (algorithm: AlgorithmName, terms = network) => algorithms[algorithm].bound?.pace(terms)
     const pace = (algorithm: AlgorithmName) => paceOf(algorithm)?.inputsPerUpdate
-    assert.equal(pace('serial'), 100)
-    assert.equal(pace('dmb'), 100 + 2 * 3 * 3 * 5)
-    assert.equal(pace('mawo'), 100 + (2 + 2 * 3 * 3) * 5)
+    assert.equal(pace('serial'), 100 + 4 * 5)
+    assert.equal(pace('dmb'), 100 + (2 * 3 * 3 + 4) * 5)
+    assert.equal(pace('mawo'), 100 + (2 + 4 + 2 * 3 * 3) * 5)
     assert.equal(pace('admb'), 100 + 2 * (2 + 6) * 4 * 5)
-    assert.equal(paceOf('isolated')?.learners, 10)
+    assert.deepEqual(paceOf('isolated'), { batch: 100, inputsPerUpdate: 102, learners: 10 })
     assert.equal(pace('admb-sender'), undefined)
     // Ten nodes cannot make a batch of less than ten.
     assert.deepEqual(paceOf('dmb', { ...network, batch: 3 })?.batch, 10)
