@@ -17,6 +17,8 @@ export class Violation extends Error {
 export interface CurvePoint {
   /** Inputs served so far, by all nodes. */
   readonly inputs: number
+  /** When the last of them was served. */
+  readonly virtualMs: number
   readonly regret: number
   readonly averageLoss: number
   readonly updates: number

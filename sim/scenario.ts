@@ -96,6 +96,8 @@ const schema = z.strictObject({
   hashBits: z.int().min(1).max(30).optional(),
   /** Total number of inputs of all nodes. */
   inputs: count.default(100_000),
+  /** The run ends so many virtual milliseconds after the warm-up, instead of after a number of inputs. */
+  duration: duration.optional(),
   /** Virtual milliseconds between two inputs of a node. */
   interval: duration.default(1),
   /** Standard deviation of the logarithm of the nodes' input rates; the total rate is constant. */
@@ -220,7 +222,9 @@ export function parseScenario(value: unknown, source: string): Scenario {
     const shown = given === undefined ? '' : ` (given: ${JSON.stringify(given)})`
     throw new ScenarioError(`${source}: ${key}: ${issue.message}${shown}`)
   }
-  const scenario = parsed.data
+  const scenario = { ...parsed.data, inputs: inputsOf(parsed.data) }
+  const { inputs = scenario.inputs } = (value ?? {}) as { readonly inputs?: unknown }
+  if (inputs !== scenario.inputs) throw new ScenarioError(`${source}: inputs: not with duration; remove one of them`)
   const problem = conflict(scenario)
   if (problem !== undefined) throw new ScenarioError(`${source}: ${problem}`)
   checkStream(scenario, source)
@@ -319,6 +323,16 @@ function conflict(scenario: Scenario): string | undefined {
     return `loss: sessions cannot be kept open at a loss of ${loss}; set at most 0.9 with topology overlay`
   }
   return undefined
+}
+
+/** Inputs of a scenario; with a duration, the most that can arrive in it. */
+function inputsOf({ duration, inputs, nodes, interval }: Scenario): number {
+  return duration === undefined ? inputs : nodes + Math.ceil((duration * nodes) / interval)
+}
+
+/** Virtual milliseconds at which the inputs of a scenario end. */
+export function endOf({ warmup, duration, inputs, nodes, interval }: Scenario): number {
+  return warmup + (duration ?? (inputs / nodes) * interval)
 }
 
 /** The average that the nodes of a scenario predict with. */

@@ -58,6 +58,9 @@ export function applyOverrides(
     if (!SCENARIO_KEYS.includes(key)) {
       throw new ScenarioError(`${option} ${text}: unknown key '${key}'; ${oneOf(key, SCENARIO_KEYS)}`)
     }
+    // The end of a run is given by one of them.
+    const other = key === 'duration' ? 'inputs' : key === 'inputs' ? 'duration' : undefined
+    if (other !== undefined && !overrides.some(one => one.startsWith(`${other}=`))) delete result[other]
     const path = key.split('.')
     const last = path.pop() as string
     let target = result

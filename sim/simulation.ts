@@ -19,7 +19,7 @@ import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
 import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
-import { type Scenario, ScenarioError } from './scenario.js'
+import { endOf, type Scenario, ScenarioError } from './scenario.js'
 import { Statuses } from './statuses.js'
 import { type Arrivals, createInputs, drawArrivals } from './streams/create.js'
 import type { Inputs } from './streams/inputs.js'
@@ -126,8 +126,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.influence = learning.influence
     this.noise = learning.noise
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))
-    const end = scenario.warmup + (scenario.inputs / nodes) * scenario.interval
-    const faults = options.faults ?? drawFaults(scenario, this.topology, end, random.fork('faults'))
+    const faults = options.faults ?? drawFaults(scenario, this.topology, endOf(scenario), random.fork('faults'))
     this.faults = [...faults].sort((a, b) => a.time - b.time)
     this.population = new Population(nodes, this.faults)
     this.transport = new Transport(scenario, random.fork('links'), this.population, this)
@@ -243,7 +242,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   }
 
   run(): Omit<RunResult, 'seconds'> {
-    const { inputs, nodes } = this.scenario
+    const { inputs, nodes, duration } = this.scenario
+    const end = duration === undefined ? Number.POSITIVE_INFINITY : endOf(this.scenario)
     const { firstInputs, firstTicks } = this.#arrivals
     for (let node = 0; node < nodes; node++) this.#queue.push(firstInputs[node], Kind.Input, node, 0)
     for (let node = 0; node < nodes; node++) this.#queue.push(firstTicks[node], Kind.Tick, node, 0, TICK_RANK)
@@ -256,7 +256,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#statuses?.start()
     this.#wiring.start()
     try {
-      while (this.#served < inputs && this.#step());
+      while (this.#served < inputs && this.#queue.nextTime <= end && this.#step());
+      meter.end(this.now, this.algorithm.totals().updates, this.transport.bytes)
       if (this.#quiesces) this.#quiesce()
     } catch (error) {
       if (!(error instanceof Violation)) throw error
@@ -340,7 +341,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     if (this.algorithm.version) this.#monitor?.served(this.algorithm.version(node))
     this.algorithm.input(node, this.adversaries.inputs(node, examples, data), this.#served - 1)
     this.#observer.onInput?.(this.#served)
-    if (meter.isPointDue || this.#served === inputs) meter.point(this.algorithm.totals().updates, this.transport.bytes)
+    if (meter.isPointDue) meter.point(this.now, this.algorithm.totals().updates, this.transport.bytes)
   }
 
   /**

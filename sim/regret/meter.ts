@@ -89,9 +89,15 @@ export class RegretMeter {
     return this.#count >= this.#nextPoint
   }
 
-  point(updates: number, bytes: number): void {
+  /** @param virtualMs now */
+  point(virtualMs: number, updates: number, bytes: number): void {
     this.#nextPoint = Math.ceil(this.#nextPoint * Math.SQRT2)
-    this.#points.push({ inputs: this.#count, loss: this.#loss, bestLoss: this.#bestLoss, updates, bytes })
+    this.#points.push({ inputs: this.#count, virtualMs, loss: this.#loss, bestLoss: this.#bestLoss, updates, bytes })
+  }
+
+  /** The curve has a point at the last input. */
+  end(virtualMs: number, updates: number, bytes: number): void {
+    if (this.#count > (this.#points.at(-1)?.inputs ?? 0)) this.point(virtualMs, updates, bytes)
   }
 
   /**

@@ -63,13 +63,23 @@ const MEASURED: readonly (Omit<Plot, 'name' | 'x'> & { readonly name: Measure })
 
 /** @param groups the first ones are plotted over the inputs, as many as can be told apart */
 export function figuresOf(groups: readonly Group[]): Figure[] {
-  return [...byKeys(groups), ...MEASURED.flatMap(plot => overInputs(plot, groups.slice(0, MAX_LINES)) ?? [])]
+  const shown = groups.slice(0, MAX_LINES)
+  const hasDuration = groups.every(({ runs }) => runs[0].scenario.duration !== undefined)
+  return [
+    ...byKeys(groups),
+    ...MEASURED.flatMap(plot => overRuns(plot, shown, 'inputs') ?? []),
+    (hasDuration && overRuns(MEASURED[0], shown, 'virtualMs')) || []
+  ].flat()
 }
 
 /** @returns undefined if there is nothing to show, such as bytes of runs that send none */
-function overInputs(plot: (typeof MEASURED)[number], groups: readonly Group[]): Figure | undefined {
+function overRuns(
+  plot: (typeof MEASURED)[number],
+  groups: readonly Group[],
+  over: 'inputs' | 'virtualMs'
+): Figure | undefined {
   const { isLog } = plot.y
-  const rows = curvesOf(groups, plot.name, isLog)
+  const rows = curvesOf(groups, plot.name, isLog, over)
   if (rows.length === 0) return undefined
   const labels = groups.map(({ label }) => label)
   const absent = labels.filter(label => !rows.some(({ run }) => run === label))
@@ -79,7 +89,13 @@ function overInputs(plot: (typeof MEASURED)[number], groups: readonly Group[]): 
   const places = groups.map(({ varied, runs }, i) =>
     isByAlgorithm ? algorithms[runs[0].scenario.algorithm].series - 1 + ('average' in varied ? SERIES.length : 0) : i
   )
-  const axes = { ...plot, caption, x: { title: 'inputs', isLog: true } }
+  const isByTime = over === 'virtualMs'
+  const axes = {
+    ...plot,
+    ...(isByTime && { name: `${plot.name}ByTime`, title: `${plot.title} by time` }),
+    caption,
+    x: { title: isByTime ? 'virtual time, ms' : 'inputs', isLog: true }
+  }
   return figureOf(axes, rows, labels, { marks: marksOf(rows, labels), places })
 }
 

@@ -90,13 +90,23 @@ export interface CurveRow {
   readonly most: number
 }
 
-/** The curve of each group, averaged over its runs. @param positive omits points that a logarithmic axis cannot show */
-export function curvesOf(groups: readonly Group[], measure: Measure, positive: boolean): CurveRow[] {
+/**
+ * The curve of each group, averaged over its runs.
+ * @param positive omits points that a logarithmic axis cannot show
+ * @param over what the points are at
+ */
+export function curvesOf(
+  groups: readonly Group[],
+  measure: Measure,
+  positive: boolean,
+  over: 'inputs' | 'virtualMs' = 'inputs'
+): CurveRow[] {
   return groups.flatMap(({ label, runs }) =>
     runs[0].result.curve.flatMap(({ inputs }) => {
       const points = runs.flatMap(({ result }) => result.curve.find(point => point.inputs === inputs) ?? [])
       const { mean, least, most } = spreadOf(points.map(MEASURES[measure]))
-      return positive && least <= 0 ? [] : [{ run: label, x: inputs, value: mean, least, most }]
+      const x = spreadOf(points.map(point => point[over])).mean
+      return positive && least <= 0 ? [] : [{ run: label, x, value: mean, least, most }]
     })
   )
 }

@@ -27,9 +27,10 @@ export async function run(name: string | undefined, flags: SimFlags<'sim run'>):
   const [{ result }] = runs
   if (flags.json) printJson({ command: 'sim run', ...withoutCurve(result) })
   else {
-    print('inputs      regret   average loss')
-    for (const { inputs, regret, averageLoss } of result.curve) {
-      print(`${formatNumber(inputs).padStart(10)} ${formatNumber(regret).padStart(9)}   ${averageLoss.toFixed(5)}`)
+    print('inputs      regret   average loss   virtual ms')
+    for (const { inputs, regret, averageLoss, virtualMs } of result.curve) {
+      const [count, sum, time] = [inputs, regret, virtualMs].map(formatNumber)
+      print(`${count.padStart(10)} ${sum.padStart(9)}   ${averageLoss.toFixed(5)} ${time.padStart(17)}`)
     }
     print(`\n${headOf(COLUMNS)}\n${rowOf(COLUMNS, result)}\n`)
     for (const line of accountLines(result)) print(line)

@@ -81,6 +81,41 @@ describe('simulations', function () {
     assert.ok(Math.min(...admb) > 0.6, `${admb}`)
   })
 
+  it('end after a number of inputs or after a time', () => {
+    const byTime = { nodes: 8, duration: 100, warmup: 20, interval: 2, latency: 0.5, checks: false }
+    const values = { topology: 'tree', batch: 64, dimension: 10, ...byTime }
+    for (const algorithm of ['serial', 'mawo', 'admb']) {
+      const run = simulate(parseScenario({ ...values, algorithm }, 'test'))
+      assert.deepEqual([run.inputs, run.virtualMs], [8 * 50, 120], algorithm)
+      const { duration: _, ...others } = { ...values, algorithm, inputs: run.inputs }
+      const { curve, regret } = simulate(parseScenario(others, 'test'))
+      assert.equal(run.regret, regret)
+      // Messages of the last instant may follow the last input.
+      const points = (all: typeof curve) => all.map(({ bytes: _, ...point }) => point)
+      assert.deepEqual(points(run.curve), points(curve))
+      const times = curve.map(({ virtualMs }) => virtualMs)
+      assert.deepEqual([times.at(-1), curve.at(-1)?.inputs], [120, 400])
+      assert.deepEqual(
+        times,
+        times.toSorted((a, b) => a - b)
+      )
+    }
+    // Fewer inputs arrive at nodes that are down.
+    const faulty = simulate(parseScenario({ ...values, faults: { crashShare: 0.3, downtime: 20 } }, 'test'))
+    assert.ok(faulty.inputs < 360 && faulty.inputs > 200, `${faulty.inputs}`)
+  })
+
+  it('accept one end of a run, and a changed one replaces the other', () => {
+    const parsed = scenario({ inputs: undefined, duration: 50, interval: 2 })
+    assert.deepEqual(parseScenario({ ...parsed }, 'test'), parsed, 'a parsed scenario is a scenario')
+    assert.throws(() => scenario({ duration: 50, inputs: 100 }), /test: inputs: not with duration; remove one of them/)
+    const { values } = loadScenario('binary-tree')
+    assert.deepEqual(applyOverrides({ ...values, duration: 5 }, ['inputs=70']).duration, undefined)
+    assert.equal(parseScenario(applyOverrides(values, ['duration=50']), 'test').duration, 50)
+    const both = () => parseScenario(applyOverrides(values, ['duration=50', 'inputs=70']), 'test')
+    assert.throws(both, /inputs: not with duration/)
+  })
+
   it('block DMB while a node is down, but not algorithms without a barrier or a fixed master', () => {
     const faults = { crashShare: 0.2, downtime: 300 }
     const updates = (algorithm: string) => simulate(scenario({ algorithm, faults, nodes: 8, inputs: 8000 })).updates

@@ -122,7 +122,7 @@ describe('a report', function () {
 describe("a report's data", () => {
   const run = (varied: ReportedRun['varied'], regret: number): ReportedRun => {
     const scenario = parseScenario({ ...BASE, ...varied }, 'test')
-    const point = { inputs: 100, regret, averageLoss: 0.5, updates: 1, bytes: 0 }
+    const point = { inputs: 100, virtualMs: 10, regret, averageLoss: 0.5, updates: 1, bytes: 0 }
     const result = {
       ...{ algorithm: scenario.algorithm, nodes: 6, inputs: 100, batch: 64, seed: scenario.seed, regret },
       ...{ comparator: 'known' as const, goodInputs: 100, goodRegret: regret },
