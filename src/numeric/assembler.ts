@@ -9,8 +9,9 @@ export type Code = number | readonly Code[]
 const I32 = 0x7f
 const I64 = 0x7e
 const F32 = 0x7d
+const F64 = 0x7c
 const V128 = 0x7b
-type ValueType = typeof I32 | typeof I64 | typeof F32 | typeof V128
+type ValueType = typeof I32 | typeof I64 | typeof F32 | typeof F64 | typeof V128
 
 export interface Local {
   readonly index: number
@@ -23,7 +24,8 @@ export interface Locals {
   /** A local of 64 bits. */
   long(): Local
   number(): Local
-  /** Four float32. */
+  double(): Local
+  /** Four float32, or two float64. */
   vector(): Local
 }
 
@@ -50,7 +52,8 @@ export function define(
     locals.push(local)
     return local
   }
-  const body = build({ integer: add(I32), long: add(I64), number: add(F32), vector: add(V128) }, parameters)
+  const types = { integer: add(I32), long: add(I64), number: add(F32), double: add(F64), vector: add(V128) }
+  const body = build(types, parameters)
   return { name, parameters, locals, body }
 }
 
@@ -72,6 +75,15 @@ export const repeatWhile = (condition: Code, body: Code): Code => [
 
 /** Runs `body` if the condition is not 0. */
 export const when = (condition: Code, body: Code): Code => [condition, 0x04, 0x40, body, 0x0b]
+
+/** Repeats `body`, until it leaves this block or one around it. */
+export const forever = (body: Code): Code => [0x02, 0x40, 0x03, 0x40, body, 0x0c, 0, 0x0b, 0x0b]
+
+/**
+ * Within the body of `forever`: leaves it if the condition is not 0.
+ * @param outer leaves as many `forever` around it as well
+ */
+export const leaveIf = (condition: Code, outer = 0): Code => [condition, 0x0d, 1 + 2 * outer]
 
 /** `yes` if the condition is not 0, otherwise `no`. */
 export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b]
@@ -100,6 +112,11 @@ export const i32 = {
   shiftRight: plain(0x76),
   equal: plain(0x46),
   notEqual: plain(0x47),
+  atMostSigned: plain(0x4c),
+  moreSigned: plain(0x4a),
+  atLeastSigned: plain(0x4e),
+  not: plain(0x45),
+  shiftRightSigned: plain(0x75),
   /** Unsigned. */
   more: plain(0x4b),
   atLeast: plain(0x4f),
@@ -155,6 +172,73 @@ export const f32 = {
   div: plain(0x95),
   max: plain(0x97),
   sqrt: plain(0x91)
+}
+
+/** With 64 bits, as numbers of JavaScript. */
+export const f64 = {
+  constant: (value: number): Code => [0x44, float64Bytes(value)],
+  load: (address: Code, offset = 0): Code => [address, 0x2b, 0, unsigned(offset)],
+  store: (address: Code, value: Code, offset = 0): Code => [address, value, 0x39, 0, unsigned(offset)],
+  /** Loads a float32. */
+  loadSingle: (address: Code, offset = 0): Code => [f32.load(address, offset), 0xbb],
+  equal: plain(0x61),
+  notEqual: plain(0x62),
+  less: plain(0x63),
+  more: plain(0x64),
+  atMost: plain(0x65),
+  abs: plain(0x99),
+  neg: plain(0x9a),
+  sqrt: plain(0x9f),
+  add: plain(0xa0),
+  sub: plain(0xa1),
+  mul: plain(0xa2),
+  div: plain(0xa3),
+  min: plain(0xa4),
+  max: plain(0xa5),
+  /** 2^n. @param n between −1022 and 1023 */
+  powerOfTwo: (n: Code): Code => [i64.shiftLeft([i32.add(n, i32.constant(1023)), 0xac], i64.constant(52)), 0xbf]
+}
+
+/** Two float64. */
+export const doubles = {
+  load: (address: Code, offset = 0): Code => [address, 0xfd, 0x00, 0, unsigned(offset)],
+  store: (address: Code, offset: number, value: Code): Code => [address, value, 0xfd, 0x0b, 0, unsigned(offset)],
+  /** Stores the first number, or the second. */
+  storeLane: (address: Code, offset: number, value: Code, lane: number): Code => [
+    [address, value, 0xfd, unsigned(0x5b), 0, unsigned(offset)],
+    lane
+  ],
+  same: simd(0x14),
+  constant: (value: number): Code => [0xfd, unsigned(0x0c), [...float64Bytes(value), ...float64Bytes(value)]],
+  of: (first: Code, second: Code): Code => [doubles.same(first), second, 0xfd, unsigned(0x22), 1],
+  lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x21), number],
+  /** The first numbers of both, or the second ones. */
+  firsts: (a: Code, b: Code): Code => [a, b, 0xfd, 0x0d, [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]],
+  seconds: (a: Code, b: Code): Code => [
+    a,
+    b,
+    0xfd,
+    0x0d,
+    [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31]
+  ],
+  /** Masks. */
+  equal: simd(0x47),
+  notEqual: simd(0x48),
+  less: simd(0x49),
+  and: simd(0x4e),
+  xor: simd(0x51),
+  /** The bits of `yes` where those of the mask are 1. */
+  choose: (mask: Code, yes: Code, no: Code): Code => [yes, no, mask, 0xfd, unsigned(0x52)],
+  abs: simd(0xec),
+  neg: simd(0xed),
+  sqrt: simd(0xef),
+  add: simd(0xf0),
+  sub: simd(0xf1),
+  mul: simd(0xf2),
+  div: simd(0xf3),
+  floor: simd(0x75),
+  /** As two integers of 32 bits. */
+  toIntegers: simd(0xfc)
 }
 
 export const vector = {
@@ -231,7 +315,7 @@ export const storeAsDouble = (address: Code, value: Code): Code => [address, val
 /** The WebAssembly API, which the types of Node.js lack. */
 export interface Runtime {
   readonly Memory: {
-    new (limits: { readonly initial: number }): { readonly buffer: ArrayBuffer }
+    new (limits: { readonly initial: number }): { readonly buffer: ArrayBuffer; grow(pages: number): number }
     new (limits: { readonly initial: number; readonly maximum: number; readonly shared: true }): SharedMemory
   }
   readonly Module: new (bytes: Uint8Array) => object
@@ -256,14 +340,46 @@ export function instantiate(
   memory: object,
   isShared = false
 ): Readonly<Record<string, (...args: number[]) => void>> {
-  const { exports } = new Instance(new Module(assemble(functions, isShared)), { env: { memory } })
+  const { exports } = new Instance(moduleOf(Module, functions, isShared), { env: { memory } })
   return exports as ReturnType<typeof instantiate>
+}
+
+/** Compiled functions, for memories that threads share and for others. */
+const compiled = [new WeakMap<readonly WasmFunction[], object>(), new WeakMap<readonly WasmFunction[], object>()]
+
+function moduleOf(Module: Runtime['Module'], functions: readonly WasmFunction[], isShared: boolean): object {
+  const modules = compiled[Number(isShared)]
+  const module = modules.get(functions) ?? new Module(assemble(functions, isShared))
+  modules.set(functions, module)
+  return module
 }
 
 /** Functions with a memory of their own, of this many bytes. */
 export function withMemory(functions: readonly WasmFunction[], bytes: number) {
   const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE_BYTES) })
   return { kernels: instantiate(WebAssembly, functions, memory), buffer: memory.buffer }
+}
+
+/** Functions with a memory that grows. Arrays in it are void after it has grown. */
+export function withGrowingMemory(functions: readonly WasmFunction[], bytes: number) {
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE_BYTES) })
+  return {
+    kernels: instantiate(WebAssembly, functions, memory),
+    get buffer() {
+      return memory.buffer
+    },
+    /** Whether it has at least this many bytes now. */
+    growTo(bytes: number): boolean {
+      const missing = Math.ceil(bytes / PAGE_BYTES) - memory.buffer.byteLength / PAGE_BYTES
+      try {
+        if (missing > 0) memory.grow(missing)
+        return true
+      } catch (error) {
+        if (error instanceof RangeError) return false
+        throw error
+      }
+    }
+  }
 }
 
 /** Undefined if one memory cannot have so many bytes, or there is no room for them. */
@@ -310,8 +426,10 @@ function sized(content: Code): Code {
   return [unsigned(bytes.length), bytes]
 }
 
-function bytesOf(code: Code): readonly number[] {
-  return typeof code === 'number' ? [code] : code.flatMap(bytesOf)
+function bytesOf(code: Code, bytes: number[] = []): number[] {
+  if (typeof code === 'number') bytes.push(code)
+  else for (const part of code) bytesOf(part, bytes)
+  return bytes
 }
 
 /** LEB128. */
@@ -323,6 +441,10 @@ function signed(value: number): Code {
   const rest = value >> 7
   const isLast = (rest === 0 && (value & 0x40) === 0) || (rest === -1 && (value & 0x40) !== 0)
   return isLast ? value & 0x7f : [(value & 0x7f) | 0x80, signed(rest)]
+}
+
+function float64Bytes(value: number): readonly number[] {
+  return [...new Uint8Array(Float64Array.of(value).buffer)]
 }
 
 function float32Bytes(value: number): readonly number[] {

@@ -7,13 +7,13 @@
 /** e^x = 2^(k/32)·e^r with |r| ≤ ln2/64, so that the series needs few terms. */
 const PARTS = 32
 /** ln2/32 in two parts. The first ends in 21 zero bits, so that its product with any possible k is exact. */
-const HIGH = 0.6931471803691238 / PARTS
-const LOW = 1.9082149292705877e-10 / PARTS
-const PER_UNIT = 1 / (HIGH + LOW)
+export const HIGH = 0.6931471803691238 / PARTS
+export const LOW = 1.9082149292705877e-10 / PARTS
+export const PER_UNIT = 1 / (HIGH + LOW)
 const LEAST_EXPONENT = -1022
 
 /** 2^(j/32) for j = 0 … 31: products of repeated square roots of 2. */
-const fractions = Float64Array.from({ length: PARTS }, (_, j) => {
+export const fractions = Float64Array.from({ length: PARTS }, (_, j) => {
   let root = Math.SQRT2
   let product = 1
   for (let bit = PARTS / 2; bit >= 1; bit /= 2) {

@@ -7,7 +7,7 @@ import type { Drift } from '../drift.js'
 import type { Metrics, Outcome } from '../metrics/index.js'
 import { classTable, fitsTable } from '../models/class-table.js'
 import { createLearner } from '../models/linear.js'
-import type { TargetScale } from '../models/losses.js'
+import { logistic, type TargetScale } from '../models/losses.js'
 import {
   checkClassWeights,
   checkDimension,
@@ -31,6 +31,7 @@ import {
   type Rest,
   type Trained
 } from './batch-engine.js'
+import { LogisticKernel } from './sparse-kernel.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 
@@ -213,7 +214,17 @@ function createEngine(options: SerialOptions): Engine {
   const room = { outputs, dimension, dimensionLimit, classWeights, named }
   const sparse = { ...room, adagrad, averaging, predictWith }
   const loss = scalarLossOf(model, targetScale)
-  return loss === undefined
-    ? new SparseSoftmaxEngine(sparse)
-    : new SparseScalarEngine(sparse, loss, classesOf(model, outputs))
+  if (loss === undefined) return new SparseSoftmaxEngine(sparse)
+  const { forget = 0, maxForget = 0, ...steps } = adagrad
+  const kernel =
+    loss === logistic && maxForget > 0 && averaging.name !== 'none' && classWeights === undefined
+      ? new LogisticKernel({
+          ...steps,
+          forget,
+          maxForget,
+          isFollowing: averaging.weight(1e9, 0.5) === 0.5,
+          servesAverage: predictWith === 'average'
+        })
+      : undefined
+  return new SparseScalarEngine(sparse, loss, classesOf(model, outputs), kernel)
 }

@@ -42,6 +42,8 @@ export interface SparseEngineOptions {
   readonly adagrad: AdagradValues
   readonly averaging: WeightedAveraging
   readonly predictWith: PredictWith
+  /** Makes the array of the cells, or a longer one with the same numbers. @default in memory of its own */
+  readonly allocate?: ((length: number) => Float64Array) | undefined
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]
   readonly named?: number
@@ -77,6 +79,7 @@ export abstract class SparseEngine implements Engine {
   protected readonly maxForget: number
   protected readonly servesAverage: boolean
   protected readonly classWeights: readonly number[] | undefined
+  readonly #allocate: SparseEngineOptions['allocate']
   readonly #averages: boolean
   readonly #isFixed: boolean
   readonly #limit: number
@@ -97,7 +100,16 @@ export abstract class SparseEngine implements Engine {
     this.#limit = options.dimension ?? options.dimensionLimit
     this.#dimension = options.dimension ?? 0
     this.capacity = options.dimension ?? Math.min(INITIAL_CAPACITY, options.dimensionLimit)
-    this.cells = new Float64Array(this.capacity * this.outputs * CELL)
+    this.#allocate = options.allocate
+    this.cells = this.#cellsOf(new Float64Array(0))
+  }
+
+  #cellsOf(before: Float64Array): Float64Array {
+    const length = this.capacity * this.outputs * CELL
+    if (this.#allocate) return this.#allocate(length)
+    const cells = new Float64Array(length)
+    cells.set(before)
+    return cells
   }
 
   learn(examples: Examples): void {
@@ -155,9 +167,7 @@ export abstract class SparseEngine implements Engine {
       if (feature > last) last = feature
     }
     this.capacity = Math.min(this.#limit, Math.max(last + 1, 2 * this.capacity))
-    const larger = new Float64Array(this.capacity * this.outputs * CELL)
-    larger.set(this.cells)
-    this.cells = larger
+    this.cells = this.#cellsOf(this.cells)
   }
 
   /** Records the highest feature of a row, which determines the dimension of the result. */

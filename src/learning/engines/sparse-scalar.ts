@@ -7,6 +7,7 @@ import { adagradWeight, countUpdate, measure, measures } from '../rules/adagrad.
 import { type Examples, weightOf } from '../types.js'
 import type * as cell from './sparse-engine.js'
 import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
+import type { LogisticKernel } from './sparse-kernel.js'
 
 // V8 inlines the values of this module's constants, but not those of imported ones.
 const CELL: typeof cell.CELL = 4
@@ -19,15 +20,33 @@ const LINEAR_MARGIN = 40
 /** Rows per call of the loop. Few rows per call let V8 switch early from the interpreted to the optimised code. */
 const SLICE_ROWS: typeof OUTCOME_ROWS = 16
 
+/** Fewer rows are learned by the loop in TypeScript. */
+const KERNEL_ROWS = 64
+/** Share of rows that are not plain at which the kernel is not worth its calls; and rows until it is tried again. */
+const MAX_ODD = 1 / 8
+const RETRY_ROWS = 1 << 14
+
 export class SparseScalarEngine extends SparseEngine {
+  readonly #kernel: LogisticKernel | undefined
+  /** Rows until the kernel is tried again. */
+  #pause = 0
   readonly #loss: ScalarLoss
   readonly #classes: number
   readonly #slope = new Float64Array(1)
   readonly #outcomes: Outcomes
 
-  /** @param classes 2, or 0 for regression */
-  constructor(options: Omit<SparseEngineOptions, 'outputs'>, loss: ScalarLoss, classes: number) {
-    super({ ...options, outputs: 1 }, outcomesOf(loss))
+  /**
+   * @param classes 2, or 0 for regression
+   * @param kernel learns plain rows @default none
+   */
+  constructor(
+    options: Omit<SparseEngineOptions, 'outputs' | 'allocate'>,
+    loss: ScalarLoss,
+    classes: number,
+    kernel?: LogisticKernel
+  ) {
+    super({ ...options, outputs: 1, allocate: kernel && (length => kernel.cells(length)) }, outcomesOf(loss))
+    this.#kernel = kernel
     this.#loss = loss
     this.#classes = classes
     this.#outcomes = this.progress.outcomes as Outcomes
@@ -38,9 +57,50 @@ export class SparseScalarEngine extends SparseEngine {
       for (let row = 0; row < examples.size; row++) this.#learnWeighted(examples, row)
       return
     }
-    for (let row = 0; row < examples.size; ) {
-      row = this.#learnFrom(examples, row, Math.min(examples.size, row + SLICE_ROWS))
+    const { size } = examples
+    for (let row = 0; row < size; ) {
+      if (this.#kernel && this.#pause <= 0 && size - row >= KERNEL_ROWS)
+        row = this.#learnTaken(this.#kernel, examples, row)
+      const start = row
+      if (row < size) row = this.#learnFrom(examples, row, Math.min(size, row + SLICE_ROWS))
+      this.#pause -= row - start
     }
+  }
+
+  /** Learns rows in the kernel, and those of them that are not plain in the loop below. @returns the end of the rows */
+  #learnTaken(kernel: LogisticKernel, examples: Examples, start: number): number {
+    const { averaging, agreement, progress } = this
+    const outcomes = this.#outcomes
+    const end = kernel.take(examples, start, examples.size, this.updates, updates => averaging.weight(updates, 0))
+    let odd = 0
+    try {
+      for (let row = start; row < end; ) {
+        const { retention, updates } = this
+        const learned = kernel.learn(row, end, { retention, updates, agreement, loss: progress.loss })
+        const { count, entries } = learned
+        this.saw(learned.highest)
+        this.retention = learned.retention
+        const isRescaled = this.retention < SMALLEST_RETENTION
+        if (isRescaled) this.rescaleLags()
+        this.updates += count
+        progress.inputs += count
+        progress.loss = learned.loss
+        progress.hits += learned.hits
+        for (let from = 0; from < count; from += SLICE_ROWS) {
+          const rows = Math.min(SLICE_ROWS, count - from)
+          for (let i = 0; i < 2 * rows; i++) outcomes.entries[i] = entries[2 * from + i]
+          outcomes.commit(rows)
+        }
+        row = learned.row
+        if (row === end || isRescaled) continue
+        odd++
+        row = this.#learnFrom(examples, row, row + 1)
+      }
+    } finally {
+      progress.loss += kernel.rest()
+    }
+    if (odd > MAX_ODD * (end - start)) this.#pause = RETRY_ROWS
+    return end
   }
 
   /**

@@ -286,6 +286,17 @@ const FOLLOWING = 0.05
 /** Largest weight of the newest predictor in the average. */
 const MAX_WEIGHT = 0.9
 
+/** The numbers above, for the kernel: V8 inlines those of the module itself. */
+export const AGREEMENT = {
+  remembered: REMEMBERED,
+  singles: SINGLES,
+  noise: NOISE,
+  most: MOST,
+  forgetting: FORGETTING,
+  following: FOLLOWING,
+  maxWeight: MAX_WEIGHT
+} as const
+
 /** Share of an accumulator that an update removes. @param most if gradients agree */
 export function forgottenShare(agreement: Agreement, most: number): number {
   return most * beyondNoise(agreement, FORGETTING)
