@@ -5,7 +5,7 @@
 import type { ContributorTable, Coverage } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { BufferPool, Shapes } from '../state/vectors.js'
-import type { Trust } from '../trust/trust.js'
+import type { Trust, Verdict } from '../trust/trust.js'
 import { FrameError } from '../wire/bytes.js'
 import { decodeFrame } from '../wire/decode.js'
 import { isFragment } from '../wire/fragments.js'
@@ -68,27 +68,32 @@ export class FrameReceiver {
    * node then holds replaces the neighbour's last one.
    */
   #process(edge: Edge, frame: ReceivedFrame, period: number): void {
-    const { current, push, buffers, trust, maxBatch } = this.#parts
+    const { current, push, buffers, maxBatch } = this.#parts
     if (edge.isWithheld(frame.received))
       throw new FrameError(
         'the neighbour receives frames but never acknowledges them, so nothing is passed on through it'
       )
     if (frame.sum?.coverage) checkCount(frame.sum.count, frame.sum.coverage, maxBatch)
-    const comparison = current.compare(frame.id)
-    const isBetter = push.isBetter(frame.id, edge) && !trust?.hasRefused(frame.id)
-    const isOffered = isBetter && frame.content !== undefined
-    trust?.check(frame, edge.decoder.claims, isOffered)
-    if (trust?.isExcluded(edge.peer)) return
-    const received = isOffered ? current.validated(frame) : undefined
-    const isAdopted = received !== undefined && (trust?.admits(received, frame.headers, edge.peer) ?? true)
-    trust?.checkSum(comparison === 0 ? current.predictor : isAdopted ? received.predictor : undefined, frame.sum)
+    const isCurrent = current.compare(frame.id) === 0
+    const verdict = this.#judge(edge, frame)
+    if (verdict === undefined) return
+    const { isWanted, received, isAdopted } = verdict
     edge.recordFrame(frame, period)
     if (received) this.#recordVerdict(edge, isAdopted, period)
-    if (isAdopted) this.#parts.adopt(frame.headers, received, edge.peer)
-    else if (isBetter) push.request(edge, frame, period)
-    if (comparison === 0 || isAdopted) this.#receiveSum(edge, frame)
+    if (received && isAdopted) this.#parts.adopt(frame.headers, received, edge.peer)
+    else if (isWanted) push.request(edge, frame, period)
+    if (isCurrent || isAdopted) this.#receiveSum(edge, frame)
     else if (frame.sum) buffers.give(frame.sum.sum)
     if (frame.request && push.isBehind(edge) && !push.isInFlight(edge, period)) edge.due.reply = true
+  }
+
+  /** @returns undefined if the frame is ignored */
+  #judge(edge: Edge, frame: ReceivedFrame): Verdict | undefined {
+    const { current, push, trust } = this.#parts
+    const isBetter = push.isBetter(frame.id, edge)
+    if (trust) return trust.judge(edge, frame, isBetter)
+    const received = isBetter ? current.validated(frame) : undefined
+    return { isWanted: isBetter, received, isAdopted: received !== undefined }
   }
 
   /** The neighbour has delivered a better predictor, which the node adopts or not. */
@@ -118,13 +123,8 @@ export class FrameReceiver {
   }
 
   #useSum(edge: Edge, sequence: number, { base, count, sum }: ReceivedSum, coverage: Coverage): void {
-    const { buffers, sums, outgoingSums, trust } = this.#parts
+    const { sums, outgoingSums } = this.#parts
     edge.decoder.recordReceived(sequence, coverage, base)
-    const neighbourSum = { sequence, count, coverage, sum }
-    const use = trust?.use(edge, neighbourSum) ?? 'replaces'
-    if (use === 'replaces') sums.storeSum(edge, neighbourSum)
-    else buffers.give(sum)
-    if (use === 'removes') sums.dropSum(edge)
-    if (use !== 'is ignored') outgoingSums.markChanged()
+    if (sums.receiveSum(edge, { sequence, count, coverage, sum })) outgoingSums.markChanged()
   }
 }

@@ -6,6 +6,7 @@
 import type { Sum } from '../../numeric/sums.js'
 import { areDisjoint, type ContributorTable, type Coverage, covered } from '../state/coverage.js'
 import { addInto, type BufferPool } from '../state/vectors.js'
+import type { Trust } from '../trust/trust.js'
 import { LONG_LIST } from '../wire/coverage-encoder.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'
 import type { Edge, NeighbourSum } from './edge.js'
@@ -15,6 +16,7 @@ export class NeighbourSums {
   readonly #peerOf: (contributor: number) => number
   readonly #edges: ReadonlyMap<number, Edge>
   readonly #buffers: BufferPool
+  readonly #trust: Pick<Trust, 'use'> | undefined
   /**
    * Whether the contributor lists of all edges name different peers, and not this one, as on a
    * static tree. Then all held sums are selected.
@@ -25,7 +27,14 @@ export class NeighbourSums {
   #count = 0
 
   /** @param self this node as a contributor */
-  constructor(self: number, table: ContributorTable, edges: ReadonlyMap<number, Edge>, buffers: BufferPool) {
+  constructor(
+    self: number,
+    table: ContributorTable,
+    edges: ReadonlyMap<number, Edge>,
+    buffers: BufferPool,
+    trust?: Pick<Trust, 'use'>
+  ) {
+    this.#trust = trust
     this.#self = self
     this.#peerOf = contributor => table.peerOf(contributor)
     this.#edges = edges
@@ -37,8 +46,20 @@ export class NeighbourSums {
     return this.#count
   }
 
-  /** Stores a neighbour's newest sum, unless it contains gradients of a run of this node. */
-  storeSum(edge: Edge, neighbourSum: NeighbourSum): void {
+  /**
+   * A neighbour's newest sum replaces its last one, unless it contains gradients of a run of this
+   * node, or `Trust` decides otherwise.
+   * @returns whether sums for other neighbours may have changed
+   */
+  receiveSum(edge: Edge, neighbourSum: NeighbourSum): boolean {
+    const use = this.#trust?.use(edge, neighbourSum) ?? 'replaces'
+    if (use === 'replaces') this.#storeSum(edge, neighbourSum)
+    else this.#buffers.give(neighbourSum.sum)
+    if (use === 'removes') this.dropSum(edge)
+    return use !== 'is ignored'
+  }
+
+  #storeSum(edge: Edge, neighbourSum: NeighbourSum): void {
     this.#indexContributors(edge)
     const before = edge.held.sum
     if (!this.#areDisjoint && covered(neighbourSum.coverage).some(one => this.#isSelf(one))) {

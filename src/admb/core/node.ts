@@ -8,7 +8,7 @@
  * | Algorithm 3: an input arrives | `added` | `Ledger` |
  * | Algorithm 4: periodic message to a neighbour | `tick`, `frame` | `OutgoingSums`, `PushPolicy`, `FrameSender` |
  * | Algorithm 5: a message arrives | `receive` | `FrameReceiver`, `NeighbourSums` |
- * | Algorithm 6: update | `#updateIfFull` | `Updater`, `CurrentPredictor` |
+ * | Algorithm 6: update | after each event | `Updater`, `CurrentPredictor` |
  *
  * The extensions for real networks are precedence by origin, predictor ids, incarnations,
  * coverages, edge sessions, sums only between nodes that hold the same predictor, immediate
@@ -16,11 +16,10 @@
  * events (own gradients, ticks, frames, edges up and down), executes the effects, and asks for
  * frames when the transport can take one. The simulator and the libp2p peer run the same code.
  */
-import { DivergenceError } from '../../base/errors.js'
 import type { Blocks } from '../../learning/types.js'
 import type { MarkElements } from '../../numeric/sums.js'
 import { type Contributor, ContributorTable } from '../state/coverage.js'
-import { batchOf, type Header, type Predictor } from '../state/predictor.js'
+import type { Header, Predictor } from '../state/predictor.js'
 import { compareIds, type PredictorId } from '../state/predictor-id.js'
 import { gridOf } from '../state/rounding.js'
 import { BufferPool, maximumChainBytes, type Shapes, shapesOf } from '../state/vectors.js'
@@ -29,7 +28,7 @@ import { createTrust, isTrustMessage, type Trust } from '../trust/trust.js'
 import { FrameError } from '../wire/bytes.js'
 import { Traffic } from '../wire/encode.js'
 import { ExchangedSums } from '../wire/exchanged-sums.js'
-import { FRAME_LIMITS, HISTORY_UPDATES, MAX_BATCH, WAIT_BATCHES } from '../wire/frame.js'
+import { FRAME_LIMITS, HISTORY_UPDATES, MAX_BATCH } from '../wire/frame.js'
 import type { Saved } from '../wire/saved.js'
 import { Announcements, isAnnouncement } from './announcements.js'
 import { CurrentPredictor, type ReceivedPredictor } from './current-predictor.js'
@@ -144,7 +143,7 @@ export class AdmbNode {
       influence: this.#influence,
       noise: options.noise
     })
-    const sums = new NeighbourSums(this.#self, table, edges, buffers)
+    const sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
     const outgoingSums = new OutgoingSums(ledger, sums, buffers, this.#pace)
     const push = new PushPolicy(current, { self, precedence, pushBytes, wholeBytes })
@@ -155,6 +154,7 @@ export class AdmbNode {
       shapes,
       table,
       buffers,
+      edges,
       current,
       push,
       outgoingSums,
@@ -165,7 +165,15 @@ export class AdmbNode {
     }
     const { fragmentBytes, allocate, batch } = options
     this.#sender = new FrameSender({ ...parts, traffic, fragmentBytes, allocate })
-    this.#updater = new Updater({ ...parts, rule, averaging, contributor })
+    this.#updater = new Updater({
+      ...parts,
+      batch,
+      rule,
+      averaging,
+      contributor,
+      report,
+      switchPredictor: (headers, received) => this.#switchPredictor(headers, received)
+    })
     this.#receiver = new FrameReceiver({
       ...parts,
       maxBatch: typeof batch === 'number' ? batch : batch.max,
@@ -173,7 +181,7 @@ export class AdmbNode {
     })
     this.storage = new NodeStorage(current, shapes, table, options, this.#trust?.authenticity)
     const period = () => this.#period
-    const inspected = { ...parts, edges, influence: this.#influence, traffic, period, effects: this.#effects }
+    const inspected = { ...parts, influence: this.#influence, traffic, period, effects: this.#effects }
     this.inspect = new NodeInspection(inspected)
     this.#current = current
     this.#ledger = ledger
@@ -194,7 +202,7 @@ export class AdmbNode {
 
   /** b of the current predictor. */
   get batch(): number {
-    return batchOf(this.#options.batch, this.predictor)
+    return this.#updater.batch
   }
 
   /**
@@ -202,7 +210,7 @@ export class AdmbNode {
    * announced predictor, or for neighbours to receive the current one.
    */
   get needed(): number {
-    return this.isWaiting ? WAIT_BATCHES * this.batch : this.batch
+    return this.#updater.needed
   }
 
   /** An announced better predictor, for which this node waits; undefined without one. */
@@ -222,7 +230,7 @@ export class AdmbNode {
 
   /** Number of available gradients, own and neighbours'. At `needed` the node updates. */
   get gradients(): number {
-    return this.#ledger.count + this.#sums.count
+    return this.#updater.gradients
   }
 
   /** Number of own gradients available for the next update, including those carried over. */
@@ -280,7 +288,7 @@ export class AdmbNode {
    * the node must not be used any further
    */
   added(count: number, first?: number, mark?: MarkElements): void {
-    if (this.#isFinal) {
+    if (this.#updater.isFinal) {
       this.#ledger.discard(count)
       return
     }
@@ -289,7 +297,7 @@ export class AdmbNode {
     this.#ledger.added(count, first, mark)
     this.#trust?.recordInputs(count)
     this.#outgoingSums.markChanged()
-    this.#updateIfFull()
+    this.#updater.updateIfFull(this.#period)
   }
 
   /**
@@ -298,7 +306,7 @@ export class AdmbNode {
    * predictor is expected.
    */
   useRemainder(): void {
-    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updateIfFull(1)
+    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updater.updateIfFull(this.#period, 1)
   }
 
   /**
@@ -320,7 +328,7 @@ export class AdmbNode {
     if ((this.#period - this.#switchedAt) % COMPACTION_PERIODS === 0) this.#sums.compact()
     this.#collectContributors()
     this.#ledger.releaseSums(this.#period)
-    if (this.#announcements?.tick(this.#period)) this.#updateIfFull()
+    if (this.#announcements?.tick(this.#period)) this.#updater.updateIfFull(this.#period)
     this.#trust?.tick(this.#period, elapsed)
     this.#adoptVouched()
     this.#announce()
@@ -367,7 +375,7 @@ export class AdmbNode {
     this.#trust?.disconnect(edge)
     this.#sums.edgeRemoved(removed)
     this.#outgoingSums.markChanged()
-    this.#updateIfFull()
+    this.#updater.updateIfFull(this.#period)
   }
 
   /**
@@ -390,7 +398,7 @@ export class AdmbNode {
       if (isAnnouncement(bytes)) {
         if (this.#announcements?.receiveAnnouncement(edge, bytes)) this.#announce()
       } else if (isTrustMessage(bytes)) this.#trust?.receiveMessage(edgeNumber, edge, bytes)
-      else if (this.#receiver.receiveFrame(edge, bytes, this.#period)) this.#updateIfFull()
+      else if (this.#receiver.receiveFrame(edge, bytes, this.#period)) this.#updater.updateIfFull(this.#period)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })
@@ -425,7 +433,7 @@ export class AdmbNode {
     }
     if (isRestored || (this.#trust?.admits(received, lineage, from) ?? true)) {
       this.#adopt(lineage, received, from)
-      this.#updateIfFull()
+      this.#updater.updateIfFull(this.#period)
     }
   }
 
@@ -524,7 +532,7 @@ export class AdmbNode {
         edge.pushed.isDistrusted = false
         edge.due.acknowledgement = true
       }
-      this.#updateIfFull()
+      this.#updater.updateIfFull(this.#period)
     }
   }
 
@@ -546,61 +554,15 @@ export class AdmbNode {
     this.#effects.push({ kind: 'adopted', predictor: received.predictor, from })
   }
 
-  /** Algorithm 6, if b gradients are available. */
-  #updateIfFull(needed = this.needed): void {
-    if (this.gradients < needed || this.#isFinal) return
-    this.#announcements?.giveUp()
-    const update = this.#updater.make(this.#period)
-    if (update === undefined) {
-      if (!this.#dropOverflowingSums()) {
-        throw new DivergenceError(
-          `update ${this.predictor.id.updates + 1} gives numbers that are not finite: scale the features, or use a smaller step (--rule NAME,step=…)`
-        )
-      }
-      this.#updateIfFull()
-      return
-    }
-    const { predictor, header, step, batch } = update
-    this.#switchPredictor([header], { predictor, steps: [step] })
-    this.#effects.push({ kind: 'updated', predictor, header, batch })
-    // Segments that were in doubt at the last predictor may now fill the next batch.
-    this.#updateIfFull()
-  }
-
-  /** Whether the maximum number of updates is reached, as only a faulty peer claims. */
-  get #isFinal(): boolean {
-    return this.predictor.id.updates >= FRAME_LIMITS.updates
-  }
-
   /** Number of gradients that the next update lacks. */
   get #missing(): number {
-    return this.needed - this.gradients
+    return this.#updater.needed - this.#updater.gradients
   }
 
   /** Whether there are neighbours, none of which is known to hold the current predictor. */
   get #isUnshared(): boolean {
     for (const edge of this.#edges.values()) if (this.#push.isInSync(edge)) return false
     return this.#edges.size > 0
-  }
-
-  /**
-   * Drops sums that alone would make the update non-finite (a fault or an attack).
-   * @returns whether there was one
-   */
-  #dropOverflowingSums(): boolean {
-    let wasDropped = false
-    for (const [number, edge] of this.#edges) {
-      if (edge.held.sum === undefined || !this.#updater.isOverflowing(edge.held.sum)) continue
-      this.#sums.dropSum(edge)
-      this.#outgoingSums.markChanged()
-      this.#effects.push({
-        kind: 'refused',
-        edge: number,
-        reason: 'gradient sum would make the update non-finite'
-      })
-      wasDropped = true
-    }
-    return wasDropped
   }
 
   #switchPredictor(chain: readonly Header[], received: ReceivedPredictor): void {

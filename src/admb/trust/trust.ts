@@ -1,7 +1,7 @@
 /**
  * Requirements of a node on others, beyond well-formed frames. Algorithms 3 to 6 assume correct
- * peers, so a node without these options has no `Trust`. It makes three judgements: who has signed
- * what a frame brings (`check`), which better predictors replace the current one (`admits`), and
+ * peers, so a node without these options has no `Trust`. It makes three judgements: what becomes of
+ * a frame's predictor (`judge`), which better predictors replace the current one (`admits`), and
  * which sums of neighbours are used (`use`).
  */
 import type { CurrentPredictor, ReceivedPredictor } from '../core/current-predictor.js'
@@ -24,6 +24,16 @@ import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
 
 /** Use of a neighbour's sum: it replaces the last one, leaves that one in use, or removes it. */
 export type SumUse = 'replaces' | 'is ignored' | 'removes'
+
+/** What becomes of the predictor of a frame. */
+export interface Verdict {
+  /** Whether it is better than the current one, and was not refused a short time ago. */
+  readonly isWanted: boolean
+  /** The predictor, if it is wanted and the frame contains it. */
+  readonly received: ReceivedPredictor | undefined
+  /** Whether it replaces the current one. */
+  readonly isAdopted: boolean
+}
 
 export interface TrustParts {
   readonly options: AdmbOptions
@@ -85,11 +95,31 @@ export class Trust {
   }
 
   /**
-   * First judgement: who has made and contributed to what a frame brings.
+   * First judgement: what becomes of a frame and its predictor.
+   * @param isBetter whether the predictor takes precedence over the current one
+   * @returns undefined if there is a proof against the neighbour, so that the frame is ignored
+   * @throws FrameError
+   */
+  judge(edge: Edge, frame: ReceivedFrame, isBetter: boolean): Verdict | undefined {
+    const { current } = this.#parts
+    const isWanted = isBetter && !this.hasRefused(frame.id)
+    const isOffered = isWanted && frame.content !== undefined
+    this.#check(frame, edge.decoder.claims, isOffered)
+    if (this.isExcluded(edge.peer)) return undefined
+    const received = isOffered ? current.validated(frame) : undefined
+    const isAdopted = received !== undefined && this.admits(received, frame.headers, edge.peer)
+    const held = current.compare(frame.id) === 0 ? current.predictor : isAdopted ? received.predictor : undefined
+    const { sum } = frame
+    if (held && sum?.coverage) this.#checkInfluence(held, { ...sum, coverage: sum.coverage }, true)
+    return { isWanted, received, isAdopted }
+  }
+
+  /**
+   * Who has made and contributed to what a frame brings.
    * @param isAdoptable whether the node adopts the frame's predictor if it `admits` it
    * @throws FrameError if a signature is missing or wrong, or a batch is too small
    */
-  check(frame: ReceivedFrame, claims: Claims, isAdoptable: boolean): void {
+  #check(frame: ReceivedFrame, claims: Claims, isAdoptable: boolean): void {
     const coverage = frame.sum?.coverage
     if (coverage && this.#unlistedIn(coverage) === undefined) this.#authenticity?.checkCoverage(coverage, claims)
     if (isAdoptable) {
@@ -136,15 +166,6 @@ export class Trust {
     }
     this.#quotas?.recordSum(edge, sum)
     return 'replaces'
-  }
-
-  /**
-   * Checks the bound of influence of a sum.
-   * @param at the predictor at which it was computed, if this node holds or adopts it
-   * @throws FrameError if the sum exceeds it
-   */
-  checkSum(at: Predictor | undefined, sum: ReceivedSum | undefined): void {
-    if (at && sum?.coverage) this.#checkInfluence(at, { ...sum, coverage: sum.coverage }, true)
   }
 
   /**
