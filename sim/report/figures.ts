@@ -24,6 +24,12 @@ export const MAX_LINES = SERIES.length * DASHES.length
 const MAX_KEYS = 4
 const MIN_VALUES = 3
 
+/** A line beside its name. */
+const KEY_LINE = [
+  [-13, 0],
+  [9, 0]
+] as const
+
 interface Plot {
   readonly name: string
   readonly title: string
@@ -154,24 +160,28 @@ function figureOf(
     dash: DASHES[Math.floor(place / SERIES.length) % DASHES.length]
   }))
   const symbolOf = (i: number) => `<path d="${styles[i].shape}" fill="${styles[i].paint}"/>`
+  const strokeOf = (points: Parameters<typeof path>[0], i: number) => {
+    const { paint, dash } = styles[i]
+    return path(points, `fill="none" stroke="${paint}" stroke-width="2"${dash && ` stroke-dasharray="${dash}"`}`)
+  }
   const range = (values: readonly number[]) => [Math.min(...values), Math.max(...values)] as const
   const frame = {
     ...{ name, title, caption, width: 420, height: 270, hasGrid: true },
     x: { ...x, domain: range(rows.map(row => row.x)), ticks: x.values },
     y: { ...y, domain: range(rows.flatMap(({ least, most }) => [least, most])) },
-    key: labels.length > 1 ? labels.map((label, i) => ({ label, symbol: symbolOf(i) })) : []
+    key: labels.length > 1 ? labels.map((label, i) => ({ label, symbol: symbolOf(i) + strokeOf(KEY_LINE, i) })) : []
   }
   const svg = plot(frame, at =>
     labels.flatMap((label, i) => {
       const own = rows.filter(({ run }) => run === label)
       if (own.length === 0) return []
       const edge = (key: 'value' | 'least' | 'most') => own.map(row => [at.x(row.x), at.y(row[key])] as const)
-      const { paint, dash } = styles[i]
+      const { paint } = styles[i]
       const band = [...edge('least'), ...edge('most').reverse()]
       const points = marks.filter(({ run }) => run === label)
       return [
         ...(isSpread ? [path(band, `fill="${paint}" fill-opacity="0.16"`)] : []),
-        path(edge('value'), `fill="none" stroke="${paint}" stroke-width="2"${dash && ` stroke-dasharray="${dash}"`}`),
+        strokeOf(edge('value'), i),
         ...points.map(row => `<g transform="translate(${at.x(row.x)},${at.y(row.value)})">${symbolOf(i)}</g>`)
       ]
     })

@@ -170,6 +170,21 @@ describe("a report's data", () => {
     assert.deepEqual(names, ['by-batch', 'regret', 'averageLoss', 'updates'])
   })
 
+  it('draws an algorithm that predicts otherwise than in its paper in its own colour, with dashes', () => {
+    const varied: ReportedRun['varied'][] = [
+      { algorithm: 'serial' },
+      { algorithm: 'admb' },
+      { algorithm: 'admb', average: 'none' }
+    ]
+    const [{ svg }] = figuresOf(groupRuns(varied.map(keys => run(keys, 5))))
+    const strokes = [
+      ...svg.matchAll(/fill="none" stroke="([^"]+)" stroke-width="2"( stroke-dasharray="[^"]+")?\/><text/g)
+    ]
+    const [serial, paper, newest] = strokes.map(([, paint, dash]) => ({ paint, isDashed: dash !== undefined }))
+    assert.deepEqual([serial.isDashed, paper.isDashed, newest.isDashed], [false, false, true])
+    assert.deepEqual([paper.paint === newest.paint, paper.paint === serial.paint], [true, false])
+  })
+
   it('tells lines apart that lie on each other: each has a shape of its own, at inputs of its own', () => {
     const names = ['serial', 'isolated', 'dmb', 'mawo', 'mawo-election', 'mawo-database', 'admb', 'admb-sender']
     const runs = names.map(algorithm => {
@@ -180,7 +195,9 @@ describe("a report's data", () => {
     const [{ svg }] = figuresOf(groupRuns(runs))
     // A mark is a shape with a fill at its place; the key has one of each as well.
     const found = [
-      ...svg.matchAll(/<g transform="translate\(([\d.]+),([\d.]+)\)"><path d="([^"]+)" fill="([^"]+)"\/>(<text)?/g)
+      ...svg.matchAll(
+        /<g transform="translate\(([\d.]+),([\d.]+)\)"><path d="([^"]+)" fill="([^"]+)"\/>(?:<path [^>]*fill="none"[^>]*\/>)?(<text)?/g
+      )
     ]
     const key = found.filter(([, , , , , label]) => label !== undefined)
     assert.equal(key.length, 8)
