@@ -58,12 +58,45 @@ function firstOf(
   return undefined
 }
 
-class MonitoredNode implements LearningNode, CheckedNode {
+/** What is read from the node itself. */
+const READ = [
+  'predictor',
+  'gradients',
+  'ownGradients',
+  'inspect',
+  'account',
+  'discarded',
+  'lineage',
+  'accumulator',
+  'relearnable',
+  'waiting',
+  'expected',
+  'isWaiting',
+  'holdsSums',
+  'storage'
+] as const
+
+/** A base class whose properties with these names are those of a node. */
+function readerOf<Key extends keyof LearningNode>(keys: readonly Key[]) {
+  class Reader {
+    constructor(readonly node: LearningNode) {}
+  }
+  for (const key of keys) {
+    const get = function (this: Reader) {
+      return this.node[key]
+    }
+    Object.defineProperty(Reader.prototype, key, { get })
+  }
+  return Reader as new (
+    node: LearningNode
+  ) => Reader & Pick<LearningNode, Key>
+}
+
+class MonitoredNode extends readerOf(READ) implements LearningNode, CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
   readonly nonce: number
-  readonly node: LearningNode
   readonly edges = new Map<number, CheckedEdge>()
   readonly before: { predictor: Predictor; own: number }
   period = 0
@@ -75,45 +108,13 @@ class MonitoredNode implements LearningNode, CheckedNode {
   #cachedSum: ReturnType<LearningNode['inspect']['neighbourSum']>
 
   constructor(index: number, options: AdmbOptions, node: LearningNode, invariants: readonly Invariant[]) {
+    super(node)
     this.index = index
     this.origin = options.self
     this.incarnation = options.incarnation
     this.nonce = options.nonce ?? 0
-    this.node = node
     this.before = { predictor: node.predictor, own: node.ownGradients }
     this.#invariants = invariants
-  }
-
-  get predictor(): Predictor {
-    return this.node.predictor
-  }
-
-  get gradients(): number {
-    return this.node.gradients
-  }
-
-  get ownGradients(): number {
-    return this.node.ownGradients
-  }
-
-  get inspect(): LearningNode['inspect'] {
-    return this.node.inspect
-  }
-
-  get account(): LearningNode['account'] {
-    return this.node.account
-  }
-
-  get discarded(): number {
-    return this.node.discarded
-  }
-
-  get lineage(): LearningNode['lineage'] {
-    return this.node.lineage
-  }
-
-  get accumulator(): LearningNode['accumulator'] {
-    return this.node.accumulator
   }
 
   neighbourSum(edge: number): ReturnType<LearningNode['inspect']['neighbourSum']> {
@@ -122,14 +123,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
       this.#cachedEdge = edge
     }
     return this.#cachedSum
-  }
-
-  get relearnable(): LearningNode['relearnable'] {
-    return this.node.relearnable
-  }
-
-  get waiting(): number {
-    return this.node.waiting
   }
 
   closeSegment(): void {
@@ -191,18 +184,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
     this.#finishEvent('received')
   }
 
-  get expected(): LearningNode['expected'] {
-    return this.node.expected
-  }
-
-  get isWaiting(): LearningNode['isWaiting'] {
-    return this.node.isWaiting
-  }
-
-  get holdsSums(): LearningNode['holdsSums'] {
-    return this.node.holdsSums
-  }
-
   frame(edge: number): Uint8Array | undefined {
     const frame = this.node.frame(edge)
     if (frame) for (const invariant of this.#invariants) invariant.frameSent?.(this, edge, frame)
@@ -213,10 +194,6 @@ class MonitoredNode implements LearningNode, CheckedNode {
     const effects = this.#effects
     if (effects.length > 0) this.#effects = []
     return effects
-  }
-
-  get storage(): LearningNode['storage'] {
-    return this.node.storage
   }
 
   restore(bytes: Uint8Array): void {
@@ -239,25 +216,14 @@ class MonitoredNode implements LearningNode, CheckedNode {
     let parent = this.before.predictor
     for (const effect of this.node.takeEffects()) {
       this.#effects.push(effect)
-      if (effect.kind === 'refused') {
-        for (const invariant of this.#invariants) invariant.frameRefused?.(this, effect.edge, effect.reason)
-        continue
+      for (const invariant of this.#invariants) {
+        if (effect.kind === 'refused') invariant.frameRefused?.(this, effect.edge, effect.reason)
+        else if (effect.kind === 'announced') invariant.announced?.(this, effect.edge, effect.bytes)
+        else if (effect.kind === 'rejected') invariant.predictorRejected?.(this, effect.predictor)
+        else if (effect.kind === 'excluded') invariant.makerExcluded?.(this, effect.maker)
       }
-      if (effect.kind === 'announced') {
-        for (const invariant of this.#invariants) invariant.announced?.(this, effect.edge, effect.bytes)
-        continue
-      }
-      if (effect.kind === 'rejected') {
-        for (const invariant of this.#invariants) invariant.predictorRejected?.(this, effect.predictor)
-        continue
-      }
-      if (effect.kind === 'excluded') {
-        for (const invariant of this.#invariants) invariant.makerExcluded?.(this, effect.maker)
-        continue
-      }
-      if (effect.kind === 'quarantined' || effect.kind === 'unlisted' || effect.kind === 'excessive') continue
-      const { predictor } = effect
-      const { kind: cause } = effect
+      if (effect.kind !== 'adopted' && effect.kind !== 'updated') continue
+      const { predictor, kind: cause } = effect
       if (cause === 'adopted') this.#notifyChange({ cause, parent, predictor })
       else this.#notifyChange({ cause, parent, predictor, header: effect.header, batch: effect.batch })
       parent = predictor

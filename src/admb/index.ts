@@ -47,7 +47,8 @@ export type { TrafficBytes } from './wire/encode.js'
 export type { KeptSums } from './wire/exchanged-sums.js'
 export { isFragment } from './wire/fragments.js'
 export type { Attestation } from './wire/frame.js'
-export { decodeHead, encodeHead, type Head, hasSum, maximumFrameBytes, WAIT_BATCHES } from './wire/frame.js'
+export { hasSum, maximumFrameBytes, WAIT_BATCHES } from './wire/frame.js'
+export { decodeHead, encodeHead, type Head } from './wire/messages.js'
 export {
   decodeSaved,
   encodeSaved,

@@ -29,7 +29,7 @@ export interface Refinement {
 
 /**
  * @param inputs those of the run
- * @param advance computes the next predictor, as `src/admb/state/advance.ts` does
+ * @param advance computes the next predictor, as `src/admb/state/predictor.ts` does
  */
 export function refinementOf(
   Node: typeof AdmbNode,

@@ -13,8 +13,8 @@
  * neighbour until the neighbour has delivered a predictor.
  */
 import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
-import { FrameError, Reader, Writer } from '../wire/bytes.js'
-import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from '../wire/frame.js'
+import { FLAGS } from '../wire/frame.js'
+import { beginMessage, type OutgoingMessage, openMessage, readFullId, writeFullId } from '../wire/messages.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Announced, Edge, EdgeAnnouncements } from './edge.js'
 import type { PushPolicy } from './push-policy.js'
@@ -25,12 +25,6 @@ const REPEAT_PERIODS = 32
 export const WAIT_PERIODS = 128
 /** Periods after which an unacknowledged predictor no longer holds sums back. */
 export const PUSH_PERIODS = 1024
-
-/** A message for a neighbour. */
-export interface OutgoingAnnouncement {
-  readonly edge: number
-  readonly bytes: Uint8Array
-}
 
 export class Announcements {
   readonly #edges: ReadonlyMap<number, Edge>
@@ -128,7 +122,7 @@ export class Announcements {
   }
 
   /** Announcements of the best known predictor to neighbours that may not know it, repeated. */
-  *due(): Generator<OutgoingAnnouncement> {
+  *due(): Generator<OutgoingMessage> {
     const best = this.expected ?? this.#current.predictor.id
     for (const [number, edge] of this.#edges) {
       const { peerPredictor, announcements } = edge
@@ -147,31 +141,17 @@ export function isAnnouncement(bytes: Uint8Array): boolean {
   return bytes[1] === FLAGS.announcement
 }
 
-function encode(session: number, { updates, origin, incarnation, nonce, digest }: PredictorId): Uint8Array {
-  const out = new Writer(128)
-  out.byte(FRAME_VERSION)
-  out.byte(FLAGS.announcement)
-  out.uint(session)
-  out.uint(updates)
-  out.string(origin)
-  out.uint(incarnation)
-  out.uint(nonce)
-  out.hex(digest)
+function encode(session: number, id: PredictorId): Uint8Array {
+  const out = beginMessage(FLAGS.announcement, session)
+  writeFullId(out, id)
   return out.finish()
 }
 
 /** @returns undefined if it belongs to another session @throws FrameError */
 function decode(bytes: Uint8Array, session: number): PredictorId | undefined {
-  const input = new Reader(bytes)
-  const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
-  input.byte()
+  const input = openMessage(bytes)
   const ofSession = input.uint()
-  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
-  const origin = input.string(FRAME_LIMITS.origin)
-  const incarnation = input.uint()
-  const nonce = input.uint()
-  const digest = input.hex(16)
+  const id = readFullId(input)
   input.finish()
-  return ofSession === session ? { updates, origin, incarnation, nonce, digest } : undefined
+  return ofSession === session ? id : undefined
 }

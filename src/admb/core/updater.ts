@@ -18,14 +18,6 @@ import { addUp, type NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 
-/** An update that the node makes. */
-interface Update {
-  readonly predictor: Predictor
-  readonly header: Header
-  readonly step: Step
-  readonly batch: Batch
-}
-
 export interface UpdaterOptions extends Pick<AdmbOptions, 'batch' | 'rule' | 'averaging'> {
   readonly shapes: Shapes
   readonly contributor: Contributor
@@ -96,7 +88,7 @@ export class Updater {
   }
 
   /** Closes the open segment. @returns the update with all available gradients, if finite */
-  #make(period: number): Update | undefined {
+  #make(period: number) {
     const { buffers, ledger, sums, current, contributor, shapes, trust } = this.#options
     const sum = buffers.take()
     const { count, coverages } = addUp(sum, ledger.close(period), sums.selected())

@@ -17,6 +17,7 @@ import type { JournalRecord } from '../core/journal.js'
 import type { AdmbNode } from '../core/node.js'
 import type { Effect } from '../core/options.js'
 import { isFragment } from '../wire/fragments.js'
+import type { OutgoingMessage } from '../wire/messages.js'
 import { Remainder } from './remainder.js'
 
 /** The node, as its driver needs it. */
@@ -86,7 +87,7 @@ export class Driver {
   readonly #remainder: Remainder
   readonly #edges = new Set<number>()
   /** Announcements that wait for the journal. */
-  readonly #announcements: { readonly edge: number; readonly bytes: Uint8Array }[] = []
+  readonly #announcements: OutgoingMessage[] = []
   #lastTick: number
 
   constructor(node: DrivenNode, host: DriverHost, options: DriverOptions) {

@@ -17,8 +17,7 @@ import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
 import { newBlock } from '../../numeric/memory.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'
-import { gathered } from './advance.js'
-import type { Predictor } from './predictor.js'
+import { gathered, type Predictor } from './predictor.js'
 
 /** Maximum magnitude of a list's sum. The rest waits in the residual. */
 const MAX_OWN = 2 ** 17

@@ -3,9 +3,10 @@
  * run makes one predictor with each number of updates at most. Anyone can check a proof, and only
  * the maker can cause one.
  */
-import { FrameError, Reader, Writer } from '../wire/bytes.js'
-import { FLAGS, FRAME_VERSION } from '../wire/frame.js'
-import { areEqual, nameOf, readName, readRest, SIGNATURE_BYTES, type Signer, signedBytes } from './signatures.js'
+import { FrameError, type Reader } from '../wire/bytes.js'
+import { FLAGS } from '../wire/frame.js'
+import { beginMessage, openMessage, readName } from '../wire/messages.js'
+import { areEqual, nameOf, readRest, SIGNATURE_BYTES, type Signer, signedBytes } from './signatures.js'
 
 /** The rest of a signed statement, with its signature. */
 export interface Signed {
@@ -26,10 +27,7 @@ export function isProof(bytes: Uint8Array): boolean {
 }
 
 export function encodeProof(session: number, { name, statements }: Equivocation): Uint8Array {
-  const out = new Writer(512)
-  out.byte(FRAME_VERSION)
-  out.byte(FLAGS.proof)
-  out.uint(session)
+  const out = beginMessage(FLAGS.proof, session)
   out.raw(name)
   for (const { rest, signature } of statements) {
     out.raw(rest)
@@ -50,10 +48,7 @@ export function decodeProof(
   signer: Signer,
   isExcluded: (maker: string) => boolean
 ): Equivocation | undefined {
-  const input = new Reader(bytes)
-  const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
-  input.byte()
+  const input = openMessage(bytes)
   const ofSession = input.uint()
   const id = readName(input)
   const [first, second] = [readSigned(input), readSigned(input)]

@@ -9,6 +9,7 @@ import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type Reader, Writer } from '../wire/bytes.js'
 import { FRAME_LIMITS } from '../wire/frame.js'
+import { type PredictorName, readContributor, writeContributor, writeFullId, writeName } from '../wire/messages.js'
 
 /** Size of a signature, in bytes. */
 export const SIGNATURE_BYTES = 64
@@ -58,11 +59,9 @@ export function signedBytes({ name, rest }: Statement): Uint8Array {
 
 /** The bytes that the signer of an attestation signs. */
 export function attestedBytes(id: PredictorId): Uint8Array {
-  const name = nameOf(id)
   const out = new Writer()
   out.byte(ATTESTATION)
-  out.raw(name)
-  out.hex(id.digest)
+  writeFullId(out, id)
   return out.unchecked()
 }
 
@@ -86,26 +85,10 @@ export function readRest(input: Reader): Uint8Array {
 }
 
 /** Number of updates and maker of a predictor. */
-export function nameOf(id: Contributor & Pick<PredictorId, 'updates'>): Uint8Array {
+export function nameOf(name: PredictorName): Uint8Array {
   const out = new Writer()
-  out.uint(id.updates)
-  writeContributor(out, id)
+  writeName(out, name)
   return out.unchecked()
-}
-
-/** @throws FrameError */
-export function readName(input: Reader): Contributor & Pick<PredictorId, 'updates'> {
-  return { updates: input.uint(FRAME_LIMITS.updates, 'number of updates'), ...readContributor(input) }
-}
-
-function writeContributor(out: Writer, { origin, incarnation, nonce }: Contributor): void {
-  out.string(origin)
-  out.uint(incarnation)
-  out.uint(nonce)
-}
-
-function readContributor(input: Reader): Contributor {
-  return { origin: input.string(FRAME_LIMITS.origin), incarnation: input.uint(), nonce: input.uint() }
 }
 
 /** The covered contributors in the order of their names, which is the same at all nodes. */

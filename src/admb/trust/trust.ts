@@ -13,6 +13,7 @@ import type { PredictorId } from '../state/predictor-id.js'
 import { gridOf } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
 import type { ReceivedFrame, ReceivedSum } from '../wire/frame.js'
+import type { OutgoingMessage } from '../wire/messages.js'
 import { Authenticity } from './authenticity.js'
 import { encodeProof, isProof } from './equivocation.js'
 import { Gate } from './gate.js'
@@ -20,7 +21,7 @@ import { checkInfluence } from './influence.js'
 import { Jumps, type Quarantined, type QuarantinedPredictor } from './jumps.js'
 import { Quotas } from './quotas.js'
 import type { Claims } from './signatures.js'
-import { isVoucher, type OutgoingVoucher, Vouchers } from './vouchers.js'
+import { isVoucher, Vouchers } from './vouchers.js'
 
 /** Use of a neighbour's sum: it replaces the last one, leaves that one in use, or removes it. */
 export type SumUse = 'replaces' | 'is ignored' | 'removes'
@@ -328,7 +329,7 @@ export class Trust {
     return { id: received.predictor.id, from, answers: this.#jumps.answers(waiting), needed: this.#jumps.needed }
   }
 
-  #send(messages: readonly OutgoingVoucher[]): void {
+  #send(messages: readonly OutgoingMessage[]): void {
     for (const message of messages) this.#parts.report({ kind: 'announced', ...message })
   }
 }

@@ -4,9 +4,10 @@
  * holds the predictor answers, and answers go back the same way.
  */
 import { idKey, type PredictorId } from '../state/predictor-id.js'
-import { FrameError, Reader, Writer } from '../wire/bytes.js'
-import { FLAGS, FRAME_LIMITS, FRAME_VERSION } from '../wire/frame.js'
-import { attestedBytes, nameOf, readName, SIGNATURE_BYTES, type Signer } from './signatures.js'
+import { FrameError } from '../wire/bytes.js'
+import { FLAGS, FRAME_LIMITS } from '../wire/frame.js'
+import { beginMessage, type OutgoingMessage, openMessage, readFullId, writeFullId } from '../wire/messages.js'
+import { attestedBytes, SIGNATURE_BYTES, type Signer } from './signatures.js'
 
 /** Maximum number of vouchers for a predictor that a node passes on. */
 const MAX_VOUCHERS = 64
@@ -16,14 +17,6 @@ const MEMORY = 64
 const MAX_HOPS = 32
 /** Maximum number of questions of a neighbour that a node answers in a period. */
 const QUESTIONS = 4
-/** Size of a digest, in bytes. */
-const DIGEST_BYTES = 16
-
-/** A message for a neighbour. */
-export interface OutgoingVoucher {
-  readonly edge: number
-  readonly bytes: Uint8Array
-}
 
 export interface VouchersOptions {
   /** Signs vouchers; if undefined, the node neither asks nor answers. */
@@ -80,7 +73,7 @@ export class Vouchers {
   }
 
   /** Asks all neighbours who holds the predictor. */
-  ask(id: PredictorId): OutgoingVoucher[] {
+  ask(id: PredictorId): OutgoingMessage[] {
     return this.#ask(this.#topicOf(id), MAX_HOPS)
   }
 
@@ -89,7 +82,7 @@ export class Vouchers {
    * @returns messages to send
    * @throws FrameError if it is malformed, or a voucher is not signed by its peer
    */
-  receiveMessage(edge: number, bytes: Uint8Array): OutgoingVoucher[] {
+  receiveMessage(edge: number, bytes: Uint8Array): OutgoingMessage[] {
     const { edges, signer, isListed } = this.#options
     const message = decodeVoucher(bytes)
     if (message.session !== edges.get(edge)?.session || signer === undefined) return []
@@ -104,7 +97,7 @@ export class Vouchers {
     return [...topic.askers.keys()].filter(asker => asker !== edge).map(asker => this.#voucher(asker, topic, peer))
   }
 
-  #question(edge: number, id: PredictorId, hops: number): OutgoingVoucher[] {
+  #question(edge: number, id: PredictorId, hops: number): OutgoingMessage[] {
     const { self, signer, holds } = this.#options
     const count = this.#questions.get(edge) ?? 0
     if (count >= QUESTIONS) return []
@@ -120,13 +113,13 @@ export class Vouchers {
     return isPassedOn ? [...answers, ...this.#ask(topic, hops - 1, edge)] : answers
   }
 
-  #ask(topic: Topic, hops: number, except?: number): OutgoingVoucher[] {
+  #ask(topic: Topic, hops: number, except?: number): OutgoingMessage[] {
     topic.asked = this.#period
     const others = [...this.#options.edges].filter(([edge]) => edge !== except)
     return others.map(([edge, { session }]) => ({ edge, bytes: encodeVoucher({ session, id: topic.id, hops }) }))
   }
 
-  #voucher(edge: number, { id, vouchers }: Topic, peer: string): OutgoingVoucher {
+  #voucher(edge: number, { id, vouchers }: Topic, peer: string): OutgoingMessage {
     const session = this.#options.edges.get(edge)?.session ?? 0
     return { edge, bytes: encodeVoucher({ session, id, hops: 0, peer, signature: vouchers.get(peer) }) }
   }
@@ -154,14 +147,8 @@ export interface VoucherMessage {
 }
 
 export function encodeVoucher({ session, id, hops, peer = '', signature }: VoucherMessage): Uint8Array {
-  // The name is written before the message, because writers share a buffer.
-  const name = nameOf(id)
-  const out = new Writer(256)
-  out.byte(FRAME_VERSION)
-  out.byte(FLAGS.voucher)
-  out.uint(session)
-  out.raw(name)
-  out.hex(id.digest)
+  const out = beginMessage(FLAGS.voucher, session)
+  writeFullId(out, id)
   out.uint(hops)
   out.string(peer)
   if (signature) out.raw(signature)
@@ -170,12 +157,9 @@ export function encodeVoucher({ session, id, hops, peer = '', signature }: Vouch
 
 /** @throws FrameError */
 export function decodeVoucher(bytes: Uint8Array): Required<VoucherMessage> {
-  const input = new Reader(bytes)
-  const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
-  input.byte()
+  const input = openMessage(bytes)
   const session = input.uint()
-  const id = { ...readName(input), digest: input.hex(DIGEST_BYTES) }
+  const id = readFullId(input)
   const hops = input.uint(MAX_HOPS)
   const peer = input.string(FRAME_LIMITS.origin)
   const signature = peer === '' ? new Uint8Array() : input.raw(SIGNATURE_BYTES)

@@ -7,20 +7,20 @@ import type { PredictorId } from '../state/predictor-id.js'
 import { chainOf, checkChain, createStep, MAX_STEPS, type Shapes, type Step } from '../state/vectors.js'
 import { SIGNATURE_BYTES } from '../trust/signatures.js'
 import type { Attestation } from '../wire/frame.js'
-import { bytesOfHex, FrameError, hexOf, Reader } from './bytes.js'
+import { bytesOfHex, FrameError, hexOf, type Reader } from './bytes.js'
 import type { CoverageDecoder } from './coverage-decoder.js'
 import { VECTORS, type Vector } from './fragments.js'
 import {
   type Chain,
   FLAGS,
   FRAME_LIMITS,
-  FRAME_VERSION,
   isLineageTooLarge,
   KNOWN,
   type ReceivedFrame,
   type ReceivedSum,
   type Whole
 } from './frame.js'
+import { openMessage } from './messages.js'
 
 const MAX_SEGMENTS = 0x7fffffff
 const NO_HEADERS: Header[] = []
@@ -51,10 +51,8 @@ export function decodeFrame(
   allocateSum: () => Sum
 ): ReceivedFrame | undefined {
   const { decoder } = edge
-  const input = new Reader(bytes)
-  const version = input.byte()
-  if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
-  const flags = input.byte()
+  const input = openMessage(bytes)
+  const flags = bytes[1]
   if (flags > 63 || (flags & (FLAGS.whole | FLAGS.step)) === (FLAGS.whole | FLAGS.step))
     throw new FrameError(`unknown flags ${flags}`)
   const session = input.uint()

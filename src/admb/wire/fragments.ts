@@ -7,9 +7,10 @@
 import type { Layout } from '../../learning/types.js'
 import type { SumBlock } from '../../numeric/sums.js'
 import { createStep, MAX_STEPS, maximumChainBytes, type Shapes, type Step } from '../state/vectors.js'
-import { type BlockSource, blockBytes, blockSize, FrameError, Reader, Writer } from './bytes.js'
+import { type BlockSource, blockBytes, blockSize, FrameError, type Reader } from './bytes.js'
 import { type Traffic, vectorBytes } from './encode.js'
-import { FLAGS, FRAME_VERSION, type SentFrame } from './frame.js'
+import { FLAGS, type SentFrame } from './frame.js'
+import { beginMessage, openMessage } from './messages.js'
 
 /** Vectors of a frame, by their number in a fragment. A chain has the newest step first. */
 export const VECTORS = { parameters: 0, average: 1, state: 2, step: 3, sum: 4 } as const
@@ -37,10 +38,7 @@ function encodeFragment(
 ): Uint8Array {
   let capacity = 64
   for (const block of blocks) capacity += blockSize(block)
-  const out = new Writer(capacity)
-  out.byte(FRAME_VERSION)
-  out.byte(FLAGS.fragment)
-  out.uint(session)
+  const out = beginMessage(FLAGS.fragment, session, capacity)
   out.uint(transfer)
   out.byte(vector)
   out.uint(first)
@@ -72,10 +70,7 @@ export class FragmentBuffer {
    * @throws FrameError if it is malformed
    */
   receiveFragment(bytes: Uint8Array, session: number, shapes: Shapes): boolean {
-    const input = new Reader(bytes)
-    const version = input.byte()
-    if (version !== FRAME_VERSION) throw new FrameError(`frame version ${version}; expected ${FRAME_VERSION}`)
-    input.byte()
+    const input = openMessage(bytes)
     const ofSession = input.uint()
     const transfer = input.uint()
     if (transfer < 1) throw new FrameError('transfer number is 0')

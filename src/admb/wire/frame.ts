@@ -11,7 +11,7 @@ import { type Coverage, type Runs, segmentCount } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { Shapes, Step } from '../state/vectors.js'
-import { type BlockSource, blockBytes, FrameError, Reader, Writer } from './bytes.js'
+import { type BlockSource, blockBytes, FrameError } from './bytes.js'
 
 /** A signature of a predictor without a header, by the node that brought it into the network. */
 export interface Attestation {
@@ -211,53 +211,4 @@ export function checkCount(count: number, coverage: Coverage, maxBatch: number):
   if (count > max * segments)
     throw new FrameError(`${count} gradients in ${segments} segments; at most ${max} each are possible`)
   if (count < coverage.size) throw new FrameError(`${count} gradients of ${coverage.size} contributors`)
-}
-
-const HEAD_VERSION = 1
-const MAX_ADDRESSES = 8
-const MAX_ADDRESS_BYTES = 255
-
-/**
- * Announcement of a new predictor by its origin, sent by gossip: the predictor id and the origin's
- * addresses. Peers that lack a predictor this good can fetch it without waiting for the tree, and
- * can dial the origin if the tree is broken.
- */
-export interface Head {
-  readonly id: PredictorId
-  /** Addresses of the origin, of which the first eight with at most 255 bytes are encoded. */
-  readonly addresses: readonly string[]
-}
-
-/** Encodes an announcement of a predictor. */
-export function encodeHead({ id, addresses }: Head): Uint8Array {
-  const out = new Writer(128)
-  out.byte(HEAD_VERSION)
-  out.uint(id.updates)
-  out.string(id.origin)
-  out.uint(id.incarnation)
-  out.uint(id.nonce)
-  out.hex(id.digest)
-  const sendable = addresses.filter(address => address.length <= MAX_ADDRESS_BYTES).slice(0, MAX_ADDRESSES)
-  out.uint(sendable.length)
-  for (const address of sendable) out.string(address)
-  return out.finish()
-}
-
-/**
- * Decodes an announcement of a predictor.
- * @throws FrameError
- */
-export function decodeHead(bytes: Uint8Array): Head {
-  const input = new Reader(bytes)
-  const version = input.byte()
-  if (version !== HEAD_VERSION) throw new FrameError(`head version ${version}; expected ${HEAD_VERSION}`)
-  const updates = input.uint(FRAME_LIMITS.updates, 'number of updates')
-  const origin = input.string(FRAME_LIMITS.origin)
-  const incarnation = input.uint()
-  const nonce = input.uint()
-  const digest = input.hex(16)
-  const count = input.uint(MAX_ADDRESSES)
-  const addresses = Array.from({ length: count }, () => input.string(MAX_ADDRESS_BYTES))
-  input.finish()
-  return { id: { updates, origin, incarnation, nonce, digest }, addresses }
 }
