@@ -60,11 +60,6 @@ function oneCase(varied: Record<string, string | number>, fixed: object, label =
   return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
 }
 
-/** The same with the newest predictor, w_j, for an algorithm whose paper predicts with the average. */
-function withNewest({ label, varied, scenario }: ExperimentCase): ExperimentCase {
-  return { label: `${label}, w_j`, varied: { ...varied, average: 'none' }, scenario: { ...scenario, average: 'none' } }
-}
-
 function labelOf(varied: Record<string, string | number>): string {
   return Object.entries(varied)
     .map(([key, value]) => (key === 'algorithm' ? `${value}` : `${key} ${value}`))
@@ -80,11 +75,12 @@ export const experiments: Readonly<Record<string, Experiment>> = {
     about: 'serial learner, DMB, ADMB, and isolated nodes (with b = 1), for 32 and 1024 nodes',
     cases: inputs =>
       [32, 1024].flatMap(nodes =>
-        ['serial', 'dmb', 'admb', 'isolated'].flatMap(algorithm => {
-          const batch = algorithm === 'isolated' ? 1 : 1024
-          const one = oneCase({ algorithm, nodes }, { batch, inputs, latency: 0.1, period: 0.1 })
-          return algorithm === 'admb' ? [one, withNewest(one)] : [one]
-        })
+        ['serial', 'dmb', 'admb', 'isolated'].map(algorithm =>
+          oneCase(
+            { algorithm, nodes },
+            { batch: algorithm === 'isolated' ? 1 : 1024, inputs, latency: 0.1, period: 0.1 }
+          )
+        )
       )
   },
   C: {
@@ -130,8 +126,8 @@ export const experiments: Readonly<Record<string, Experiment>> = {
         varied
       })
       const partitions = { partitionShare: 0.2, partitionMode: 'uniform' }
-      const serial = oneCase({ algorithm: 'serial' }, healthy)
-      const cases = [
+      return [
+        oneCase({ algorithm: 'serial' }, healthy),
         oneCase({}, healthy, 'nothing fails'),
         ...[0.05, 0.1, 0.2, 0.4].map(crashShare => faultyCase({ crashShare }, { crashShare, silentShare: 0.5 })),
         ...[50, 200, 800].map(partitionTime => faultyCase({ partitionTime }, { ...partitions, partitionTime })),
@@ -144,7 +140,6 @@ export const experiments: Readonly<Record<string, Experiment>> = {
         ...[0.5, 1].map(linkSpread => oneCase({ linkSpread }, healthy)),
         faultyCase({ crashShare: 0.1, partitionTime: 200 }, { ...partitions, crashShare: 0.1, silentShare: 0.5 })
       ]
-      return [serial, ...cases.flatMap(one => [one, withNewest(one)])]
     }
   },
   field: {

@@ -20,6 +20,7 @@ export interface CurvePoint {
   /** When the last of them was served. */
   readonly virtualMs: number
   readonly regret: number
+  readonly newestRegret: number
   readonly averageLoss: number
   readonly updates: number
   readonly bytes: number
@@ -51,6 +52,8 @@ export interface BoundTerms {
 export interface RegretAccounts {
   /** Loss of all served predictions minus that of the comparator on the same inputs. */
   readonly regret: number
+  /** The same if the nodes had predicted with their newest predictors, without an average. */
+  readonly newestRegret: number
   readonly averageLoss: number
   readonly comparatorLoss: number
   /** `known`: the optimum of the stream's distribution. `hindsight`: the best fixed predictor of the served inputs. */

@@ -132,9 +132,12 @@ export interface AlgorithmTotals {
   readonly discarded?: number
 }
 
+/** What of a predictor predictions are made with. */
+export type Served = Pick<Predictor, 'parameters' | 'average'>
+
 export interface Algorithm extends Connectable {
-  /** The parameters that a node predicts with. */
-  serving(node: number): Blocks
+  /** The predictor of a node. The node predicts with its average, which is the newest parameters if the scenario averages none. */
+  serving(node: number): Served
   /** Updates of the predictor that a node predicts with. Only for algorithms whose dropped gradients are checked. */
   version?(node: number): number
   /** A node has scored one input and may learn from it. @param number of the input in the run, from 0 */

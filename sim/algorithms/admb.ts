@@ -11,14 +11,7 @@ import {
   type Predictor,
   quotaOf
 } from '../../src/admb/index.js'
-import {
-  type Blocks,
-  ExampleError,
-  type Examples,
-  type LocalSteps,
-  LossGate,
-  markOf
-} from '../../src/learning/index.js'
+import { ExampleError, type Examples, type LocalSteps, LossGate, markOf } from '../../src/learning/index.js'
 import { SlabAllocator } from '../engine/queue.js'
 import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
@@ -325,7 +318,7 @@ function create(world: World, precedence: Precedence): Algorithm {
   }
   for (const [index, state] of states.entries()) state.driver = createDriver(index)
   return {
-    serving: (index): Blocks => states[index].node.predictor.average,
+    serving: index => states[index].node.predictor,
     input(index, examples, number) {
       const { inputs } = states[index]
       if (scenario.journal) inputs.set(number, copyOf(examples))

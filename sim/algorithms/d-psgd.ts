@@ -72,7 +72,7 @@ function create(world: World): Algorithm {
     stepIfComplete(node)
   }
   return {
-    serving: node => states[node].current.predictor.average,
+    serving: node => states[node].current.predictor,
     input(node, examples) {
       own[node].add(states[node].current.predictor.parameters, examples)
       stepIfComplete(node)

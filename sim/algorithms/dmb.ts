@@ -81,7 +81,7 @@ function create(world: World): Algorithm {
     else world.send(node, parents[node], { kind: 'up', round, sum, count } satisfies SubtreeSum, bytes)
   }
   return {
-    serving: node => predictors[node].average,
+    serving: node => predictors[node],
     input(node, examples) {
       if (sent[node] || own[node].count >= share) return
       own[node].add(predictors[node].parameters, examples)

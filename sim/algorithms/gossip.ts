@@ -35,7 +35,7 @@ function createNodes(world: World) {
   let used = 0
   let merges = 0
   const algorithm = {
-    serving: (node: number) => predictors[node].average,
+    serving: (node: number) => predictors[node],
     input: (node: number, examples: Parameters<Algorithm['input']>[1]) =>
       own[node].add(predictors[node].parameters, examples),
     timer: () => undefined,

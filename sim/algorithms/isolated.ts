@@ -24,7 +24,7 @@ function create(world: World): Algorithm {
   const predictors = world.topology.neighbours.map(() => world.start)
   const gradients = predictors.map(() => new GradientAccumulator(world.learner))
   return {
-    serving: node => predictors[node].average,
+    serving: node => predictors[node],
     input(node, examples) {
       gradients[node].add(predictors[node].parameters, examples)
       if (gradients[node].count < world.batch) return

@@ -79,7 +79,7 @@ function create(world: World): Algorithm {
     return { predictor, sum: zeros, count: 0 }
   }
   return {
-    serving: node => predictors[node].average,
+    serving: node => predictors[node],
     input(node, examples) {
       own[node].add(predictors[node].parameters, examples)
     },

@@ -98,7 +98,7 @@ function create(world: World): Algorithm {
     return remote > local || (remote === local && (state.master === NO_MASTER || from <= state.master))
   }
   return {
-    serving: node => states[node].predictor.average,
+    serving: node => states[node].predictor,
     input(node, examples) {
       const state = states[node]
       state.own.add(state.predictor.parameters, examples)

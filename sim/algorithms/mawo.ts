@@ -89,7 +89,7 @@ function create(world: World): Algorithm {
     broadcast()
   }
   return {
-    serving: node => predictors[node].average,
+    serving: node => predictors[node],
     version: node => predictors[node].id.updates,
     input(node, examples) {
       own[node].add(predictors[node].parameters, examples)

@@ -20,7 +20,7 @@ function create(world: World): Algorithm {
   let predictor = world.start
   const gradients = new GradientAccumulator(world.learner)
   return {
-    serving: () => predictor.average,
+    serving: () => predictor,
     input(_node, examples) {
       gradients.add(predictor.parameters, examples)
       if (gradients.count < world.batch) return

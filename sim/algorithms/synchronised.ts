@@ -144,7 +144,7 @@ function create(world: World, scheme: Scheme): Algorithm {
     world.send(node, SYNCHRONISER, message, scheme.bytes + 16)
   }
   return {
-    serving: node => states[node].copy.average,
+    serving: node => states[node].copy,
     input(node, examples) {
       const state = states[node]
       // Inputs that arrive while a node waits are served and not learned from.

@@ -2,18 +2,17 @@
  * The time that an update takes, t_u. A node that makes one takes no message and sends nothing until the update is made; what arrives
  * waits. Inputs are predicted with the predictor before the update, and the node does not learn from them.
  */
-import type { Blocks } from '../../src/learning/index.js'
-import type { Algorithm, World } from '../world.js'
+import type { Algorithm, Served, World } from '../world.js'
 
 /** Tag of the timer that expires when an update is made. */
 const TAG = -4
 
 /** A service predicts nothing. */
-const SERVICE = { serving: [], version: undefined }
+const SERVICE = { serving: { parameters: [], average: [] }, version: undefined }
 
 interface Busy {
   /** What nodes predict with, before the updates. */
-  readonly serving: Blocks
+  readonly serving: Served
   readonly version: number | undefined
   readonly waiting: (() => void)[]
   hasTick: boolean

@@ -8,6 +8,7 @@ import type { Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
 import { Recording } from '../streams/recording.js'
 import type { Topology } from '../topology.js'
+import type { Served } from '../world.js'
 import { boundOf } from './bounds.js'
 import type { GoodPeriods } from './periods.js'
 
@@ -17,8 +18,9 @@ const MAX_LISTED_NODES = 64
 /** A run has diverged if its loss is as many times that of the predictor without any update. */
 const DIVERGED = 2
 
-interface Point extends Omit<CurvePoint, 'regret' | 'averageLoss'> {
+interface Point extends Omit<CurvePoint, 'regret' | 'newestRegret' | 'averageLoss'> {
   readonly loss: number
+  readonly newestLoss: number
   /** Loss of the best predictor up to this point. */
   bestLoss: number
 }
@@ -34,6 +36,8 @@ export class RegretMeter {
   readonly #score = { loss: 0, hits: 0 }
   #count = 0
   #loss = 0
+  /** Loss of the newest predictors, without an average. */
+  #newestLoss = 0
   #bestLoss = 0
   readonly #good = { inputs: 0, regret: 0 }
   #nextPoint = 16
@@ -64,11 +68,12 @@ export class RegretMeter {
     return this.#bestLoss
   }
 
-  /** Records an input served by a node with `parameters`, before the node learns from it. @param now virtual milliseconds */
-  record(now: number, node: number, parameters: Blocks, examples: Examples): void {
-    const loss = this.#lossOf(parameters, examples, 0)
+  /** Records an input served by a node with the average of a predictor, before the node learns from it. @param now virtual milliseconds */
+  record(now: number, node: number, { parameters, average }: Served, examples: Examples): void {
+    const loss = this.#lossOf(average, examples, 0)
     const isGood = this.#periods.take(now)
     this.#loss += loss
+    this.#newestLoss += average[0] === parameters[0] ? loss : this.#lossOf(parameters, examples, 0)
     this.#nodeRegret[node] += loss
     if (isGood) {
       this.#good.inputs++
@@ -92,7 +97,8 @@ export class RegretMeter {
   /** @param virtualMs now */
   point(virtualMs: number, updates: number, bytes: number): void {
     this.#nextPoint = Math.ceil(this.#nextPoint * Math.SQRT2)
-    this.#points.push({ inputs: this.#count, virtualMs, loss: this.#loss, bestLoss: this.#bestLoss, updates, bytes })
+    const [loss, newestLoss, bestLoss] = [this.#loss, this.#newestLoss, this.#bestLoss]
+    this.#points.push({ inputs: this.#count, virtualMs, loss, newestLoss, bestLoss, updates, bytes })
   }
 
   /** The curve has a point at the last input. */
@@ -112,6 +118,7 @@ export class RegretMeter {
     const bound = boundOf(scenario, this.#inputs, topology, { inputs: this.#count, stretches, isFaulty })
     return {
       regret,
+      newestRegret: this.#newestLoss - this.#bestLoss,
       averageLoss: this.#loss / count,
       comparatorLoss: this.#bestLoss / count,
       ...comparator,
@@ -122,9 +129,10 @@ export class RegretMeter {
       goodInputs: this.#good.inputs,
       goodRegret: this.#good.regret,
       regretByNode: summary(this.#nodeRegret),
-      curve: this.#points.map(({ loss, bestLoss, ...point }) => ({
+      curve: this.#points.map(({ loss, newestLoss, bestLoss, ...point }) => ({
         ...point,
         regret: loss - bestLoss,
+        newestRegret: newestLoss - bestLoss,
         averageLoss: loss / point.inputs
       }))
     }

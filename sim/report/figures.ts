@@ -2,7 +2,7 @@
  * The plots of a report. Line plots are all in one style: a line for each group of runs, over the inputs or over a varied number.
  * The space-time view has a row for each node, and colours for the predictor that it held over time among its rivals.
  */
-import { algorithms } from '../index.js'
+import { algorithms, averageOf } from '../index.js'
 import { line, path, plot, text } from './svg.js'
 import { type CurveRow, curvesOf, type Group, labelOf, MEASURES, type Measure, spreadOf } from './tables.js'
 import { type Colour, colour, DASHES, SERIES, SHAPES } from './theme.js'
@@ -39,14 +39,16 @@ interface Plot {
 }
 
 /** What is plotted over the number of inputs. */
-const MEASURED: readonly (Omit<Plot, 'name' | 'x'> & { readonly name: Measure })[] = [
-  {
-    name: 'regret',
-    title: 'Regret',
-    caption:
-      'Loss of all served predictions minus that of the best predictor. On these axes a power law is a straight line; regret proportional to the square root of the inputs has slope ½.',
-    y: { title: 'regret', isLog: true }
-  },
+type MeasuredPlot = Omit<Plot, 'name' | 'x'> & { readonly name: Measure }
+const REGRET: MeasuredPlot = {
+  name: 'regret',
+  title: 'Regret',
+  caption:
+    'Loss of all served predictions minus that of the best predictor. On these axes a power law is a straight line; regret proportional to the square root of the inputs has slope ½.',
+  y: { title: 'regret', isLog: true }
+}
+const MEASURED: readonly MeasuredPlot[] = [
+  REGRET,
   {
     name: 'averageLoss',
     title: 'Average loss',
@@ -74,27 +76,26 @@ export function figuresOf(groups: readonly Group[]): Figure[] {
   return [
     ...byKeys(groups),
     ...MEASURED.flatMap(plot => overRuns(plot, shown, 'inputs') ?? []),
-    (hasDuration && overRuns(MEASURED[0], shown, 'virtualMs')) || []
+    (hasDuration && overRuns(REGRET, shown, 'virtualMs')) || []
   ].flat()
 }
 
 /** @returns undefined if there is nothing to show, such as bytes of runs that send none */
-function overRuns(
-  plot: (typeof MEASURED)[number],
-  groups: readonly Group[],
-  over: 'inputs' | 'virtualMs'
-): Figure | undefined {
+function overRuns(plot: MeasuredPlot, all: readonly Group[], over: 'inputs' | 'virtualMs'): Figure | undefined {
   const { isLog } = plot.y
+  const isByAlgorithm = all.every(({ varied }) => Object.keys(varied).join() === 'algorithm')
+  const newest = isByAlgorithm && plot === REGRET ? newestOf(all) : []
+  const groups = [...all, ...newest]
   const rows = curvesOf(groups, plot.name, isLog, over)
   if (rows.length === 0) return undefined
   const labels = groups.map(({ label }) => label)
   const absent = labels.filter(label => !rows.some(({ run }) => run === label))
   const caption = `${plot.caption}${absent.length > 0 ? ` Not shown, because never above zero: ${absent.join(', ')}.` : ''}`
-  // An algorithm has the same colour in every report, and dashes where it predicts with something else than in its paper.
-  const isByAlgorithm = groups.every(({ varied }) => /^algorithm(,average)?$/.test(Object.keys(varied).join()))
-  const places = groups.map(({ varied, runs }, i) =>
-    isByAlgorithm ? algorithms[runs[0].scenario.algorithm].series - 1 + ('average' in varied ? SERIES.length : 0) : i
-  )
+  // An algorithm has the same colour in every report, and dashes where it predicts with its newest predictor unlike in its paper.
+  const places = groups.map(({ runs }, i) => {
+    if (!isByAlgorithm) return i
+    return algorithms[runs[0].scenario.algorithm].series - 1 + (i < all.length ? 0 : SERIES.length)
+  })
   const isByTime = over === 'virtualMs'
   const axes = {
     ...plot,
@@ -103,6 +104,21 @@ function overRuns(
     x: { title: isByTime ? 'virtual time, ms' : 'inputs', isLog: true }
   }
   return figureOf(axes, rows, labels, { marks: marksOf(rows, labels), places })
+}
+
+/** The groups whose algorithms predict with an average as in their papers, with the regret of the newest predictors. */
+function newestOf(groups: readonly Group[]): Group[] {
+  const averaged = groups.filter(
+    ({ runs: [{ scenario }] }) => scenario.average === 'paper' && averageOf(scenario) !== 'none'
+  )
+  return averaged.map(({ label, varied, runs }) => ({
+    label: `${label}, w_j`,
+    varied,
+    runs: runs.map(run => {
+      const curve = run.result.curve.map(point => ({ ...point, regret: point.newestRegret }))
+      return { ...run, result: { ...run.result, curve } }
+    })
+  }))
 }
 
 /** A plot for each key that was varied over enough numbers: the final regret per input. */

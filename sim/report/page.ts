@@ -152,6 +152,11 @@ const COLUMNS: readonly Column[] = [
     cell: group => spread(group, ({ result }) => result.regret, whole)
   },
   {
+    head: 'with w_j',
+    about: 'regret if the nodes had predicted with their newest predictors',
+    cell: group => spread(group, ({ result }) => result.newestRegret, whole)
+  },
+  {
     head: '× serial',
     about: 'regret relative to the serial learner on the same scenario',
     cell: () => NONE

@@ -157,6 +157,7 @@ function boundVerdict({ boundHolds, boundIsVacuous }: RunResult): string {
 /** The columns for the result of a run. */
 export const RESULT_COLUMNS: readonly Column<RunResult>[] = [
   { head: 'regret', width: 11, cell: ({ regret }) => formatNumber(regret) },
+  { head: 'with w_j', width: 11, cell: ({ newestRegret }) => formatNumber(newestRegret) },
   { head: 'bound', width: 12, cell: ({ bound }) => (bound === undefined ? '-' : formatNumber(bound)) },
   { head: 'holds', width: 9, cell: boundVerdict },
   { head: 'average loss', width: 14, cell: ({ averageLoss }) => averageLoss.toFixed(5) },

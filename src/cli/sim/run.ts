@@ -2,7 +2,6 @@
 import {
   type AlgorithmName,
   algorithms,
-  averageOf,
   describeTerms,
   experimentNamed,
   paperAlgorithms,
@@ -78,53 +77,31 @@ function boundOf({ algorithm, bound, boundTerms, boundHolds, boundIsVacuous }: R
   return `${formatNumber(bound)} on ${bounded} (Theorem ${boundTerms.theorem}): ${verdict}`
 }
 
-/** What all algorithms predict with beside what their papers predict with. */
-const NEWEST = { average: 'none' } as const
-
 export async function compare(name: string | undefined, flags: SimFlags<'sim compare'>): Promise<void> {
   checkAlgorithms(flags.algorithms)
-  const names = flags.algorithms ?? paperAlgorithms
-  const cases = names.flatMap(algorithm => {
-    const scenario = scenarioOf(name, flags, algorithm)
-    const isNewest = scenario.average !== 'paper' || averageOf(scenario) === NEWEST.average
-    const newest = {
-      label: `${algorithm}, w_j`,
-      varied: { algorithm, ...NEWEST },
-      scenario: { ...scenario, ...NEWEST }
-    }
-    return [...(isNewest ? [] : [newest]), { label: algorithm, varied: { algorithm }, scenario }]
-  })
-  const report = openReport(flags.report)
-  /** The last run whose algorithm had to predict with another predictor than in its paper. */
-  let newest: ReportedRun | undefined
-  const [regret, ...others] = RESULT_COLUMNS.map(column => ({
-    ...column,
-    cell: ({ result }: ReportedRun) => column.cell(result)
+  const cases = (flags.algorithms ?? paperAlgorithms).map(algorithm => ({
+    label: algorithm,
+    varied: { algorithm },
+    scenario: scenarioOf(name, flags, algorithm)
   }))
-  const withNewest = (run: ReportedRun) =>
-    regret.cell(newest?.scenario.algorithm === run.scenario.algorithm ? newest : run)
+  const report = openReport(flags.report)
   const columns: Column<ReportedRun>[] = [
     { head: 'algorithm', width: -15, cell: ({ label }) => label },
-    regret,
-    ...(cases.some(({ scenario }) => scenario.average === 'paper')
-      ? [{ head: 'with w_j', width: 11, cell: withNewest }]
-      : []),
-    ...others
+    ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
   ]
   if (!flags.json) print(headOf(columns))
-  const isInPaper = ({ varied }: Pick<ReportedRun, 'varied'>) => !('average' in varied)
   const onRun = (run: ReportedRun) => {
-    if (!isInPaper(run)) newest = run
-    else if (!flags.json) print(rowOf(columns, run))
+    if (!flags.json) print(rowOf(columns, run))
   }
-  const all = await runCases(cases, { recordTimelines: report !== undefined, onRun })
-  const runs = [...all.filter(isInPaper), ...all.filter(run => !isInPaper(run))]
+  const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
   if (flags.json) {
-    const shown = runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...withoutCurve(result) }))
-    printJson({ command: 'sim compare', runs: shown.slice(0, names.length), newest: shown.slice(names.length) })
+    printJson({
+      command: 'sim compare',
+      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...withoutCurve(result) }))
+    })
   }
   await report?.write(
-    { title: `${names.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs },
+    { title: `${runs.length} algorithms on ${name ?? 'a scenario'}`, about: aboutOf(name, flags), runs },
     flags
   )
   if (runs.some(({ result }) => result.violations.length > 0)) process.exitCode = 1

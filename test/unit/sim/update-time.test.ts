@@ -18,7 +18,7 @@ function network(time: number) {
   }
   const updateTime = new UpdateTime(world as unknown as World, time)
   const inner = {
-    serving: (node: number) => [Float32Array.of(versions[node])],
+    serving: (node: number) => ({ average: [Float32Array.of(versions[node])], parameters: [] }),
     input: (node: number) => log.push(`input ${node}`),
     tick: (node: number) => log.push(`tick ${node}`),
     receive(to: number, _from: number, message: unknown) {
@@ -38,7 +38,7 @@ function network(time: number) {
     algorithm,
     started,
     input: (node: number) => algorithm.input(node, { size: 1 } as never, 0),
-    serving: (node: number) => algorithm.serving(node)[0][0],
+    serving: (node: number) => algorithm.serving(node).average[0][0],
     made() {
       const { node, tag } = timers.shift() as (typeof timers)[number]
       algorithm.timer(node, tag)

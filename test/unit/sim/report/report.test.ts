@@ -122,9 +122,25 @@ describe('a report', function () {
 describe("a report's data", () => {
   const run = (varied: ReportedRun['varied'], regret: number): ReportedRun => {
     const scenario = parseScenario({ ...BASE, ...varied }, 'test')
-    const point = { inputs: 100, virtualMs: 10, regret, averageLoss: 0.5, updates: 1, bytes: 0 }
+    const point = {
+      inputs: 100,
+      virtualMs: 10,
+      regret,
+      newestRegret: regret / 2,
+      averageLoss: 0.5,
+      updates: 1,
+      bytes: 0
+    }
     const result = {
-      ...{ algorithm: scenario.algorithm, nodes: 6, inputs: 100, batch: 64, seed: scenario.seed, regret },
+      ...{
+        algorithm: scenario.algorithm,
+        nodes: 6,
+        inputs: 100,
+        batch: 64,
+        seed: scenario.seed,
+        regret,
+        newestRegret: regret / 2
+      },
       ...{ comparator: 'known' as const, goodInputs: 100, goodRegret: regret },
       ...{ regretByNode: { min: 0, median: regret / 6, max: regret } },
       ...{
@@ -170,19 +186,16 @@ describe("a report's data", () => {
     assert.deepEqual(names, ['by-batch', 'regret', 'averageLoss', 'updates'])
   })
 
-  it('draws an algorithm that predicts otherwise than in its paper in its own colour, with dashes', () => {
-    const varied: ReportedRun['varied'][] = [
-      { algorithm: 'serial' },
-      { algorithm: 'admb' },
-      { algorithm: 'admb', average: 'none' }
-    ]
-    const [{ svg }] = figuresOf(groupRuns(varied.map(keys => run(keys, 5))))
-    const strokes = [
-      ...svg.matchAll(/fill="none" stroke="([^"]+)" stroke-width="2"( stroke-dasharray="[^"]+")?\/><text/g)
-    ]
-    const [serial, paper, newest] = strokes.map(([, paint, dash]) => ({ paint, isDashed: dash !== undefined }))
+  it('draws the newest predictor of an algorithm that predicts with the average in its own colour, with dashes', () => {
+    const [{ svg }, losses] = figuresOf(groupRuns(['serial', 'admb'].map(algorithm => run({ algorithm }, 5))))
+    const strokesOf = (text: string) =>
+      [...text.matchAll(/fill="none" stroke="([^"]+)" stroke-width="2"( stroke-dasharray="[^"]+")?\/><text/g)].map(
+        ([, paint, dash]) => ({ paint, isDashed: dash !== undefined })
+      )
+    const [serial, paper, newest] = strokesOf(svg)
     assert.deepEqual([serial.isDashed, paper.isDashed, newest.isDashed], [false, false, true])
     assert.deepEqual([paper.paint === newest.paint, paper.paint === serial.paint], [true, false])
+    assert.equal(strokesOf(losses.svg).length, 2)
   })
 
   it('tells lines apart that lie on each other: each has a shape of its own, at inputs of its own', () => {
@@ -192,7 +205,7 @@ describe("a report's data", () => {
       const curve = Array.from({ length: 30 }, (_, i) => ({ ...one.result.curve[0], inputs: 100 * (i + 1) }))
       return { ...one, result: { ...one.result, curve } }
     })
-    const [{ svg }] = figuresOf(groupRuns(runs))
+    const [, { svg }] = figuresOf(groupRuns(runs))
     // A mark is a shape with a fill at its place; the key has one of each as well.
     const found = [
       ...svg.matchAll(
