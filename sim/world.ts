@@ -235,36 +235,7 @@ export class GradientAccumulator {
 }
 
 /** The interface of a node that learns together with its neighbours. */
-export type LearningNode = Pick<
-  AdmbNode,
-  | 'predictor'
-  | 'expected'
-  | 'isWaiting'
-  | 'holdsSums'
-  | 'gradients'
-  | 'ownGradients'
-  | 'account'
-  | 'inspect'
-  | 'discarded'
-  | 'lineage'
-  | 'accumulator'
-  | 'added'
-  | 'tick'
-  | 'connect'
-  | 'disconnect'
-  | 'taken'
-  | 'receive'
-  | 'frame'
-  | 'takeEffects'
-  | 'storage'
-  | 'restore'
-  | 'recover'
-  | 'relearnable'
-  | 'waiting'
-  | 'closeSegment'
-  | 'useRemainder'
-  | 'takeJournal'
->
+export type LearningNode = Pick<AdmbNode, keyof AdmbNode>
 
 /** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */
 export type NodeFactory = (options: AdmbOptions, index: number) => LearningNode

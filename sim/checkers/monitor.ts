@@ -1,5 +1,5 @@
 /** Wraps the nodes of a run: forwards every event to the node and then calls the invariants. It does not change the run. */
-import type { AdmbOptions, Effect, Predictor } from '../../src/admb/index.js'
+import { AdmbNode, type AdmbOptions, type Effect, type Predictor } from '../../src/admb/index.js'
 import type { Violation } from '../result.js'
 import type { LearningNode, NodeFactory } from '../world.js'
 import type { CheckedEdge, CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
@@ -58,41 +58,32 @@ function firstOf(
   return undefined
 }
 
-/** What is read from the node itself. */
-const READ = [
-  'predictor',
-  'gradients',
-  'ownGradients',
-  'inspect',
-  'account',
-  'discarded',
-  'lineage',
-  'accumulator',
-  'relearnable',
-  'waiting',
-  'expected',
-  'isWaiting',
-  'holdsSums',
-  'storage'
-] as const
+/** What the monitor does before or after the node. */
+type Event =
+  | ('added' | 'tick' | 'useRemainder' | 'connect' | 'disconnect' | 'taken')
+  | ('receive' | 'frame' | 'takeEffects' | 'restore')
 
-/** A base class whose properties with these names are those of a node. */
-function readerOf<Key extends keyof LearningNode>(keys: readonly Key[]) {
-  class Reader {
+/** All other properties and methods are those of the node. */
+const Forwarding = forwardingClass()
+
+function forwardingClass() {
+  class Forwarding {
     constructor(readonly node: LearningNode) {}
   }
-  for (const key of keys) {
-    const get = function (this: Reader) {
-      return this.node[key]
+  const keys = ['shapes', 'storage', 'inspect', ...Object.getOwnPropertyNames(AdmbNode.prototype)]
+  for (const key of keys.filter(key => key !== 'constructor') as (keyof LearningNode)[]) {
+    const get = function (this: Forwarding) {
+      const value = this.node[key]
+      return typeof value === 'function' ? value.bind(this.node) : value
     }
-    Object.defineProperty(Reader.prototype, key, { get })
+    Object.defineProperty(Forwarding.prototype, key, { get })
   }
-  return Reader as new (
+  return Forwarding as new (
     node: LearningNode
-  ) => Reader & Pick<LearningNode, Key>
+  ) => Forwarding & Omit<LearningNode, Event>
 }
 
-class MonitoredNode extends readerOf(READ) implements LearningNode, CheckedNode {
+class MonitoredNode extends Forwarding implements LearningNode, CheckedNode {
   readonly index: number
   readonly origin: string
   readonly incarnation: number
@@ -123,18 +114,6 @@ class MonitoredNode extends readerOf(READ) implements LearningNode, CheckedNode 
       this.#cachedEdge = edge
     }
     return this.#cachedSum
-  }
-
-  closeSegment(): void {
-    this.node.closeSegment()
-  }
-
-  recover(records: Parameters<LearningNode['recover']>[0]): void {
-    this.node.recover(records)
-  }
-
-  takeJournal(): ReturnType<LearningNode['takeJournal']> {
-    return this.node.takeJournal()
   }
 
   added(...[count, first, mark]: Parameters<LearningNode['added']>): void {
