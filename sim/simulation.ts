@@ -17,7 +17,7 @@ import { createLearning, type Learning } from './learning.js'
 import { Transport, type TransportHost } from './network/transport.js'
 import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
-import { areLinked, GoodPeriods, WarmupTracker } from './regret/periods.js'
+import { areLinked, GoodPeriods, repairTime, spreadTime, WarmupTracker } from './regret/periods.js'
 import type { RunResult } from './result.js'
 import { endOf, type Scenario, ScenarioError } from './scenario.js'
 import { Statuses } from './statuses.js'
@@ -132,7 +132,8 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.transport = new Transport(scenario, random.fork('links'), this.population, this)
     this.#observer = options.observer ?? {}
     this.#warmup = new WarmupTracker(nodes, scenario.starts === 'distinct' ? 1 : 0)
-    this.#goodPeriods = new GoodPeriods(this.topology.diameter * (period + 2 * latency), () => this.#areLinked())
+    const recovery = repairTime(period, latency) + spreadTime(this.topology.diameter, latency)
+    this.#goodPeriods = new GoodPeriods(recovery, () => this.#areLinked())
     this.#meter = new RegretMeter(this.learner, this.#inputs, this.#goodPeriods, scenario)
     this.#createLearningNode = options.node ?? (settings => new AdmbNode(settings))
     this.#quiesces = options.quiesce ?? false
@@ -168,6 +169,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
 
   isUp(node: number): boolean {
     return node < 0 || this.population.isUp(node)
+  }
+
+  get linkedSince(): number | undefined {
+    return this.#goodPeriods.linkedSince
   }
 
   get losses(): ObservedRun['losses'] {
@@ -443,7 +448,9 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   #fault(fault: Fault): void {
     if ('node' in fault && !this.population.apply(fault)) return
     this.#observer.onFault?.(this.now, fault)
+    // Events of the fault itself are not in a good period.
     this.#goodPeriods.changed(this.now)
     this.#injector.inject(fault)
+    this.#goodPeriods.changed(this.now)
   }
 }

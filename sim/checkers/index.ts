@@ -67,13 +67,8 @@ export const invariants: Invariants = run => {
     new Quiescence(trust.rate !== undefined),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
-    ...(delay === undefined
-      ? []
-      : [
-          new Economy(),
-          new Prompt((2 * delay) / scenario.period),
-          ...(scenario.pushBytes > 0 ? [new Progress(run, delay)] : [])
-        ])
+    ...(delay === undefined || !mayProgress(run) ? [] : [new Progress(run, delay)]),
+    ...(delay === undefined || run.faults.length > 0 ? [] : [new Economy(), new Prompt((2 * delay) / scenario.period)])
   ]
 }
 
@@ -100,6 +95,13 @@ function mayHideUse({ scenario, faults }: CheckedRun): boolean {
   return !isCalm || scenario.trust.signers > 0
 }
 
+/** Whether faults only delay predictors, and these are sent without a request: sessions are at both ends, and no node refuses a predictor. */
+function mayProgress({ scenario, faults }: CheckedRun): boolean {
+  const { pushBytes, gate, trust } = scenario
+  const isWhole = faults.every(({ kind }) => kind !== 'link' && kind !== 'unlink')
+  return pushBytes > 0 && (faults.length === 0 || (isWhole && !gate && trust.signers === 0 && trust.rate === undefined))
+}
+
 function losesDisk(fault: Fault): boolean {
   return fault.kind === 'leave' || (fault.kind === 'restart' && fault.disk !== 'kept')
 }
@@ -108,10 +110,10 @@ function losesDisk(fault: Fault): boolean {
 const WRITES = 4
 
 /**
- * One-way delay in ms in a run without faults and with a constant delay, from a node that has something to send; undefined for other runs. With varying delays frames
+ * One-way delay in ms in a run without losses and with a constant delay, from a node that has something to send; undefined for other runs. With varying delays frames
  * overtake one another: a predictor may then arrive too late and is sent again only after a backoff.
  */
-function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
+function constantDelay({ scenario }: CheckedRun): number | undefined {
   const {
     latency,
     delay,
@@ -127,6 +129,6 @@ function constantDelay({ scenario, faults }: CheckedRun): number | undefined {
   } = scenario
   const isConstant =
     delay === 'constant' && linkSpread === 0 && bandwidth + nodeBandwidth + updateTime === 0 && speedSpread === 0
-  const mayFail = faults.length > 0 || loss > 0 || reorder > 0 || topology === 'overlay'
+  const mayFail = loss > 0 || reorder > 0 || topology === 'overlay'
   return isConstant && !mayFail ? latency + (journal ? WRITES * appendTime(scenario) : 0) : undefined
 }

@@ -114,6 +114,10 @@ export interface CheckedRun {
   readonly start: Predictor
   /** Virtual milliseconds. */
   readonly now: number
+  /** Virtual ms of the last fault, if all running nodes are linked now. */
+  readonly linkedSince: number | undefined
+  /** Whether the node serves inputs and receives messages. */
+  isUp(node: number): boolean
 }
 
 /** Creates the invariants for one run; they may have state. */

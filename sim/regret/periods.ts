@@ -1,17 +1,42 @@
 /** Periods of a run that the regret accounts distinguish: good periods, and the warm-up until every node has learned. */
 
+/** Messages per hop in the worst case: a step whose parent the receiver does not hold, the request for the predictor, the response. */
+const MESSAGES_A_HOP = 3
+
+/** Longest wait in periods until a node repeats what may have been lost, with the tick after it. */
+const REPEAT_PERIODS = 65
+
+/**
+ * Lemma 1 without faults: virtual ms until the best predictor has reached all nodes. Predictors are forwarded immediately, so a hop
+ * takes no period. Those made before the first frames arrive are sent after them.
+ * @param delay maximum one-way delay
+ */
+export function spreadTime(diameter: number, delay: number): number {
+  return (MESSAGES_A_HOP * diameter + 1) * delay
+}
+
+/**
+ * Virtual ms from the last fault until the neighbours at each edge know each other's predictors again. All edges are repaired at
+ * the same time. A new session begins with a frame of each end. What was lost at a cut (such a frame, a predictor, a request) is
+ * repeated after a backoff, while inputs make sums that name the predictor.
+ */
+export function repairTime(period: number, delay: number): number {
+  return REPEAT_PERIODS * period + 2 * delay
+}
+
 /**
  * Good periods in the sense of Theorem 3: the running nodes are linked by edges of the tree that no partition cuts, and enough
- * time has passed since the last fault for the best predictor to reach all of them (Lemma 1).
+ * time has passed since the last fault for the best predictor to reach all of them (Lemma 1). The checkers verify that it is enough
+ * (`Progress`).
  */
-
 export class GoodPeriods {
   readonly #recovery: number
   readonly #areLinked: () => boolean
   /** Inputs of each good period, the current one last. */
   readonly #stretches: number[] = [0]
+  /** Time of the last fault. */
   #since = Number.NEGATIVE_INFINITY
-  /** Computed at the first input that may be good, since the next fault may come before it. */
+  /** Computed when it is first needed, since the next fault may come before. */
   #isLinked: boolean | undefined
 
   /**
@@ -28,19 +53,24 @@ export class GoodPeriods {
     return this.#stretches
   }
 
-  /** Call when a node or a link fails or recovers. @param now virtual milliseconds */
+  /** Virtual ms of the last fault, if the running nodes are linked. */
+  get linkedSince(): number | undefined {
+    this.#isLinked ??= this.#areLinked()
+    return this.#isLinked ? this.#since : undefined
+  }
+
+  /** Call when a node or a link has failed or recovered. @param now virtual milliseconds */
   changed(now: number): void {
-    this.#since = now + this.#recovery
+    this.#since = now
     this.#isLinked = undefined
     if (this.#stretches[this.#stretches.length - 1] > 0) this.#stretches.push(0)
   }
 
   /** Counts an input. @returns whether it is in a good period */
   take(now: number): boolean {
-    if (now < this.#since) return false
-    this.#isLinked ??= this.#areLinked()
-    if (this.#isLinked) this.#stretches[this.#stretches.length - 1]++
-    return this.#isLinked
+    const isGood = now >= this.#since + this.#recovery && this.linkedSince !== undefined
+    if (isGood) this.#stretches[this.#stretches.length - 1]++
+    return isGood
   }
 }
 

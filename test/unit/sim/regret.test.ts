@@ -182,8 +182,8 @@ describe('good periods', () => {
       { time: 200.5, kind: 'heal' }
     ] as const
     const result = simulate(scenario({ topology: 'path' }), { faults })
-    // 7 edges of 3 ms each: from 101 to 221 ms no input of the 8 nodes counts.
-    assert.equal(result.goodInputs, 4000 - 8 * 121)
+    // 65 periods and 2 ms for the repair, 7 edges of 3 ms each and 1 ms: from 101 to 289 ms no input of the 8 nodes counts.
+    assert.equal(result.goodInputs, 4000 - 8 * 189)
     assertAccounts(result)
     assert.ok(result.goodRegret < result.regret)
     const unhealed = simulate(scenario({ topology: 'path' }), { faults: faults.slice(0, 1) })
