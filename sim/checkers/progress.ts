@@ -12,6 +12,7 @@ import {
 } from '../../src/admb/index.js'
 import { repairTime, spreadTime } from '../regret/periods.js'
 import { Violation } from '../result.js'
+import { endOf } from '../scenario.js'
 import type { CheckedNode, CheckedRun, Invariant, PredictorChange } from './invariant.js'
 
 /**
@@ -97,7 +98,8 @@ export class Progress implements Invariant {
   #isCalm(): boolean {
     const { linkedSince, now, scenario, faults } = this.#run
     // What was lost may be missing for longer without inputs.
-    const isOver = this.#served >= scenario.inputs && faults.length > 0
+    const hasInputs = this.#served < scenario.inputs && (scenario.duration === undefined || now <= endOf(scenario))
+    const isOver = !hasInputs && faults.length > 0
     if (linkedSince === undefined || now <= linkedSince || isOver) {
       this.#since = undefined
       return false
