@@ -19,7 +19,6 @@ import {
 } from '../learning/index.js'
 import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
-import { copyBlock } from '../numeric/memory.js'
 import { DenseRows } from './dense-rows.js'
 import { Executor, outcomeKindOf } from './executor/executor.js'
 import {
@@ -102,7 +101,7 @@ export class NetworkLearner implements Learner {
   }
 
   initial(): Float32Array[] {
-    return Array.from(this.#shared.initial?.() ?? eachInitialBlock(this.model, INITIAL_SEED), copyBlock)
+    return Array.from(this.#shared.initial?.() ?? eachInitialBlock(this.model, INITIAL_SEED), block => block.slice())
   }
 
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {

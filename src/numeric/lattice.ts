@@ -2,7 +2,6 @@
  * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
-import { newBlock } from './memory.js'
 import type { SparseBlock, Sum, SumBlock } from './sums.js'
 
 /**
@@ -44,7 +43,7 @@ export function rounded(value: number, step: number): number {
 export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array[] {
   return sum.map((block, b) => {
     const exponents = grid[b]
-    const values = newBlock(block.length)
+    const values = new Float32Array(block.length)
     for (let i = 0; i < values.length; i++) if (block[i] !== 0) values[i] = block[i] * stepOf(exponents, i)
     return values
   })

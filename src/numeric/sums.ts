@@ -2,7 +2,6 @@
  * Gradient sums. A block of a sum is sparse or dense: a long one knows which of its elements may differ from 0, and then operations
  * on it take time for these elements only. Only its methods write to it, so it always knows them.
  */
-import { copyBlock, newBlock } from './memory.js'
 import { isFiniteBlock } from './numbers.js'
 import { nonZeroIndices, Support } from './support.js'
 
@@ -42,7 +41,7 @@ export class SumBlock {
   static zeros(length: number): SumBlock {
     const reused = spare[0]?.length === length ? spare.pop() : undefined
     if (reused !== undefined) return reused
-    const block = new SumBlock(newBlock(length))
+    const block = new SumBlock(new Float32Array(length))
     block.#support = Support.of(length)
     return block
   }
@@ -146,7 +145,7 @@ export class SumBlock {
   compactCopy(): CompactBlock {
     const indices = this.nonZeroIndices?.slice()
     return indices === undefined
-      ? copyBlock(this.#block)
+      ? this.#block.slice()
       : { indices, values: Float32Array.from(indices, i => this.#block[i]) }
   }
 

@@ -4,7 +4,6 @@
  */
 import type { AdmbNode } from '../admb/index.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
-import { copyBlock } from '../numeric/memory.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
 interface ServingOptions {
@@ -42,7 +41,7 @@ export class ServingBlocks {
   get lasting(): Blocks {
     const { averaging, node, predictWith } = this.#options
     const isKept = predictWith !== 'ahead' && averaging.read === undefined && node.predictor.shared === undefined
-    return isKept ? this.whole : this.whole.map(copyBlock)
+    return isKept ? this.whole : this.whole.map(block => block.slice())
   }
 
   /** Blocks for rows [from, to), valid until the next event: of the first one, the elements of other features are arbitrary. */

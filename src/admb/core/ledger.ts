@@ -17,15 +17,11 @@
  * remains in the epoch's sum only.
  */
 
-import type { Blocks, Layout } from '../../learning/types.js'
-import { copyBlock } from '../../numeric/memory.js'
-import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
+import type { Sum } from '../../numeric/sums.js'
 import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import { type LazyGrid, Rounding } from '../state/rounding.js'
-import { addInto, clear, zeros } from '../state/vectors.js'
-import type { OwnInfluence } from '../trust/influence.js'
+import type { LazyGrid } from '../state/rounding.js'
 import {
   isAmong,
   isIn,
@@ -39,6 +35,7 @@ import {
   without,
   withRange
 } from './journal.js'
+import type { OwnSum } from './own-sum.js'
 import { type History, isExpired, PastEpochs } from './past-epochs.js'
 
 /**
@@ -56,8 +53,7 @@ export function maxRetainedSums(carry: number): number {
 }
 
 export interface LedgerOptions {
-  /** Layout of the parameters. */
-  readonly layout: Layout
+  readonly own: OwnSum
   /** S: number of periods for which unused segments are kept, 0 for none. */
   readonly carry: number
   /** Time for which epochs are remembered. @default always */
@@ -68,14 +64,8 @@ export interface LedgerOptions {
   readonly contributor: number
   /** The initial predictor. */
   readonly id: PredictorId
-  /** Its grid, if sums are integers. */
-  readonly grid?: LazyGrid
   /** This run, if there is a journal. */
   readonly run?: Contributor
-  /** Bounds the sums. */
-  readonly influence?: OwnInfluence
-  /** See `AdmbOptions.noise`. */
-  readonly noise?: (sum: Blocks) => void
 }
 
 /** Numbers of own gradients, which add up to those of all inputs of the run. */
@@ -103,6 +93,7 @@ export interface LocalSum {
 }
 
 export class Ledger {
+  readonly #own: OwnSum
   readonly #carry: number
   readonly #history: History
   readonly #repeats: boolean
@@ -110,14 +101,9 @@ export class Ledger {
   /** This run's number, for the journal; undefined without one. */
   readonly #run: Contributor | undefined
   #id: PredictorId
-  #grid: LazyGrid | undefined
-  /** Rounds own sums; undefined without a grid. */
-  readonly #rounding: Rounding | undefined
-  #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
-  readonly #sum: Sum
   /** Result of `close` until another segment is closed. */
   #closed: LocalSum | undefined
   #count = 0
@@ -125,9 +111,6 @@ export class Ledger {
   #open: readonly Segment[] = []
   /** Segments on lists of earlier runs at the current predictor. */
   #doubtful: ReadonlySet<Segment> = new Set()
-  readonly #openSum: Sum
-  /** Blocks to which the learner adds gradients; `added` must follow. */
-  readonly accumulator: Blocks
   #openCount = 0
   #openInputs: Ranges = []
   #openOf: Segment | undefined
@@ -146,17 +129,13 @@ export class Ledger {
   #used = 0
   /** Number of gradients never on a list, and of earlier inputs that cannot be learned again. */
   #dropped = 0
-  readonly #influence: OwnInfluence | undefined
-  readonly #noise: ((sum: Blocks) => void) | undefined
   #period = 0
   /** Period in which a segment was closed last. */
   #closedAt = 0
 
   constructor(options: LedgerOptions) {
-    const { layout, carry, history = UNLIMITED, contributor, id, grid, run, influence, noise } = options
-    const { repeats = false } = options
-    this.#influence = influence
-    this.#noise = noise
+    const { own, carry, history = UNLIMITED, repeats = false, contributor, id, run } = options
+    this.#own = own
     this.#carry = carry
     this.#history = history
     this.#repeats = repeats && run !== undefined
@@ -164,11 +143,6 @@ export class Ledger {
     this.#contributors = [contributor]
     this.#run = run
     this.#id = id
-    this.#grid = grid
-    this.#rounding = grid && new Rounding(layout)
-    this.#sum = zeros(layout)
-    this.#openSum = zeros(layout)
-    this.accumulator = blocksOf(this.#openSum)
     if (run !== undefined) this.#begin(id, [])
   }
 
@@ -213,17 +187,9 @@ export class Ledger {
     return segments.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : waitingIn(segment)), 0)
   }
 
-  /** See `Rounding.residualShare`; undefined for float32 sums. */
-  get residualShare(): number | undefined {
-    return this.#rounding?.residualShare
-  }
-
-  /** Sum of the open segment, of listed ones with a vector, and of the rounding residual. */
-  get unused(): Blocks {
-    const sum = sumOf(this.accumulator.map(copyBlock))
-    for (const segment of this.#list) if (segment.sum) addInto(sum, segment.sum)
-    if (this.#rounding) addInto(sum, this.#rounding.residual)
-    return blocksOf(sum)
+  /** Segments of this epoch, oldest first. */
+  get segments(): readonly Segment[] {
+    return this.#list
   }
 
   /** Number of own gradients of this epoch, including the open segment. */
@@ -255,15 +221,12 @@ export class Ledger {
   }
 
   /**
-   * Gradients were added to the accumulator.
+   * Gradients were added to the open segment.
    * @param first number of the first input, if there is a journal
-   * @param mark adds the elements of the first block that have changed to a support; without it, all
-   * may have
    * @throws RangeError if the open segment holds inputs of another recovered segment, or of none:
    * call `close` between them
    */
-  added(count: number, first?: number, mark?: MarkElements): void {
-    recordWrites(this.#openSum, mark)
+  added(count: number, first?: number): void {
     if (first !== undefined) {
       const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
       if (this.#openCount > 0 && of !== this.#openOf) {
@@ -278,40 +241,25 @@ export class Ledger {
     this.#openCount += count
   }
 
-  /** Drops the gradients that have been added to the accumulator. */
+  /** Own gradients were dropped before they were recorded. */
   discard(count: number): void {
-    for (const block of this.#openSum) block.write().fill(0)
     this.#dropped += count
   }
 
   /** Sum of all own gradients of this epoch, without closing the open segment. */
   total(): LocalSum {
-    const sum = this.#sum.map((_, b) => this.#bounded(this.#unboundedBlock(b), b, this.count))
+    const sum = this.#own.total(this.count, this.#isStale)
     return { sum, count: this.count, coverage: this.#coverage }
-  }
-
-  #unboundedBlock(b: number): SumBlock {
-    const sum = new SumBlock(copyBlock(this.#sum[b].read()))
-    if (this.#grid) this.#rounding?.preview(this.#openSum[b], sum, this.#grid, b, this.#isStale)
-    else sum.addBlock(this.#openSum[b])
-    return sum
   }
 
   /** Closes the open segment. @returns the epoch's sum, which is valid until the next call */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      // A segment that is carried over or rounded again keeps its noise, so that it never reveals
-      // more.
-      this.#noise?.(this.#openSum.map(block => block.write()))
-      for (const block of this.#openSum) block.makeSparse()
-      if (this.#grid) this.#rounding?.close(this.#openSum, this.#sum, this.#grid, this.#isStale)
-      else addInto(this.#sum, this.#openSum)
-      this.#closedAt = this.#period
       const isRetained = this.#carry > 0
       const segment: Segment = {
         number: this.#nextSegment++,
-        sum: isRetained ? this.#openSum.map(block => block.compactCopy()) : undefined,
-        grid: this.#grid,
+        sum: this.#own.closeSegment(this.#isStale, isRetained),
+        grid: this.#own.grid,
         count: this.#openCount,
         period,
         updates: this.#id.updates,
@@ -322,6 +270,7 @@ export class Ledger {
         isRecovered: false,
         used: false
       }
+      this.#closedAt = this.#period
       this.#list.push(segment)
       this.#closed = undefined
       this.#record(segment)
@@ -329,23 +278,15 @@ export class Ledger {
         this.#retained.push(segment)
         this.releaseSums(period)
       }
-      clear(this.#openSum)
       this.#count += this.#openCount
       this.#openCount = 0
       this.#openInputs = NO_INPUTS
       this.#openOf = undefined
     }
-    if (this.#influence === undefined) {
-      this.#closed ??= { sum: this.#sum, count: this.#count, coverage: this.#coverage }
-      return this.#closed
-    }
-    const sum = this.#sum.map((block, b) => this.#bounded(block, b, this.#count))
-    return { sum, count: this.#count, coverage: this.#coverage }
-  }
-
-  /** A block of the own sum, as it is sent. */
-  #bounded(block: SumBlock, b: number, count: number): SumBlock {
-    return this.#influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
+    // A sum that is scaled down is valid only until the next one.
+    if (this.#closed === undefined || this.#own.isBounded)
+      this.#closed = { sum: this.#own.closed(this.#count), count: this.#count, coverage: this.#coverage }
+    return this.#closed
   }
 
   /**
@@ -362,7 +303,7 @@ export class Ledger {
     { carries = true, grid }: { readonly carries?: boolean; readonly grid?: LazyGrid } = {}
   ): void {
     this.close(period)
-    this.#influence?.record(this.#sum, this.#count, this.#grid)
+    this.#own.endEpoch(this.#count)
     this.#past.addEpoch({
       number: this.#epochNumber,
       id: this.#id,
@@ -372,16 +313,15 @@ export class Ledger {
       open: this.#open,
       used: this.#used,
       until: period,
-      grid: this.#grid,
-      settled: this.#settled
+      grid: this.#own.grid,
+      settled: this.#own.settled
     })
     const { unused, settled, used } = this.#past.decide(next, lineage)
     this.#used = used
-    this.#settle(settled)
+    this.#own.settle(settled)
     this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
-    this.#grid = grid
     const isDropped = this.#past.dropOldest(next.updates, period, this.#history)
-    this.#begin(next, unused)
+    this.#begin(next, unused, grid)
     if (!isDropped || this.#run === undefined) return
     this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
   }
@@ -390,7 +330,7 @@ export class Ledger {
    * Starts an epoch.
    * @param unused segments that its lineage has not used, oldest first
    */
-  #begin(id: PredictorId, unused: readonly Segment[]): void {
+  #begin(id: PredictorId, unused: readonly Segment[], grid = this.#own.grid): void {
     this.#id = id
     this.#epochNumber++
     this.#doubtful = this.#past.doubtfulAt(id)
@@ -412,14 +352,8 @@ export class Ledger {
     this.#closed = undefined
     this.#open = [...open]
     this.#carried = list.length
-    clear(this.#sum)
-    this.#count = 0
-    for (const segment of list) {
-      this.#count += segment.count
-      if (segment.sum === undefined) continue
-      if (this.#grid) Rounding.carry(this.#sum, segment.sum, this.#grid)
-      else addInto(this.#sum, segment.sum)
-    }
+    this.#own.beginEpoch(list, grid)
+    this.#count = list.reduce((sum, { count }) => sum + count, 0)
     if (this.#run !== undefined) {
       this.#records.push({
         kind: 'epoch',
@@ -458,17 +392,6 @@ export class Ledger {
   get #coverage(): Coverage {
     const { length } = this.#list
     return length === 0 ? NO_COVERAGE : { contributors: this.#contributors, runs: [0, 1, length], size: 1 }
-  }
-
-  /** Adds rounding errors of used segments to the residual, and removes those of others. */
-  #settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
-    if (this.#rounding === undefined) return
-    const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
-    for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
-      const { sum, grid } = segment
-      if (sum && grid) this.#rounding.settle(sum, grid, this.#settled.get(segment), now.get(segment))
-    }
-    this.#settled = now
   }
 
   /**

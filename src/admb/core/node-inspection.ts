@@ -11,12 +11,14 @@ import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
 import type { Ledger } from './ledger.js'
 import type { Effect } from './options.js'
+import type { OwnSum } from './own-sum.js'
 
 export interface InspectedParts {
   readonly table: ContributorTable
   readonly edges: ReadonlyMap<number, Edge>
   readonly current: CurrentPredictor
   readonly ledger: Ledger
+  readonly own: OwnSum
   readonly trust: Trust | undefined
   readonly influence: OwnInfluence | undefined
   readonly traffic: Traffic
@@ -83,7 +85,7 @@ export class NodeInspection {
    * undefined for float32 sums and before the first segment.
    */
   get residualShare(): number | undefined {
-    return this.#parts.ledger.residualShare
+    return this.#parts.own.residualShare
   }
 
   /** Share of recent own sums' squared norm that the bound of influence takes, if there is one. */
@@ -107,7 +109,7 @@ export class NodeInspection {
    * of what rounding has left of others. For checks.
    */
   get unused(): Blocks {
-    return this.#parts.ledger.unused
+    return this.#parts.own.unused(this.#parts.ledger.segments)
   }
 
   /** Newest sum of a neighbour for the current predictor, with its contributors. */

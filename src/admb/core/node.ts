@@ -5,7 +5,7 @@
  *
  * | paper | method | part |
  * | --- | --- | --- |
- * | Algorithm 3: an input arrives | `added` | `Ledger` |
+ * | Algorithm 3: an input arrives | `added` | `Ledger`, `OwnSum` |
  * | Algorithm 4: periodic message to a neighbour | `tick`, `frame` | `OutgoingSums`, `PushPolicy`, `FrameSender` |
  * | Algorithm 5: a message arrives | `receive` | `FrameReceiver`, `NeighbourSums` |
  * | Algorithm 6: update | after each event | `Updater`, `CurrentPredictor` |
@@ -42,6 +42,7 @@ import { NodeInspection } from './node-inspection.js'
 import { NodeStorage, type StoredBlocks } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { OutgoingSums, Pace } from './outgoing-sums.js'
+import { OwnSum } from './own-sum.js'
 import { PushPolicy } from './push-policy.js'
 import { Updater } from './updater.js'
 
@@ -81,8 +82,9 @@ export class AdmbNode {
   readonly #edges = new Map<number, Edge>()
   /** The predictor, its lineage and the steps that led to it. */
   readonly #current: CurrentPredictor
-  /** Own gradients. */
+  /** Own gradients: which they are, and their sum. */
   readonly #ledger: Ledger
+  readonly #own: OwnSum
   /** Sums of neighbours. */
   readonly #sums: NeighbourSums
   readonly #outgoingSums: OutgoingSums
@@ -131,17 +133,15 @@ export class AdmbNode {
     current.trust = this.#trust
     this.#trust?.authenticity?.certify(this.#self)
     this.#influence = influence && new OwnInfluence(influence, initial.parameters)
+    const own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise: options.noise })
     const ledger = new Ledger({
-      layout,
+      own,
       carry,
       history: { updates: HISTORY_UPDATES, periods: options.history ?? Number.POSITIVE_INFINITY },
       repeats: options.repeats,
       contributor: this.#self,
       id: initial.id,
-      grid: gridOf(initial, rule),
-      run: journal ? contributor : undefined,
-      influence: this.#influence,
-      noise: options.noise
+      run: journal ? contributor : undefined
     })
     const sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
@@ -181,10 +181,11 @@ export class AdmbNode {
     })
     this.storage = new NodeStorage(current, shapes, table, options, this.#trust?.authenticity)
     const period = () => this.#period
-    const inspected = { ...parts, influence: this.#influence, traffic, period, effects: this.#effects }
+    const inspected = { ...parts, own, influence: this.#influence, traffic, period, effects: this.#effects }
     this.inspect = new NodeInspection(inspected)
     this.#current = current
     this.#ledger = ledger
+    this.#own = own
     this.#sums = sums
     this.#outgoingSums = outgoingSums
     this.#push = push
@@ -275,7 +276,7 @@ export class AdmbNode {
 
   /** Blocks to which the learner adds gradients at `predictor.parameters`; `added` must follow. */
   get accumulator(): Blocks {
-    return this.#ledger.accumulator
+    return this.#own.accumulator
   }
 
   /**
@@ -289,12 +290,14 @@ export class AdmbNode {
    */
   added(count: number, first?: number, mark?: MarkElements): void {
     if (this.#updater.isFinal) {
+      this.#own.discard()
       this.#ledger.discard(count)
       return
     }
     const { batch } = this.#options
-    if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.#ledger.accumulator, count)
-    this.#ledger.added(count, first, mark)
+    if (typeof batch !== 'number' && this.#isUnshared) batch.countUnshared(this.accumulator, count)
+    this.#own.recordWrites(mark)
+    this.#ledger.added(count, first)
     this.#trust?.recordInputs(count)
     this.#outgoingSums.markChanged()
     this.#updater.updateIfFull(this.#period)

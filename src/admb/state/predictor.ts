@@ -9,7 +9,6 @@
  */
 
 import type { Averaging, BatchRule, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../../learning/types.js'
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { roundChanged } from '../../numeric/numbers.js'
 import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { gatherEach, stepTouched } from '../../numeric/touched.js'
@@ -89,7 +88,7 @@ export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
   const { rounded } = recipe
   const parameters = rounded ? initial.map((block, k) => (rounded.parameters[k] ? roundedCopy(block) : block)) : initial
   const layout = { blocks: parameters.map((block, i) => ({ name: String(i), length: block.length })) }
-  const state = recipe.rule.stateLayout(layout).blocks.map(block => newBlock(block.length))
+  const state = recipe.rule.stateLayout(layout).blocks.map(block => new Float32Array(block.length))
   const average = recipe.averaging.contain?.(parameters, parameters) ?? parameters
   const digest = recipe.digest([parameters, average, state])
   return { id: { updates: 0, origin: '', incarnation: 0, nonce: 0, digest }, parameters, average, state }
@@ -97,7 +96,7 @@ export function startingPredictor(initial: Blocks, recipe: Recipe): Predictor {
 
 /** A copy that is rounded as if an update before the first one had made it of zeros. */
 function roundedCopy(block: Float32Array): Float32Array {
-  const copy = copyBlock(block)
+  const copy = block.slice()
   roundChanged(copy, new Float32Array(copy.length), -1)
   return copy
 }
@@ -177,7 +176,11 @@ export function nextPredictor(
 /** The content of a predictor in arrays that no update changes. */
 export function copyOfShared({ shared, parameters, average, state }: Predictor): Content {
   if (shared === undefined) return { parameters, average, state }
-  return { parameters: parameters.map(copyBlock), average: average.map(copyBlock), state: state.map(copyBlock) }
+  return {
+    parameters: parameters.map(block => block.slice()),
+    average: average.map(block => block.slice()),
+    state: state.map(block => block.slice())
+  }
 }
 
 /** Whether all numbers are finite. The numbers of shared arrays always are. */

@@ -14,7 +14,6 @@
 
 import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
 import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
-import { newBlock } from '../../numeric/memory.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'
 import { gathered, type Predictor } from './predictor.js'
@@ -31,7 +30,7 @@ export class Rounding {
   readonly #pending: (Support | undefined)[]
 
   constructor(layout: Layout) {
-    this.#residual = layout.blocks.map(({ length }) => newBlock(length))
+    this.#residual = layout.blocks.map(({ length }) => new Float32Array(length))
     this.#pending = layout.blocks.map(({ length }) => Support.of(length))
   }
 

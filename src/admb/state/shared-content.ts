@@ -1,6 +1,5 @@
 /** Contents of large sparse models: those of successive predictors share their arrays. */
 import type { Blocks, Content, Digest, IncrementalDigest } from '../../learning/types.js'
-import { copyBlock } from '../../numeric/memory.js'
 
 /** Elements of all long blocks. */
 export interface Elements {
@@ -77,7 +76,7 @@ export class SharedContent implements Content {
     const copied = (group: Blocks) =>
       group.map(block => {
         if (block.length !== length) return block
-        const copy = copyBlock(block)
+        const copy = block.slice()
         blocks.push(copy)
         return copy
       })

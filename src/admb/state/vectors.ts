@@ -33,10 +33,6 @@ export function addInto(sum: Sum, addend: readonly (SumBlock | CompactBlock)[]):
   for (let b = 0; b < sum.length; b++) sum[b].addBlock(addend[b])
 }
 
-export function clear(sum: Sum): void {
-  for (const block of sum) block.clear()
-}
-
 export function isFinite32(blocks: Blocks): boolean {
   return blocks.every(isFiniteBlock)
 }

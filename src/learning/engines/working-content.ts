@@ -3,7 +3,6 @@
  * gradients are sparse, an update takes time for the elements that have a gradient, and for those in which the average differs.
  * Blocks of parameters are created, grown, and projected onto a Euclidean ball.
  */
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { nonZeroIndices, Support } from '../../numeric/support.js'
 import { stepTouched, type Touched } from '../../numeric/touched.js'
@@ -107,7 +106,7 @@ function isWeighted(averaging: Averaging): averaging is WeightedAveraging {
 }
 
 function copyOf(blocks: Blocks): Blocks {
-  return blocks.map(copyBlock)
+  return blocks.map(block => block.slice())
 }
 
 function supportFrom(indices: Int32Array | undefined, length: number): Support | undefined {
@@ -133,13 +132,13 @@ function scatter(groups: Groups, { length, indices, values, short }: Touched): G
 
 /** Blocks of zeros with the given layout. */
 export function zeros(layout: Layout): Float32Array[] {
-  return layout.blocks.map(block => newBlock(block.length))
+  return layout.blocks.map(block => new Float32Array(block.length))
 }
 
 /** Blocks of a larger layout that start with the elements of the given blocks, followed by zeros. */
 export function grown(blocks: Blocks, layout: Layout): Float32Array[] {
   return layout.blocks.map((block, k) => {
-    const larger = newBlock(block.length)
+    const larger = new Float32Array(block.length)
     larger.set(blocks[k])
     return larger
   })

@@ -24,7 +24,6 @@
  */
 
 import { portableExp } from '../../numeric/exp.js'
-import { copyBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks, Layout, UpdateRule } from '../types.js'
@@ -148,17 +147,17 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
       isLocal: values.radius === undefined,
       step: (previous, sum, count, updates) => {
         const scale = Math.sqrt(count)
-        const state = previous.state.map(copyBlock)
+        const state = previous.state.map(block => block.slice())
         const agreement = isAdaptive ? state[state.length - 1] : undefined
         const forgotten = agreement ? forgottenShare(agreement, most) : 0
         const keep = power(1 - forget, count) * (1 - forgotten)
-        const from = l2 === 0 ? previous.parameters : previous.parameters.map(copyBlock)
+        const from = l2 === 0 ? previous.parameters : previous.parameters.map(block => block.slice())
         if (l2 > 0) for (const [k, weights] of from.entries()) decay(weights, sum[k], state, k, l2 * scale, updates + 1)
         const signs = isAdaptive ? 2 : 0
         let agreeing = 0
         let total = 0
         const parameters = from.map((block, k) => {
-          const next = copyBlock(block)
+          const next = block.slice()
           const gradient = sum[k]
           const squares = state[k]
           for (let i = 0; i < next.length; i++) {

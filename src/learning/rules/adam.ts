@@ -1,5 +1,4 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { meanOf } from '../../numeric/numbers.js'
 import { projectOntoBall, stateBlockIndices } from '../engines/working-content.js'
 import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
@@ -105,7 +104,7 @@ function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule
       const [, second] = state[state.length - 1]
       const factor = count ** 2 / LATTICE_DIVISOR / second
       const floor = mean / LATTICE_FLOOR
-      const squares = newBlock(square.length)
+      const squares = new Float32Array(square.length)
       for (let i = 0; i < squares.length; i++) squares[i] = factor * (square[i] + floor)
       return squares
     }
@@ -248,7 +247,7 @@ function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout: Layou
   return {
     ...others,
     step(previous, sum, count, updates) {
-      const now = { ...previous, parameters: previous.parameters.map(copyBlock) }
+      const now = { ...previous, parameters: previous.parameters.map(block => block.slice()) }
       decayed(now.parameters, updates, count)
       const state: Float32Array[] = previous.state.map(block => block)
       const parameters: Float32Array[] = []

@@ -4,7 +4,6 @@
  */
 
 import { portableExp } from '../../numeric/exp.js'
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, describe, named, OptionError, type OptionTable, resolveOptions } from '../options.js'
 import type { Averaging, Blocks } from '../types.js'
@@ -148,7 +147,7 @@ function weighted(
 
 function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array[] {
   return previous.map((before, k) => {
-    const next = copyBlock(before)
+    const next = before.slice()
     mixInto(next, parameters[k], weight)
     return next
   })
@@ -195,7 +194,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
       const next = retention * (1 - weight(updates, least))
       const isSmall = next < SMALLEST_RETENTION
       const lags = parameters.map((block, k) => {
-        const lag = copyBlock(previous[k])
+        const lag = previous[k].slice()
         addDifference(lag, block, before[k], retention)
         if (isSmall) for (let i = 0; i < lag.length; i++) lag[i] *= next
         return lag
@@ -204,7 +203,7 @@ export function lazyAveraging({ name, description, weight }: WeightedAveraging):
     },
     read: (contained, parameters) =>
       parameters.map((block, k) => {
-        const average = newBlock(block.length)
+        const average = new Float32Array(block.length)
         readElements(contained[k], block, retentionOf(contained), 0, block.length, average)
         return average
       }),

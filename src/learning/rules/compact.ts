@@ -10,7 +10,6 @@
  * Rule states are float32 on the wire, in digests and on the disk. So each three codes are packed into a float32, as an integer
  * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
-import { newBlock } from '../../numeric/memory.js'
 import { stateBlockIndices } from '../engines/working-content.js'
 import { OptionError } from '../options.js'
 import type { Blocks, Layout } from '../types.js'
@@ -82,13 +81,13 @@ function steppedWhole(rule: DividingRule): Pick<DividingRule, 'step'> {
   return {
     step(previous, sum, count, updates, contributors, divisor) {
       const { indices, encodings } = stateOf(rule, sum)
-      const state: Float32Array[] = previous.state.map(block => newBlock(block.length))
+      const state: Float32Array[] = previous.state.map(block => new Float32Array(block.length))
       const parameters = previous.parameters.map((block, k) => {
         const { length } = block
         const unpacked = indices[k].map(i => {
           const encoding = encodings[i]
           if (encoding === undefined) return previous.state[i]
-          const values = newBlock(length)
+          const values = new Float32Array(length)
           unpack(previous.state[i], encoding, length, 0, values)
           return values
         })

@@ -1,5 +1,4 @@
 /** What an entry of the registry of update rules consists of. */
-import { copyBlock } from '../../numeric/memory.js'
 import { OptionError, type OptionTable } from '../options.js'
 import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 
@@ -57,7 +56,7 @@ export function withPureStep(
 }
 
 function copy(blocks: Blocks): Float32Array[] {
-  return blocks.map(copyBlock)
+  return blocks.map(block => block.slice())
 }
 
 /**

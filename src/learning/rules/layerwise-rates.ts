@@ -2,7 +2,6 @@
  * Gradient descent with heavy-ball momentum (Polyak, 1964), and with steps scaled to the norm of each block, so that every layer
  * of a deep network learns at its own rate.
  */
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, radiusOption, resolveOptions } from '../options.js'
 import type { Layout } from '../types.js'
@@ -73,12 +72,12 @@ export const lars: RuleDefinition<LarsOptions> = {
         const parameters = previous.parameters.map((block, k) => {
           const { length } = block
           const gradient = sum[k]
-          const direction = newBlock(length)
+          const direction = new Float32Array(length)
           for (let i = 0; i < length; i++) direction[i] = gradient[i] / count + decay * block[i]
           const rate = step * scale(count) * trust * ratio(block, direction)
           const before = previous.state[k]
-          const velocity = newBlock(length)
-          const next = newBlock(length)
+          const velocity = new Float32Array(length)
+          const next = new Float32Array(length)
           for (let i = 0; i < length; i++) {
             velocity[i] = momentum * before[i] + rate * direction[i]
             next[i] = block[i] - velocity[i]
@@ -120,10 +119,10 @@ export const lamb: RuleDefinition<LambOptions> = {
         const [first, second] = corrections
         const state: Float32Array[] = []
         const parameters = previous.parameters.map((block, k) => {
-          const mean = copyBlock(previous.state[2 * k])
-          const square = copyBlock(previous.state[2 * k + 1])
+          const mean = previous.state[2 * k].slice()
+          const square = previous.state[2 * k + 1].slice()
           const gradient = sum[k]
-          const direction = newBlock(block.length)
+          const direction = new Float32Array(block.length)
           for (let i = 0; i < block.length; i++) {
             const g = gradient[i] / count
             mean[i] = beta1 * mean[i] + (1 - beta1) * g
@@ -132,7 +131,7 @@ export const lamb: RuleDefinition<LambOptions> = {
           }
           state.push(mean, square)
           const rate = step * scale(count) * ratio(block, direction)
-          const next = newBlock(block.length)
+          const next = new Float32Array(block.length)
           for (let i = 0; i < next.length; i++) next[i] = block[i] - rate * direction[i]
           return next
         })

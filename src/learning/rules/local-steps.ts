@@ -11,7 +11,6 @@
  * part of the next step, as large as the part of its minibatch that is there. So each input is in the sum as soon as it is
  * counted, as gradients are.
  */
-import { newBlock } from '../../numeric/memory.js'
 import { OptionError } from '../options.js'
 import type { Blocks, RuleState, UpdateRule } from '../types.js'
 
@@ -178,9 +177,9 @@ export class LocalSteps {
     if (this.#from === undefined) {
       const blocks = parameters.map(({ length }, k) => ({ name: String(k), length }))
       const { blocks: state } = this.#rule.stateLayout({ blocks })
-      this.#copy = { parameters, state: state.map(({ length }) => newBlock(length)) }
-      this.#sum = parameters.map(({ length }) => newBlock(length))
-      this.#contributed = parameters.map(({ length }) => newBlock(length))
+      this.#copy = { parameters, state: state.map(({ length }) => new Float32Array(length)) }
+      this.#sum = parameters.map(({ length }) => new Float32Array(length))
+      this.#contributed = parameters.map(({ length }) => new Float32Array(length))
     }
     this.#from = predictor
     this.#copy = { parameters, state: this.#copy.state }

@@ -5,7 +5,6 @@
  */
 
 import { portableExp } from '../../numeric/exp.js'
-import { copyBlock, newBlock } from '../../numeric/memory.js'
 import { projectOntoBall } from '../engines/working-content.js'
 import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
 import type { Blocks } from '../types.js'
@@ -74,8 +73,8 @@ export const dualAveraging: RuleDefinition<ScheduleOptions> = {
         const gradients: Float32Array[] = []
         const parameters = sum.map((block, k) => {
           const before = previous.state[k]
-          const all = newBlock(block.length)
-          const next = newBlock(block.length)
+          const all = new Float32Array(block.length)
+          const next = new Float32Array(block.length)
           for (let i = 0; i < next.length; i++) {
             all[i] = before[i] + block[i]
             next[i] = -all[i] / divideBy
@@ -137,7 +136,7 @@ export const mirrorDescent: RuleDefinition<MirrorDescentOptions> = {
           return { parameters: exponentiated(previous.parameters, sum, divideBy), state: [schedule] }
         const parameters = previous.parameters.map((block, k) => {
           const gradient = sum[k]
-          const next = copyBlock(block)
+          const next = block.slice()
           for (let i = 0; i < next.length; i++) if (gradient[i] !== 0) next[i] -= gradient[i] / divideBy
           return next
         })

@@ -1,0 +1,146 @@
+/**
+ * The numbers of a node's own gradients at the current predictor: the sum of its segments, and the
+ * open segment, to which the learner adds. They receive noise if they are private, are rounded if
+ * sums are integers, and are scaled down if influence is bounded. Which gradients they are is
+ * recorded by `Ledger`.
+ */
+import type { Blocks, Layout } from '../../learning/types.js'
+import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
+import { type LazyGrid, Rounding } from '../state/rounding.js'
+import { addInto, zeros } from '../state/vectors.js'
+import type { OwnInfluence } from '../trust/influence.js'
+import type { Segment } from './journal.js'
+
+export interface OwnSumOptions {
+  /** Bounds the sum. */
+  readonly influence?: OwnInfluence
+  /** See `AdmbOptions.noise`. */
+  readonly noise?: (sum: Blocks) => void
+}
+
+export class OwnSum {
+  /** Blocks to which the learner adds gradients; `recordWrites` or `discard` must follow. */
+  readonly accumulator: Blocks
+  readonly #open: Sum
+  readonly #closed: Sum
+  readonly #options: OwnSumOptions
+  /** Undefined without a grid. */
+  readonly #rounding: Rounding | undefined
+  #grid: LazyGrid | undefined
+  #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
+
+  /** @param grid that of the initial predictor, if sums are integers */
+  constructor(layout: Layout, grid: LazyGrid | undefined, options: OwnSumOptions) {
+    this.#open = zeros(layout)
+    this.#closed = zeros(layout)
+    this.accumulator = blocksOf(this.#open)
+    this.#options = options
+    this.#grid = grid
+    this.#rounding = grid && new Rounding(layout)
+  }
+
+  /** Grid of the predictor, if sums are integers. */
+  get grid(): LazyGrid | undefined {
+    return this.#grid
+  }
+
+  /** Segments with a sum that the lineage has used, and the grid of the batch with them. */
+  get settled(): ReadonlyMap<Segment, LazyGrid> {
+    return this.#settled
+  }
+
+  /** Whether influence is bounded. */
+  get isBounded(): boolean {
+    return this.#options.influence !== undefined
+  }
+
+  /** See `Rounding.residualShare`; undefined for float32 sums. */
+  get residualShare(): number | undefined {
+    return this.#rounding?.residualShare
+  }
+
+  /** Gradients were added to the accumulator. @param mark see `recordWrites` of a sum */
+  recordWrites(mark: MarkElements | undefined): void {
+    recordWrites(this.#open, mark)
+  }
+
+  /** Drops the gradients that have been added to the accumulator. */
+  discard(): void {
+    for (const block of this.#open) block.write().fill(0)
+  }
+
+  /** Sum of the open segment, of others with a vector, and of what rounding has left. */
+  unused(segments: readonly Segment[]): Blocks {
+    const sum = sumOf(this.accumulator.map(block => block.slice()))
+    for (const segment of segments) if (segment.sum) addInto(sum, segment.sum)
+    if (this.#rounding) addInto(sum, this.#rounding.residual)
+    return blocksOf(sum)
+  }
+
+  /**
+   * Adds the open segment to the sum.
+   * @param isStale whether what rounding has left is limited
+   * @returns its gradients as they were added, for carry-over
+   */
+  closeSegment(isStale: boolean, isRetained: boolean): Segment['sum'] {
+    // A segment that is carried over or rounded again keeps its noise, so that it never reveals
+    // more.
+    this.#options.noise?.(this.#open.map(block => block.write()))
+    for (const block of this.#open) block.makeSparse()
+    if (this.#grid) this.#rounding?.close(this.#open, this.#closed, this.#grid, isStale)
+    else addInto(this.#closed, this.#open)
+    const sum = isRetained ? this.#open.map(block => block.compactCopy()) : undefined
+    for (const block of this.#open) block.clear()
+    return sum
+  }
+
+  /** The sum of closed segments as it is sent, valid until the next call. @param count of gradients */
+  closed(count: number): Sum {
+    return this.isBounded ? this.#closed.map((block, b) => this.#bounded(block, b, count)) : this.#closed
+  }
+
+  /** The same with the open segment, which stays open. */
+  total(count: number, isStale: boolean): Sum {
+    return this.#closed.map((closed, b) => {
+      const sum = new SumBlock(closed.read().slice())
+      if (this.#grid) this.#rounding?.preview(this.#open[b], sum, this.#grid, b, isStale)
+      else sum.addBlock(this.#open[b])
+      return this.#bounded(sum, b, count)
+    })
+  }
+
+  #bounded(block: SumBlock, b: number, count: number): SumBlock {
+    return this.#options.influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
+  }
+
+  /** The epoch ends, with so many gradients in closed segments. */
+  endEpoch(count: number): void {
+    this.#options.influence?.record(this.#closed, count, this.#grid)
+  }
+
+  /**
+   * The lineage has used these segments: adds their rounding errors to the residual, and removes
+   * those of others.
+   * @param settled see `settled`
+   */
+  settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
+    if (this.#rounding === undefined) return
+    const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
+    for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
+      const { sum, grid } = segment
+      if (sum && grid) this.#rounding.settle(sum, grid, this.#settled.get(segment), now.get(segment))
+    }
+    this.#settled = now
+  }
+
+  /** An epoch begins with these segments. @param grid that of its predictor */
+  beginEpoch(segments: readonly Segment[], grid: LazyGrid | undefined): void {
+    this.#grid = grid
+    for (const block of this.#closed) block.clear()
+    for (const { sum } of segments) {
+      if (sum === undefined) continue
+      if (grid) Rounding.carry(this.#closed, sum, grid)
+      else addInto(this.#closed, sum)
+    }
+  }
+}
