@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { parseScenario, simulate } from '../../../sim/index.js'
 import { checkExactly, faultSchedules, trials } from '../../../sim/testing/index.js'
+import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, removeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
 
@@ -52,6 +53,30 @@ describe('after the last fault', function () {
     assert.deepEqual(simulate(scenario, { faults }).violations, [])
     const [violation] = mutant.simulate(scenario, { faults }).violations
     assert.match(violation, /^progress: not all nodes have \d+ updates .* \((Lemma 1|Theorem 2)\)/)
+  })
+
+  it('is checked: nodes that send no sums after a lost session violate Theorem 2', () => {
+    class MuteNode extends AdmbNode {
+      #isMute = false
+      override disconnect(edge: number): void {
+        super.disconnect(edge)
+        this.#isMute = true
+      }
+      override tick(elapsed?: number): void {
+        if (!this.#isMute) super.tick(elapsed)
+      }
+    }
+    const faults = [
+      { time: 50, kind: 'crash', node: 1 },
+      { time: 60, kind: 'restart', node: 1, disk: 'kept' }
+    ] as const
+    const scenario = parseScenario(
+      { ...CALM, topology: 'path', inputs: 1600, interval: 1, batch: 100, carry: 0 },
+      'test'
+    )
+    const [violation] = simulate(scenario, { faults, node: options => new MuteNode(options) }).violations
+    assert.match(violation, /^progress: not all nodes have \d+ updates after \d+ inputs, above \d+ \(Theorem 2\)/)
+    assert.deepEqual(simulate(scenario, { faults }).violations, [])
   })
 
   it('all nodes of a good period have as many updates as any had before the repair', () => {
