@@ -1,6 +1,7 @@
 /**
  * The experiments of the papers, on a sparse logistic stream instead of their web-search stream. Dekel et al., "Optimal Distributed Online Prediction Using Mini-Batches" (JMLR 2012), section 7.
  */
+import type { RunResult } from './result.js'
 import { parseScenario, type Scenario, ScenarioError } from './scenario.js'
 
 export interface ExperimentCase {
@@ -11,9 +12,17 @@ export interface ExperimentCase {
   readonly scenario: Scenario
 }
 
+/** A figure of a run, which may refer to the runs before it. */
+export interface Measured {
+  readonly scenario: Scenario
+  readonly result: RunResult
+}
+
 export interface Experiment {
   readonly about: string
   cases(inputs: number): ExperimentCase[]
+  /** Further figures, by their names in tables. @returns undefined where there is none */
+  readonly measures?: Readonly<Record<string, (run: Measured, before: readonly Measured[]) => number | undefined>>
 }
 
 /** Without checks: experiments are long, and the fuzzer checks the properties. */
@@ -57,7 +66,23 @@ const FIELD_FAULTS: readonly (readonly [label: string, keys: object])[] = [
 ]
 
 function oneCase(varied: Record<string, string | number>, fixed: object, label = labelOf(varied)): ExperimentCase {
-  return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...varied }, `experiment, ${label}`) }
+  const { rho: _, ...keys } = varied
+  return { label, varied, scenario: parseScenario({ ...BASE, ...fixed, ...keys }, `experiment, ${label}`) }
+}
+
+/** Each node has an input in a virtual ms, and a message takes a tenth of it. */
+const FAST_NETWORK = { algorithm: 'admb', average: 'none', carry: 64, latency: 0.1, period: 0.2 }
+
+/** Regret per input, in nats, that the experiment `speedup` waits for. */
+const EXCESS = 0.02
+
+/** Virtual ms after which the regret per input stays below `excess`, between points of the curve on logarithmic axes. */
+function timeTo(excess: number, { result: { curve } }: Measured): number | undefined {
+  const last = curve.findLastIndex(({ regret, inputs }) => regret > excess * inputs)
+  const [before, after] = [curve[last], curve[last + 1]]
+  if (before === undefined || after === undefined) return after?.virtualMs
+  const [high, low] = [before, after].map(({ regret, inputs }) => Math.log(regret / inputs))
+  return before.virtualMs * (after.virtualMs / before.virtualMs) ** ((high - Math.log(excess)) / (high - low))
 }
 
 function labelOf(varied: Record<string, string | number>): string {
@@ -140,6 +165,47 @@ export const experiments: Readonly<Record<string, Experiment>> = {
         ...[0.5, 1].map(linkSpread => oneCase({ linkSpread }, healthy)),
         faultyCase({ crashShare: 0.1, partitionTime: 200 }, { ...partitions, crashShare: 0.1, silentShare: 0.5 })
       ]
+    }
+  },
+  speedup: {
+    about: `ADMB on 1 to 1,024 nodes: virtual ms until the regret is ${EXCESS} nats an input, and efficiency relative to one node`,
+    cases: inputs =>
+      [
+        [128, [1, 4, 16, 64, 256]],
+        [512, [1, 64, 256, 1024]],
+        [2048, [1, 256, 1024]]
+      ].flatMap(([batch, sizes]) =>
+        (sizes as number[]).map(nodes =>
+          oneCase({ batch: batch as number, nodes }, { ...DENSE, ...FAST_NETWORK, inputs })
+        )
+      ),
+    measures: {
+      'virtual ms': run => timeTo(EXCESS, run),
+      efficiency: (run, before) => {
+        const times = [timeTo(EXCESS, before[0] ?? run), timeTo(EXCESS, run)]
+        return times[0] && times[1] && times[0] / (times[1] * run.scenario.nodes)
+      }
+    }
+  },
+  rates: {
+    about:
+      'regret for b = m^ρ, and its slope on a plot with logarithmic axes: d log regret / d log m, from the row before',
+    cases: inputs =>
+      ['serial', 'dmb', 'admb'].flatMap(algorithm =>
+        ['m^0.33', 'm^0.5', 'm^0.67'].flatMap(batch =>
+          [inputs / 64, inputs / 16, inputs / 4, inputs].map(m => {
+            const fixed = { ...DENSE, algorithm, average: 'none', nodes: algorithm === 'serial' ? 1 : 16, batch }
+            return oneCase({ algorithm, rho: batch.slice(2), inputs: Math.round(m) }, fixed)
+          })
+        )
+      ),
+    measures: {
+      b: ({ scenario }) => scenario.batch,
+      slope: ({ scenario, result }, before) => {
+        const last = before.at(-1)
+        if (last === undefined || last.scenario.inputs >= scenario.inputs) return undefined
+        return Math.log(result.regret / last.result.regret) / Math.log(result.inputs / last.result.inputs)
+      }
     }
   },
   field: {

@@ -27,6 +27,8 @@ export class ScenarioError extends CodedError {
   static override readonly code = 'ERR_SCENARIO'
 }
 
+const DEFAULT_INPUTS = 100_000
+
 const share = z.number().min(0).max(1)
 const count = z.int().min(1)
 const duration = z.number().positive()
@@ -95,7 +97,7 @@ const schema = z.strictObject({
   scale: z.enum(['none', 'standard']).optional(),
   hashBits: z.int().min(1).max(30).optional(),
   /** Total number of inputs of all nodes. */
-  inputs: count.default(100_000),
+  inputs: count.default(DEFAULT_INPUTS),
   /** The run ends so many virtual milliseconds after the warm-up, instead of after a number of inputs. */
   duration: duration.optional(),
   /** Virtual milliseconds between two inputs of a node. */
@@ -107,7 +109,7 @@ const schema = z.strictObject({
   /** Virtual milliseconds before the first input, for the overlay to form the tree. */
   warmup: z.number().min(0).default(0),
   /** b: gradients per update. */
-  batch: count.default(512),
+  batch: z.int('expected a whole number, or a power of the number of inputs, such as m^0.33').min(1).default(512),
   /** The nodes of `admb` choose b themselves, from `batch` to this. @default b is fixed */
   batchMax: count.max(1_000_000).optional(),
   /** T in virtual milliseconds. */
@@ -210,7 +212,7 @@ export function oneOf(given: string, names: readonly string[], what = 'expected 
  * @throws ScenarioError
  */
 export function parseScenario(value: unknown, source: string): Scenario {
-  const parsed = schema.safeParse(withRule(value))
+  const parsed = schema.safeParse(withBatch(withRule(value)))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     if (issue.code === 'unrecognized_keys') {
@@ -240,6 +242,14 @@ function withRule(value: unknown): unknown {
   const { algorithm } = (value ?? {}) as { algorithm?: AlgorithmName }
   const makesLocalSteps = algorithm !== undefined && definitionOf(algorithm)?.makesLocalSteps
   return makesLocalSteps ? { rule: 'mirror-descent', ...(value as object) } : value
+}
+
+/** b as a power of the number of inputs, such as `m^0.33`. */
+function withBatch(value: unknown): unknown {
+  const { batch, inputs = DEFAULT_INPUTS } = (value ?? {}) as { readonly batch?: unknown; readonly inputs?: unknown }
+  const [, power] = (typeof batch === 'string' && /^m\^(0?\.\d+|0|1)$/.exec(batch)) || []
+  if (power === undefined || typeof inputs !== 'number') return value
+  return { ...(value as object), batch: Math.max(1, Math.round(inputs ** Number(power))) }
 }
 
 /** Describes a combination of keys that cannot be simulated, and its fix. */

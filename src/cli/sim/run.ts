@@ -109,24 +109,38 @@ export async function compare(name: string | undefined, flags: SimFlags<'sim com
 
 export async function runExperiment(name: string, flags: SimFlags<'sim experiment'>): Promise<void> {
   const { inputs, quick, json } = flags
-  const { about, cases: casesFor } = experimentNamed(name)
+  const { about, cases: casesFor, measures = {} } = experimentNamed(name)
   const cases = casesFor(quick ? Math.round(inputs / 10) : inputs)
   const report = openReport(flags.report)
   const columns: Column<ReportedRun>[] = [
     { head: '', width: -Math.max(...cases.map(({ label }) => label.length)), cell: ({ label }) => label },
+    ...Object.entries(measures).map(([head, measure]) => ({
+      head,
+      width: Math.max(10, head.length + 2),
+      cell: (run: ReportedRun) => formatMeasure(measure(run, before))
+    })),
     ...RESULT_COLUMNS.map(column => ({ ...column, cell: ({ result }: ReportedRun) => column.cell(result) }))
   ]
   if (!json) print(`${about}\n\n${headOf(columns)}`)
+  const before: ReportedRun[] = []
+  const figures: Record<string, number | undefined>[] = []
   const onRun = (run: ReportedRun) => {
     if (!json) print(rowOf(columns, run))
+    figures.push(Object.fromEntries(Object.entries(measures).map(([key, measure]) => [key, measure(run, before)])))
+    before.push(run)
   }
   const runs = await runCases(cases, { recordTimelines: report !== undefined, onRun })
   if (json) {
     printJson({
       command: 'sim experiment',
       experiment: name,
-      runs: runs.map(({ varied, result }) => ({ command: 'sim run', varied, ...result }))
+      runs: runs.map(({ varied, result }, i) => ({ command: 'sim run', varied, ...result, measures: figures[i] }))
     })
   }
   await report?.write({ title: `Experiment ${name}`, about, runs }, flags)
+}
+
+/** Five digits, or a dash. */
+function formatMeasure(value: number | undefined): string {
+  return value === undefined ? '-' : value.toLocaleString('en-US', { maximumSignificantDigits: 4 })
 }

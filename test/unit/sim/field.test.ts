@@ -1,6 +1,6 @@
 /** The algorithms of others: what they have in common with a serial learner, and what faults do to them. */
 import assert from 'node:assert/strict'
-import { algorithms, type Fault, parseScenario, simulate } from '../../../sim/index.js'
+import { algorithms, experimentNamed, type Fault, parseScenario, simulate } from '../../../sim/index.js'
 
 const NAMES = ['gossip', 'epidemic', 'd-psgd', 'all-reduce', 'diloco', 'sparseloco'] as const
 
@@ -69,5 +69,35 @@ describe('algorithms of the field', () => {
 
   it('have sources', () => {
     for (const name of NAMES) assert.match(algorithms[name].source, /20\d\d|torchft/)
+  })
+})
+
+describe('experiments', () => {
+  it('measure the virtual time after which the regret stays low, and the efficiency of many nodes', () => {
+    const { cases, measures = {} } = experimentNamed('speedup')
+    const runs = cases(40_000)
+      .slice(0, 2)
+      .map(({ scenario }) => ({ scenario, result: simulate(scenario) }))
+    const [one, four] = runs.map((run, i) => measures['virtual ms'](run, runs.slice(0, i)) ?? 0)
+    assert.ok(one > 3.8 * four && one < 4.2 * four, `${one} and ${four}`)
+    assert.ok(Math.abs((measures.efficiency(runs[1], runs.slice(0, 1)) ?? 0) - one / (4 * four)) < 1e-9)
+    const { curve } = runs[0].result
+    assert.ok(curve.every(({ virtualMs, regret, inputs }) => virtualMs < one || regret <= 0.02 * inputs))
+  })
+
+  it('take b as a power of the number of inputs', () => {
+    assert.equal(parseScenario({ batch: 'm^0.5', inputs: 10_000 }, 'test').batch, 100)
+    assert.equal(parseScenario({ batch: 'm^.25' }, 'test').batch, 18)
+    assert.throws(() => parseScenario({ batch: 'm^2' }, 'test'), /batch/)
+  })
+
+  it('measure the slope of the regret between runs with more and more inputs', () => {
+    const { measures = {}, cases } = experimentNamed('rates')
+    const [first, second] = cases(64_000)
+      .slice(0, 2)
+      .map(({ scenario }) => ({ scenario, result: simulate(scenario) }))
+    assert.equal(measures.slope(first, []), undefined)
+    const slope = measures.slope(second, [first]) ?? 0
+    assert.ok(Math.abs(first.result.regret * 4 ** slope - second.result.regret) < 1e-6)
   })
 })
