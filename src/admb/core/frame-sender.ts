@@ -88,8 +88,9 @@ export class FrameSender {
   #encode(edge: Edge, frame: SentFrame): Uint8Array | undefined {
     const { shapes, table, buffers, traffic, allocate, fragmentBytes = Number.POSITIVE_INFINITY } = this.#options
     const known = edge.received > 0 ? edge.peerPredictor : undefined
-    if (frame.content?.kind === 'steps') for (const { float32 } of frame.content.steps) traffic.countFloat32(float32)
-    if (frame.sum) traffic.countFloat32(frame.sum.float32)
+    if (frame.content?.kind === 'steps')
+      for (const { float32 } of frame.content.steps) traffic.count('float32', float32)
+    if (frame.sum) traffic.count('float32', frame.sum.float32)
     const fragments = fragmentsOf(frame, shapes, fragmentBytes)
     if (fragments.length === 0) {
       const bytes = encodeFrame(frame, shapes, table, edge.encoder, { allocate, known, traffic })

@@ -9,13 +9,12 @@
  */
 
 import type { Averaging, BatchRule, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../../learning/types.js'
-import { roundChanged } from '../../numeric/numbers.js'
+import { isFiniteBlock, roundChanged } from '../../numeric/numbers.js'
 import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { gatherEach, stepTouched } from '../../numeric/touched.js'
 import type { Contributor, Coverage } from './coverage.js'
 import type { PredictorId } from './predictor-id.js'
 import { SharedContent } from './shared-content.js'
-import { isFinite32 } from './vectors.js'
 
 /** A gradient sum and the number of gradients in it. With a grid, the sum consists of integers. */
 export interface Batch {
@@ -185,7 +184,7 @@ export function copyOfShared({ shared, parameters, average, state }: Predictor):
 
 /** Whether all numbers are finite. The numbers of shared arrays always are. */
 export function isFinitePredictor({ shared, parameters, average, state }: Predictor): boolean {
-  return shared !== undefined || (isFinite32(parameters) && isFinite32(average) && isFinite32(state))
+  return shared !== undefined || [parameters, average, state].every(blocks => blocks.every(isFiniteBlock))
 }
 
 /** The predictor of a header, from its parent and batch sum. The caller compares the digests. */

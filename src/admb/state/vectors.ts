@@ -1,7 +1,6 @@
 /** Float32 arithmetic on parameter blocks, and a pool of blocks. */
 
-import type { Averaging, Blocks, Layout, UpdateRule } from '../../learning/types.js'
-import { isFiniteBlock } from '../../numeric/numbers.js'
+import type { Averaging, Layout, UpdateRule } from '../../learning/types.js'
 import { type CompactBlock, type Sum, SumBlock } from '../../numeric/sums.js'
 import { blockSize, compactBlocks, FrameError, float32Bytes, readCompactBlocks, type SumSource } from '../wire/bytes.js'
 
@@ -31,10 +30,6 @@ export function zeros(layout: Layout): Sum {
 /** sum += addend, element by element, rounded to float32. */
 export function addInto(sum: Sum, addend: readonly (SumBlock | CompactBlock)[]): void {
   for (let b = 0; b < sum.length; b++) sum[b].addBlock(addend[b])
-}
-
-export function isFinite32(blocks: Blocks): boolean {
-  return blocks.every(isFiniteBlock)
 }
 
 /** Total bytes of a layout's blocks. */

@@ -5,6 +5,7 @@ import type { Shapes } from '../state/vectors.js'
 import { type Allocate, blockBytes, blockSize, Writer } from './bytes.js'
 import type { CoverageEncoder } from './coverage-encoder.js'
 import { type Chain, FLAGS, FRAME_VERSION, KNOWN, type SentFrame, type Whole } from './frame.js'
+import { writeContributor } from './messages.js'
 
 const NO_RUNS: Runs[] = []
 
@@ -56,18 +57,14 @@ export function encodeFrame(
     out.uint(from)
     out.uint(contributors.length)
     for (const contributor of contributors) {
-      const { origin, incarnation, nonce } = table.contributor(contributor)
-      out.string(origin)
-      out.uint(incarnation)
-      out.uint(nonce)
+      writeContributor(out, table.contributor(contributor))
       const certificate = table.certificate(contributor)
       if (certificate === undefined && table.certified > 0) encoder.bare.add(contributor)
       writeSignature(out, certificate)
     }
   }
   writeId(out, frame.id, known, table, encoder)
-  let content = 0
-  let sum = 0
+  let vectorsSize = 0
   if (frame.content) {
     out.uint(frame.headers.length)
     for (let i = 0; i < coverages.length; i++) {
@@ -88,7 +85,8 @@ export function encodeFrame(
     }
     const before = out.length
     if (transfer === 0) writeContent(out, frame.content)
-    content = out.length - before
+    vectorsSize = out.length - before
+    traffic?.count(frame.content.kind === 'whole' ? 'predictors' : 'steps', vectorsSize)
   }
   if (frame.sum) {
     out.uint(frame.sum.base)
@@ -96,10 +94,11 @@ export function encodeFrame(
     out.uint(frame.sum.count)
     const before = out.length
     if (transfer === 0) out.blocks(frame.sum.sum)
-    sum = out.length - before
+    vectorsSize += out.length - before
+    traffic?.count('sums', out.length - before)
   }
   const bytes = out.finish(allocate)
-  traffic?.countFrame(bytes.length, frame.content?.kind, content, sum)
+  traffic?.count('other', bytes.length - vectorsSize)
   return bytes
 }
 
@@ -182,11 +181,7 @@ export interface TrafficBytes {
 /** Counts the bytes of a node's frames by what they carry. */
 export class Traffic {
   readonly #isLattice: boolean
-  #sums = 0
-  #steps = 0
-  #predictors = 0
-  #other = 0
-  #float32 = 0
+  readonly #counts = { sums: 0, steps: 0, predictors: 0, other: 0, float32: 0 }
 
   /** @param isLattice whether sums are integers */
   constructor(isLattice: boolean) {
@@ -194,31 +189,12 @@ export class Traffic {
   }
 
   get bytes(): TrafficBytes {
-    return {
-      sums: this.#sums,
-      steps: this.#steps,
-      predictors: this.#predictors,
-      other: this.#other,
-      float32: this.#isLattice ? this.#float32 : this.#sums + this.#steps
-    }
+    const { sums, steps } = this.#counts
+    return this.#isLattice ? { ...this.#counts } : { ...this.#counts, float32: sums + steps }
   }
 
-  /** A frame, of whose bytes `content` and `sum` are vectors. */
-  countFrame(bytes: number, kind: (Whole | Chain)['kind'] | undefined, content: number, sum: number): void {
-    if (kind === 'whole') this.#predictors += content
-    else this.#steps += content
-    this.#sums += sum
-    this.#other += bytes - content - sum
-  }
-
-  countFragment(bytes: number, kind: 'sums' | 'steps' | 'predictors'): void {
-    if (kind === 'steps') this.#steps += bytes
-    else if (kind === 'sums') this.#sums += bytes
-    else this.#predictors += bytes
-  }
-
-  /** An integer sum or step is sent that takes this many bytes as float32 numbers. */
-  countFloat32(bytes: number): void {
-    this.#float32 += bytes
+  /** @param kind `float32` for what an integer sum or step would take as float32 numbers */
+  count(kind: keyof TrafficBytes, bytes: number): void {
+    this.#counts[kind] += bytes
   }
 }

@@ -45,10 +45,7 @@ function encodeFragment(
   out.uint(blocks.length)
   out.blocks(blocks, vector < VECTORS.step)
   const bytes = out.finish()
-  traffic.countFragment(
-    bytes.length,
-    vector === VECTORS.step ? 'steps' : vector === VECTORS.sum ? 'sums' : 'predictors'
-  )
+  traffic.count(vector === VECTORS.step ? 'steps' : vector === VECTORS.sum ? 'sums' : 'predictors', bytes.length)
   return bytes
 }
 

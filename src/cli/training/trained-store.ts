@@ -2,9 +2,9 @@
 
 import { encodeSavedBlocks, type PredictorId } from '../../admb/index.js'
 import { ContributorTable } from '../../admb/state/coverage.js'
-import { isFinite32 } from '../../admb/state/vectors.js'
 import type { LayerPlace } from '../../l2l/index.js'
 import { type Blocks, DivergenceError, type SerialReport, type Trained } from '../../learning/index.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { ModelMismatchError, Store } from '../../storage/index.js'
 import { type LearningSpec, parseSpec, recipeOf, specText } from '../../task/learning-spec.js'
@@ -95,7 +95,7 @@ export async function keep(
   { progress: earlier, grid = [] }: Partial<Pick<EarlierRun, 'progress' | 'grid'>> = {}
 ) {
   const state = [...own, ...grid]
-  if (![parameters, average, state].every(isFinite32)) {
+  if (![parameters, average, state].every(blocks => blocks.every(isFiniteBlock))) {
     throw new DivergenceError(
       'the predictor holds numbers that are not finite, and is not stored: scale the features (--scale standard) or use a smaller step'
     )

@@ -74,7 +74,7 @@ function carryingLearner(learner: Learner, block: CarriedBlock): Learner {
     addGradient: (parameters, examples, from, to, sum) =>
       addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
     predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
-    ...(after && { after: later })
+    after: after && later
   }
   return carrying
 }
@@ -97,7 +97,7 @@ export function carryingRecipe<R extends Recipe>(recipe: R, block: Pick<CarriedB
       const { parameters, state } = rule.step(before, gradients, count, updates, contributors)
       return { parameters: [...parameters, next], state }
     },
-    ...(grid && { grid: (previous, updates) => withUnit(grid(inner(previous), updates)) })
+    grid: grid && ((previous, updates) => withUnit(grid(inner(previous), updates)))
   }
   return { ...recipe, rule: carrying, averaging: copyingLast(averaging) }
 }
@@ -124,17 +124,10 @@ function copyingLast(averaging: Averaging): Averaging {
       ...averaging.average(others(previous), others(parameters), updates, others(before), least),
       last(parameters)
     ],
-    ...(layout && {
-      layout: given => ({ blocks: [...layout(ofOthers(given)).blocks, given.blocks[given.blocks.length - 1]] })
-    }),
-    ...(contain && {
-      contain: (average, parameters) => [...contain(others(average), others(parameters)), last(parameters)]
-    }),
-    ...(read && {
-      read: (contained, parameters) => [...read(others(contained), others(parameters)), last(parameters)]
-    }),
-    ...(readElements && {
-      readElements: (contained, parameters, ...rest) => readElements(others(contained), others(parameters), ...rest)
-    })
+    layout:
+      layout && (given => ({ blocks: [...layout(ofOthers(given)).blocks, given.blocks[given.blocks.length - 1]] })),
+    contain: contain && ((average, now) => [...contain(others(average), others(now)), last(now)]),
+    read: read && ((contained, now) => [...read(others(contained), others(now)), last(now)]),
+    readElements: readElements && ((contained, now, ...rest) => readElements(others(contained), others(now), ...rest))
   }
 }
