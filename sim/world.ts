@@ -3,8 +3,8 @@
  * the same inputs and the same network.
  */
 import {
-  type AdmbNode,
   type AdmbOptions,
+  type DrivenNode,
   nextPredictor,
   type Predictor,
   type PredictorId,
@@ -235,7 +235,7 @@ export class GradientAccumulator {
 }
 
 /** The interface of a node that learns together with its neighbours. */
-export type LearningNode = Pick<AdmbNode, keyof AdmbNode>
+export type LearningNode = DrivenNode
 
 /** Creates the node with that index. Called again, with a new incarnation or identity, when the node restarts. */
 export type NodeFactory = (options: AdmbOptions, index: number) => LearningNode

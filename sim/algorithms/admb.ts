@@ -377,7 +377,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     },
     crash(index) {
       const { node, waiting, exchanged, disk } = states[index]
-      lost += node.ownGradients + node.waiting + node.discarded
+      lost += node.ownGradients + node.waiting + node.account.discarded
       waiting.clear()
       for (const session of exchanged.values()) session.isOpen = false
       disk.stop()
@@ -416,7 +416,7 @@ function create(world: World, precedence: Precedence): Algorithm {
         adoptions,
         used: lineageCounts.get(formatId(best.id)) ?? 0,
         held: states.reduce((sum, { node }) => sum + node.ownGradients + node.waiting, 0),
-        discarded: lost + states.reduce((sum, { node }) => sum + node.discarded, 0)
+        discarded: lost + states.reduce((sum, { node }) => sum + node.account.discarded, 0)
       }
     }
   }

@@ -244,11 +244,6 @@ export class AdmbNode {
     return this.#ledger.account
   }
 
-  /** Number of own gradients that the lineage has not used and no batch can use any more. */
-  get discarded(): number {
-    return this.account.discarded
-  }
-
   /** Whether the predictor with this id is better than the current one, and may be adopted. */
   isBetter(id: PredictorId): boolean {
     return this.#current.compare(id) > 0 && !this.#trust?.isRefused(id)

@@ -20,21 +20,8 @@ import { isFragment } from '../wire/fragments.js'
 import type { OutgoingMessage } from '../wire/messages.js'
 import { Remainder } from './remainder.js'
 
-/** The node, as its driver needs it. */
-export type DrivenNode = Pick<
-  AdmbNode,
-  | 'predictor'
-  | 'gradients'
-  | 'tick'
-  | 'connect'
-  | 'disconnect'
-  | 'frame'
-  | 'takeEffects'
-  | 'takeJournal'
-  | 'closeSegment'
-  | 'recover'
-  | 'useRemainder'
->
+/** A node, or what stands for one. */
+export type DrivenNode = Pick<AdmbNode, keyof AdmbNode>
 
 /** An effect that the driver does not execute itself. */
 export type HostEffect = Exclude<Effect, { readonly kind: 'announced' }>
