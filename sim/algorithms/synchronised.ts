@@ -26,7 +26,7 @@ export const diLoCo: AlgorithmDefinition = {
   average: 'none',
   family: 'field',
   makesLocalSteps: true,
-  series: 6
+  series: 7
 }
 
 export const sparseLoCo: AlgorithmDefinition = {

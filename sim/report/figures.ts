@@ -91,10 +91,12 @@ function overRuns(plot: MeasuredPlot, all: readonly Group[], over: 'inputs' | 'v
   const labels = groups.map(({ label }) => label)
   const absent = labels.filter(label => !rows.some(({ run }) => run === label))
   const caption = `${plot.caption}${absent.length > 0 ? ` Not shown, because never above zero: ${absent.join(', ')}.` : ''}`
-  // An algorithm has the same colour in every report, and dashes where it predicts with its newest predictor unlike in its paper.
+  // An algorithm has the same colour in every report. Those of others have dashes, and those that predict with their newest
+  // predictor, unlike in their paper.
   const places = groups.map(({ runs }, i) => {
     if (!isByAlgorithm) return i
-    return algorithms[runs[0].scenario.algorithm].series - 1 + (i < all.length ? 0 : SERIES.length)
+    const { series, family } = algorithms[runs[0].scenario.algorithm]
+    return series - 1 + (i < all.length && family === 'papers' ? 0 : SERIES.length)
   })
   const isByTime = over === 'virtualMs'
   const axes = {

@@ -48,9 +48,12 @@ describe('Random', () => {
 })
 
 describe('algorithms', () => {
-  it('have different colours in plots', () => {
-    const series = Object.values(algorithms).map(algorithm => algorithm.series)
-    assert.equal(new Set(series).size, series.length)
+  it('have different lines in plots: colours, and dashes for algorithms of others and for ADMB with its newest predictor', () => {
+    const lines = Object.values(algorithms).flatMap(({ family, series, average }) => [
+      `${series} ${family}`,
+      ...(average === 'none' ? [] : [`${series} field`])
+    ])
+    assert.equal(new Set(lines).size, lines.length)
   })
 })
 
