@@ -10,8 +10,8 @@ export interface AlgorithmDefinition {
   readonly source: string
   /** What its paper predicts with: `none` is the newest predictor w_j, `uniform` the average of all. */
   readonly average: Extract<AveragingName, 'none' | 'uniform'>
-  /** Whose it is: of the papers on distributed mini-batches, or of others, who are compared with them. */
-  readonly family: 'papers' | 'field'
+  /** Whether the papers on distributed mini-batches have it, or name it as a variant, or it is an algorithm of others. */
+  readonly family: 'papers' | 'variants' | 'field'
   /** Whether nodes step on copies of their own, which dual averaging cannot do. @default false */
   readonly makesLocalSteps?: boolean
   /** Series colour of its lines in plots; each algorithm of a family has a different one. */

@@ -8,6 +8,7 @@ import { isolated } from './isolated.js'
 import { mawo } from './mawo.js'
 import { mawoDatabase } from './mawo-database.js'
 import { mawoElection } from './mawo-election.js'
+import { mawoAdd, mawoMailbox } from './mawo-store.js'
 import { serial } from './serial.js'
 import { allReduce, diLoCo, sparseLoCo } from './synchronised.js'
 
@@ -18,6 +19,8 @@ export const algorithms = {
   mawo,
   'mawo-election': mawoElection,
   'mawo-database': mawoDatabase,
+  'mawo-add': mawoAdd,
+  'mawo-mailbox': mawoMailbox,
   admb,
   'admb-sender': admbSender,
   gossip,

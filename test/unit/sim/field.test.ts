@@ -101,3 +101,50 @@ describe('experiments', () => {
     assert.ok(Math.abs(first.result.regret * 4 ** slope - second.result.regret) < 1e-6)
   })
 })
+
+describe('a database as the master of MaWo', () => {
+  const updates = (values: object, faults: Fault[] = []) =>
+    simulate(parseScenario({ topology: 'star', inputs: 12_000, batch: 128, dimension: 5, ...values }, 'test'), {
+      faults
+    }).updates
+
+  it('makes as many updates as its lock allows: one in k turns of two messages each, and the time to fill a batch', () => {
+    for (const nodes of [8, 16, 32]) {
+      const inputs = 1000 * nodes
+      const counted = updates({ algorithm: 'mawo-database', nodes, inputs, batch: 8 * nodes })
+      // A turn takes two latencies on a star. In the first round after an update, sums are for the predictor before.
+      const predicted = 1000 / (2 * nodes + 8)
+      assert.ok(Math.abs(counted / predicted - 1) < 0.2, `${nodes} nodes: ${counted}, predicted ${predicted}`)
+    }
+  })
+
+  it('makes more without a lock: with additions by the database, or a fixed master that collects', () => {
+    const [locked, added, collected] = ['mawo-database', 'mawo-add', 'mawo-mailbox'].map(algorithm =>
+      updates({ algorithm, nodes: 32 })
+    )
+    assert.ok(added > 2 * locked && collected > 2 * locked, `${locked}, ${added}, ${collected}`)
+  })
+
+  it('goes on without any worker, but not without the fixed master, whose place nobody takes', () => {
+    const crash: Fault[] = [{ time: 100, kind: 'crash', node: 5 }]
+    for (const algorithm of ['mawo-add', 'mawo-mailbox']) {
+      const all = updates({ algorithm, nodes: 16, topology: 'tree' })
+      assert.ok(updates({ algorithm, nodes: 16, topology: 'tree' }, crash) > 0.6 * all, algorithm)
+    }
+    const values = { nodes: 16, topology: 'path', algorithm: 'mawo-mailbox' }
+    const [healthy, stopped] = [updates(values), updates(values, [{ time: 100, kind: 'crash', node: 0 }])]
+    assert.ok(stopped < 0.4 * healthy, `${stopped} of ${healthy}`)
+  })
+
+  it('counts no gradient twice, and its messages travel over the tree', () => {
+    for (const algorithm of ['mawo-add', 'mawo-mailbox']) {
+      const values = { algorithm, nodes: 16, inputs: 8000, batch: 64, dimension: 5, duplicate: 0.3, loss: 0.1 }
+      const [star, path] = ['star', 'path'].map(topology => simulate(parseScenario({ ...values, topology }, 'test')))
+      for (const { used, held, discarded, inputs } of [star, path]) {
+        assert.ok(used > 0 && discarded >= 0)
+        assert.equal(used + held + discarded, inputs)
+      }
+      assert.ok(path.used < star.used)
+    }
+  })
+})
