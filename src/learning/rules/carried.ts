@@ -55,14 +55,7 @@ const ofOthers = ({ blocks }: Layout): Layout => ({ blocks: blocks.slice(0, -1) 
 function carryingLearner(learner: Learner, block: CarriedBlock): Learner {
   const { addGradient, after, layout, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
   const own = (blocks: Blocks) => blocks.slice(0, layout.blocks.length)
-  const known = new WeakMap<Learner, Learner>()
-  const later = (updates: number) => {
-    const inner = after?.call(learner, updates) ?? learner
-    const created = inner === learner ? carrying : (known.get(inner) ?? carryingLearner(inner, block))
-    known.set(inner, created)
-    return created
-  }
-  const carrying: Learner = {
+  return {
     layout: { blocks: [...layout.blocks, layoutOf(block)] },
     outputs,
     classifies,
@@ -74,9 +67,8 @@ function carryingLearner(learner: Learner, block: CarriedBlock): Learner {
     addGradient: (parameters, examples, from, to, sum) =>
       addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
     predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
-    after: after && later
+    after: after && (updates => carryingLearner(after.call(learner, updates), block))
   }
-  return carrying
 }
 
 /** The rule and the average of parameters whose last block is carried. */
