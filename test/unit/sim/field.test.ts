@@ -1,6 +1,8 @@
 /** The algorithms of others: what they have in common with a serial learner, and what faults do to them. */
 import assert from 'node:assert/strict'
+import { Random } from '../../../sim/engine/random.js'
 import { algorithms, experimentNamed, type Fault, parseScenario, simulate } from '../../../sim/index.js'
+import { createAveraging, createRule, digest, type UpdateRule } from '../../../src/learning/index.js'
 
 const NAMES = ['gossip', 'epidemic', 'd-psgd', 'all-reduce', 'diloco', 'sparseloco'] as const
 
@@ -146,5 +148,26 @@ describe('a database as the master of MaWo', () => {
       }
       assert.ok(path.used < star.used)
     }
+  })
+})
+
+describe('a randomised rule', () => {
+  it('is possible under MaWo, where one node computes each predictor, and found by the checkers of ADMB, where each does', () => {
+    const rule = createRule({ name: 'mirror-descent' })
+    const random = new Random(1)
+    const perturbed: UpdateRule = {
+      ...rule,
+      name: 'perturbed',
+      step(...given) {
+        const { parameters, state } = rule.step(...given)
+        return { parameters: parameters.map(block => block.map(weight => weight + 0.01 * random.normal())), state }
+      }
+    }
+    const recipe = { rule: perturbed, averaging: createAveraging({ name: 'none' }), digest }
+    const result = (algorithm: string) =>
+      simulate(scenario({ algorithm, inputs: 4000, batch: 64, average: 'none' }), { recipe })
+    const mawo = result('mawo')
+    assert.ok(mawo.updates > 20 && mawo.violations.length === 0)
+    assert.match(result('admb').violations.join(), /lineage: the batch of .* replayed, gives another predictor/)
   })
 })
