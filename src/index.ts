@@ -51,6 +51,7 @@ export {
   type BlockLayout,
   type Blocks,
   type BoundedTrust,
+  type CarriedBlock,
   type CustomEngine,
   type CustomLoss,
   type CustomName,
@@ -120,6 +121,8 @@ export type { IdentityKey, LogLevel } from './network/types.js'
 export type { CustomLayerSpec } from './nn/layers/custom-kinds.js'
 export type { NetworkSpec, Target, TextSpec, TuningSpec } from './nn/spec/network-spec.js'
 export type { Sample, TokenSample, WeightSpec } from './nn/types.js'
+export type { CompactBlock, Elements, MarkElements, SparseBlock, Sum, SumBlock } from './numeric/sums.js'
+export type { Support } from './numeric/support.js'
 export {
   type AcceptUpgrade,
   type CustomLossSpec,

@@ -6,7 +6,7 @@ import { isFiniteBlock } from './numbers.js'
 import { nonZeroIndices, Support } from './support.js'
 
 /** The elements of a block, to read. */
-interface Elements {
+export interface Elements {
   readonly length: number
   readonly [i: number]: number
 }
@@ -25,6 +25,7 @@ export type CompactBlock = Float32Array | SparseBlock
 let spare: SumBlock[] = []
 const MAX_SPARE = 4
 
+/** One block of a gradient sum. */
 export class SumBlock {
   readonly values: Elements
   readonly #block: Float32Array

@@ -27,7 +27,7 @@ export interface InspectedParts {
 }
 
 /** A gradient sum, and the number of gradients in it. */
-interface InspectedSum {
+export interface InspectedSum {
   readonly sum: Blocks
   readonly count: number
 }

@@ -9,6 +9,7 @@
 import { type Grid, valuesOf } from '../../numeric/lattice.js'
 import type { Averaging, BlockLayout, Blocks, Layout, Learner, RuleState, UpdateRule } from '../types.js'
 
+/** A block that a predictor carries beside the parameters of its model, such as the size of batches. */
 export interface CarriedBlock {
   readonly name: string
   readonly length: number
