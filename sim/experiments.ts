@@ -192,10 +192,13 @@ export const experiments: Readonly<Record<string, Experiment>> = {
       'regret for b = m^ρ, and its slope on a plot with logarithmic axes: d log regret / d log m, from the row before',
     cases: inputs =>
       ['serial', 'dmb', 'admb'].flatMap(algorithm =>
-        ['m^0.33', 'm^0.5', 'm^0.67'].flatMap(batch =>
+        [
+          ...['0.33', '0.5', '0.67'].map(rho => [rho, { batch: `m^${rho}` }] as const),
+          ...['0.33', '0.5', '0.67'].map(rho => [`${rho} anytime`, { batch: 1, batchPower: Number(rho) }] as const)
+        ].flatMap(([rho, batch]) =>
           [inputs / 64, inputs / 16, inputs / 4, inputs].map(m => {
-            const fixed = { ...DENSE, algorithm, average: 'none', nodes: algorithm === 'serial' ? 1 : 16, batch }
-            return oneCase({ algorithm, rho: batch.slice(2), inputs: Math.round(m) }, fixed)
+            const fixed = { ...DENSE, algorithm, average: 'none', nodes: algorithm === 'serial' ? 1 : 16, ...batch }
+            return oneCase({ algorithm, rho, inputs: Math.round(m) }, fixed)
           })
         )
       ),

@@ -10,6 +10,7 @@ import {
   createRule,
   digest,
   InfluenceBound,
+  type Layout,
   type Learner,
   LocalSteps,
   latticeRecipe,
@@ -18,6 +19,7 @@ import {
 } from '../src/learning/index.js'
 import type { AlgorithmDefinition } from './algorithms/definition.js'
 import { algorithms } from './algorithms/index.js'
+import { DoublingBatch } from './doubling-batch.js'
 import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
 import { batchOf } from './regret/bounds.js'
@@ -33,7 +35,7 @@ export interface Learning {
   readonly learner: Learner
   readonly recipe: Recipe
   readonly start: Predictor
-  readonly adaptiveBatch: AdaptiveBatch | undefined
+  readonly adaptiveBatch: AdaptiveBatch | DoublingBatch | undefined
   /** Creates the local steps of a node; undefined without them. */
   readonly localSteps: (() => LocalSteps) | undefined
   readonly influence: InfluenceBound | undefined
@@ -48,7 +50,7 @@ export function createLearning(
   topology: Topology,
   random: Random
 ): Learning {
-  const { batch, batchMax, sums } = scenario
+  const { batch, sums } = scenario
   const { model, dimension, classes, targetScale } = inputs
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
@@ -67,8 +69,7 @@ export function createLearning(
   if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
   const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
   if (influence) ({ learner, recipe } = carry({ learner, recipe }, influence))
-  const adaptiveBatch =
-    batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, learner.layout)
+  const adaptiveBatch = adaptiveBatchOf(scenario, learner.layout)
   if (adaptiveBatch) ({ learner, recipe } = carry({ learner, recipe }, adaptiveBatch))
   // Exact learners count with numbers that must not be rounded.
   if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)
@@ -81,6 +82,11 @@ export function createLearning(
     influence,
     noise
   }
+}
+
+function adaptiveBatchOf({ batch, batchMax, batchPower, inputs }: Scenario, layout: Layout) {
+  if (batchPower !== undefined) return new DoublingBatch(batch, batchPower, inputs, layout)
+  return batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, layout)
 }
 
 function ruleOf(scenario: Scenario, inputs: Inputs, topology: Topology): UpdateRule {

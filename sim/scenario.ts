@@ -109,7 +109,9 @@ const schema = z.strictObject({
   /** Virtual milliseconds before the first input, for the overlay to form the tree. */
   warmup: z.number().min(0).default(0),
   /** b: gradients per update. */
-  batch: z.int('expected a whole number, or a power of the number of inputs, such as m^0.33').min(1).default(512),
+  batch: z.int('expected a whole number >=1, or a power of the number of inputs, such as m^0.33').min(1).default(512),
+  /** ρ: b is the power ρ of the number of gradients so far, doubled, and at least `batch`. @default b is fixed */
+  batchPower: z.number().positive().max(1).optional(),
   /** The nodes of `admb` choose b themselves, from `batch` to this. @default b is fixed */
   batchMax: count.max(1_000_000).optional(),
   /** T in virtual milliseconds. */
@@ -258,6 +260,7 @@ function conflict(scenario: Scenario): string | undefined {
     algorithm,
     batch,
     batchMax,
+    batchPower,
     autoPeriod,
     localSteps,
     localMomentum,
@@ -301,6 +304,9 @@ function conflict(scenario: Scenario): string | undefined {
     return `localSteps: at most a batch, ${batch}; increase batch`
   if (isPrivate && (epsilon === undefined || delta === undefined || clip === undefined)) {
     return 'epsilon: differential privacy needs epsilon, delta and clip; set all of them, or remove epsilon and delta'
+  }
+  if (batchPower !== undefined && (batchMax !== undefined || definitionOf(algorithm).family === 'field')) {
+    return 'batchPower: b grows in the algorithms of the papers, and without batchMax; remove it, or the other key'
   }
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`

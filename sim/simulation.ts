@@ -2,7 +2,8 @@
  * A run of one scenario: a discrete-event loop over inputs, messages, ticks, timers and faults in virtual time. Every input is
  * scored with the serving predictor of its node and compared with the best predictor.
  */
-import { AdmbNode, type AdmbOptions, type PredictorId, QUIET_PERIODS } from '../src/admb/index.js'
+import { AdmbNode, type AdmbOptions, type Predictor, type PredictorId, QUIET_PERIODS } from '../src/admb/index.js'
+import { batchOf } from '../src/admb/state/predictor.js'
 import { Adversaries } from './adversaries/index.js'
 import { algorithms } from './algorithms/index.js'
 import { UpdateTime } from './algorithms/update-time.js'
@@ -165,6 +166,10 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
 
   get hasAdversaries(): boolean {
     return this.adversaries.count > 0
+  }
+
+  batchOf(predictor: Predictor): number {
+    return batchOf(this.adaptiveBatch ?? this.batch, predictor)
   }
 
   isUp(node: number): boolean {

@@ -67,6 +67,8 @@ export interface World {
   readonly sharesPredictors: boolean
   /** b: gradients per update; the least b if it adapts. */
   readonly batch: number
+  /** b at a predictor. */
+  batchOf(predictor: Predictor): number
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch: AdmbOptions['batch'] | undefined
   /** Creates the local steps of a node; undefined if there are none. */

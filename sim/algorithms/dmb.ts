@@ -54,7 +54,7 @@ interface TotalSum {
 
 function create(world: World): Algorithm {
   const { parents, neighbours, nodes } = world.topology
-  const share = shareOf(world.batch, nodes)
+  const shareAt = (node: number) => shareOf(world.batchOf(predictors[node]), nodes)
   const bytes = vectorBytes(world) + 16
   const predictors = neighbours.map(() => world.start)
   const own = neighbours.map(() => new GradientAccumulator(world.learner))
@@ -72,7 +72,7 @@ function create(world: World): Algorithm {
     own[node].take()
   }
   const sendIfComplete = (node: number) => {
-    if (sent[node] || own[node].count < share || subtreeSums[node].size < children[node].length) return
+    if (sent[node] || own[node].count < shareAt(node) || subtreeSums[node].size < children[node].length) return
     sent[node] = true
     for (const { sum, count } of subtreeSums[node].values()) own[node].addSum(sum, count)
     const { sum, count } = own[node].take()
@@ -83,7 +83,7 @@ function create(world: World): Algorithm {
   return {
     serving: node => predictors[node],
     input(node, examples) {
-      if (sent[node] || own[node].count >= share) return
+      if (sent[node] || own[node].count >= shareAt(node)) return
       own[node].add(predictors[node].parameters, examples)
       sendIfComplete(node)
     },

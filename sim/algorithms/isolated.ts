@@ -27,7 +27,7 @@ function create(world: World): Algorithm {
     serving: node => predictors[node],
     input(node, examples) {
       gradients[node].add(predictors[node].parameters, examples)
-      if (gradients[node].count < world.batch) return
+      if (gradients[node].count < world.batchOf(predictors[node])) return
       predictors[node] = advance(world, node, predictors[node], gradients[node].take())
     },
     tick: () => undefined,

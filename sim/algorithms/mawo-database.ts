@@ -73,7 +73,8 @@ function create(world: World): Algorithm {
     const total = new GradientAccumulator(world.learner)
     total.addSum(record.sum, record.count)
     total.addSum(ownSum.sum, ownSum.count)
-    if (total.count < world.batch) return { predictor: record.predictor, sum: total.sum, count: total.count }
+    if (total.count < world.batchOf(record.predictor))
+      return { predictor: record.predictor, sum: total.sum, count: total.count }
     const predictor = advance(world, node, record.predictor, total)
     predictors[node] = predictor
     return { predictor, sum: zeros, count: 0 }

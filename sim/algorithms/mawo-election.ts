@@ -83,7 +83,7 @@ function create(world: World): Algorithm {
   }
   const updateIfFull = (node: number) => {
     const state = states[node]
-    if (state.master !== node || state.batch.count + state.own.count < world.batch) return
+    if (state.master !== node || state.batch.count + state.own.count < world.batchOf(state.predictor)) return
     const ownSum = state.own.take()
     state.batch.addSum(ownSum.sum, ownSum.count)
     state.received.clear()

@@ -67,7 +67,7 @@ function create(world: World, master: number | undefined): Algorithm {
 
   /** Gives the batch away until it is back as an update, or the lease ends: then its gradients are lost. */
   const giveBatch = (node: number) => {
-    if (world.now < leaseEnd || stored.count < world.batch) return
+    if (world.now < leaseEnd || stored.count < world.batchOf(current)) return
     leaseEnd = world.now + 4 * routing.hops(node, DATABASE) * world.latency + world.scenario.updateTime + 1
     routing.send(
       DATABASE,

@@ -81,7 +81,7 @@ function create(world: World): Algorithm {
     routing.broadcast(MASTER, message, 2 * bytes + 16)
   }
   const updateIfFull = () => {
-    if (batch.count + own[MASTER].count < world.batch) return
+    if (batch.count + own[MASTER].count < world.batchOf(predictors[MASTER])) return
     const ownSum = own[MASTER].take()
     batch.addSum(ownSum.sum, ownSum.count)
     received.clear()

@@ -23,7 +23,7 @@ function create(world: World): Algorithm {
     serving: () => predictor,
     input(_node, examples) {
       gradients.add(predictor.parameters, examples)
-      if (gradients.count < world.batch) return
+      if (gradients.count < world.batchOf(predictor)) return
       predictor = advance(world, undefined, predictor, gradients.take())
     },
     tick: () => undefined,

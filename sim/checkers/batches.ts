@@ -14,7 +14,7 @@ import {
   WAIT_BATCHES
 } from '../../src/admb/index.js'
 import { segmentCount } from '../../src/admb/state/coverage.js'
-import type { AdaptiveBatch, Blocks, RoundedBlocks } from '../../src/learning/index.js'
+import type { AdaptiveBatch, BatchRule, Blocks, RoundedBlocks } from '../../src/learning/index.js'
 import { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import { fingerprint } from './identity.js'
@@ -33,11 +33,11 @@ const FINAL = 2 ** 48
  * gradients updates, unless it waits for an announced predictor.
  */
 export class Size implements Invariant {
-  readonly #batch: number | AdaptiveBatch
+  readonly #batch: number | BatchRule
   readonly #hasQuotas: boolean
 
   /** @param hasQuotas whether batches below b are never valid */
-  constructor(batch: number | AdaptiveBatch, hasQuotas: boolean) {
+  constructor(batch: number | BatchRule, hasQuotas: boolean) {
     this.#batch = batch
     this.#hasQuotas = hasQuotas
   }

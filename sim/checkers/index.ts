@@ -1,5 +1,7 @@
 /** The properties of ADMB, as invariants to check during a run. */
+
 import { quotaOf } from '../../src/admb/index.js'
+import { AdaptiveBatch } from '../../src/learning/index.js'
 import { appendTime } from '../faults/disk.js'
 import type { Fault } from '../faults/schedule.js'
 import { GradientAccounts } from './accounts.js'
@@ -58,7 +60,7 @@ export const invariants: Invariants = run => {
   const isForest = run.faults.every(({ kind }) => kind !== 'link')
   return [
     ...always,
-    ...(adaptiveBatch === undefined ? [] : [new BatchChoice(adaptiveBatch)]),
+    ...(adaptiveBatch instanceof AdaptiveBatch ? [new BatchChoice(adaptiveBatch)] : []),
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),

@@ -3,7 +3,7 @@
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
 import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
-import type { AdaptiveBatch, InfluenceRule } from '../../src/learning/index.js'
+import type { BatchRule, InfluenceRule } from '../../src/learning/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
@@ -107,7 +107,7 @@ export interface CheckedRun {
   readonly adversaries: HostileNodes
   readonly recipe: Recipe
   /** How b adapts; undefined if it is fixed. */
-  readonly adaptiveBatch: AdaptiveBatch | undefined
+  readonly adaptiveBatch: BatchRule | undefined
   /** Bound of the sum of each node; undefined without one. */
   readonly influence: InfluenceRule | undefined
   /** The starting predictor of every node. */

@@ -55,7 +55,7 @@ export class Progress implements Invariant {
 
   /** @param delay one-way delay of all messages in ms */
   constructor(run: CheckedRun, delay: number) {
-    const { batch, batchMax = batch, autoPeriod, interval, nodes } = run.scenario
+    const { batch, autoPeriod, interval, nodes } = run.scenario
     const period = autoPeriod ? MAX_PACE * run.scenario.period : run.scenario.period
     const { diameter } = run.topology
     this.#run = run
@@ -63,7 +63,7 @@ export class Progress implements Invariant {
     this.#repair = repairTime(run.scenario.period, delay)
     this.#rate = nodes / interval
     // All nodes may receive inputs at the same instant, at both ends of the interval.
-    this.#inputs = batchMax + 2 * (period + 2 * delay) * diameter * this.#rate + 2 * nodes
+    this.#inputs = (run.adaptiveBatch?.max ?? batch) + 2 * (period + 2 * delay) * diameter * this.#rate + 2 * nodes
   }
 
   started({ index, node }: CheckedNode): void {

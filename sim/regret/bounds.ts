@@ -38,7 +38,13 @@ export function boundOf(scenario: Scenario, inputs: Inputs, topology: Topology, 
   const { algorithm, rule, starts, speedSpread, trust } = scenario
   const { bound } = algorithms[algorithm]
   const average = averageOf(scenario)
-  if (bound === undefined || scenario.batchMax !== undefined || scenario.autoPeriod) return undefined
+  if (
+    bound === undefined ||
+    scenario.batchMax !== undefined ||
+    scenario.batchPower !== undefined ||
+    scenario.autoPeriod
+  )
+    return undefined
   if (scenario.localSteps !== undefined || scenario.clip !== undefined || scenario.adversaries.nodes > 0)
     return undefined
   if (trust.bounded || trust.rate !== undefined || (bound.needsEqualRates && speedSpread > 0)) return undefined

@@ -101,7 +101,7 @@ export {
   mixInto,
   type WeightedAveraging
 } from './rules/averaging.js'
-export { type CarriedBlock, carry, carryingRecipe } from './rules/carried.js'
+export { type CarriedBlock, carry, carryingRecipe, placeOf } from './rules/carried.js'
 export {
   type BitsOption,
   createRule,

@@ -93,6 +93,22 @@ describe('experiments', () => {
     assert.throws(() => parseScenario({ batch: 'm^2' }, 'test'), /batch/)
   })
 
+  it('let b grow with the number of gradients, doubled, in every algorithm of the papers', () => {
+    const values = { batch: 2, batchPower: 0.5, inputs: 4096, nodes: 4, dimension: 5, latency: 0.01, period: 0.05 }
+    for (const algorithm of ['serial', 'isolated', 'dmb', 'mawo', 'mawo-election', 'mawo-add', 'admb']) {
+      const { updates, violations } = simulate(parseScenario({ ...values, algorithm }, 'test'))
+      assert.deepEqual(violations, [])
+      // From 2^i gradients on, as many are in updates of 2^(i/2): Σ 2^(i/2) for i < 12, and fewer updates where inputs are dropped.
+      const all = Math.round((2 ** 6 - 1) / (Math.SQRT2 - 1))
+      const [fewest, most] = algorithm === 'isolated' ? [35, 90] : [algorithm === 'serial' ? all : 60, all + 5]
+      assert.ok(updates >= fewest && updates <= most, `${algorithm}: ${updates}`)
+    }
+    const fixed = { algorithm: 'serial', inputs: 4096, nodes: 4, dimension: 5 }
+    assert.equal(simulate(parseScenario({ ...fixed, batch: 64 }, 'test')).updates, 64)
+    for (const bad of [{ algorithm: 'gossip' }, { batchMax: 20 }])
+      assert.throws(() => parseScenario({ batchPower: 0.5, batch: 4, ...bad }, 'test'), /batchPower/)
+  })
+
   it('measure the slope of the regret between runs with more and more inputs', () => {
     const { measures = {}, cases } = experimentNamed('rates')
     const [first, second] = cases(64_000)
