@@ -163,15 +163,6 @@ const COLUMNS: readonly Column[] = [
   },
   { head: 'bound', about: 'the theorem’s bound on the expected regret, where there is one', cell: bound },
   {
-    head: 'terms of the bound',
-    about:
-      'the constants of the first run, gradients and inputs per update, the sizes of both terms, and from where it is below log 2 per input',
-    cell: ({ runs }) => {
-      const terms = runs.find(({ result }) => result.boundTerms)?.result.boundTerms
-      return terms ? { text: describeTerms(terms) } : NONE
-    }
-  },
-  {
     head: 'average loss',
     about: 'loss per input',
     cell: group =>
@@ -219,7 +210,16 @@ const COLUMNS: readonly Column[] = [
         value => value.toFixed(1)
       )
   },
-  { head: 'violations', about: 'violated properties', cell: violationsOf }
+  { head: 'violations', about: 'violated properties', cell: violationsOf },
+  {
+    head: 'terms of the bound',
+    about:
+      'the constants of the first run, gradients and inputs per update, the sizes of both terms, and from where it is below log 2 per input',
+    cell: ({ runs }) => {
+      const terms = runs.find(({ result }) => result.boundTerms)?.result.boundTerms
+      return terms ? { text: describeTerms(terms) } : NONE
+    }
+  }
 ]
 
 function whole(value: number): string {
