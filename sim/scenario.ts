@@ -98,7 +98,7 @@ const schema = z.strictObject({
   hashBits: z.int().min(1).max(30).optional(),
   /** Total number of inputs of all nodes. */
   inputs: count.default(DEFAULT_INPUTS),
-  /** The run ends so many virtual milliseconds after the warm-up, instead of after a number of inputs. */
+  /** Virtual milliseconds after the warm-up at which the run ends. @default it ends after `inputs` */
   duration: duration.optional(),
   /** Virtual milliseconds between two inputs of a node. */
   interval: duration.default(1),

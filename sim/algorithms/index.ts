@@ -33,5 +33,5 @@ export const algorithms = {
 
 export type AlgorithmName = keyof typeof algorithms
 export const algorithmNames = Object.keys(algorithms) as readonly AlgorithmName[]
-/** Those of the papers, which `compare` compares unless others are named. */
+/** The algorithms of the papers. `compare` runs them unless others are named. */
 export const paperAlgorithms = algorithmNames.filter(name => algorithms[name].family === 'papers')

@@ -42,7 +42,7 @@ interface Sum {
 }
 
 type Message =
-  /** A worker's gradients since its previous message, at a predictor with so many updates. */
+  /** A worker's gradients since its previous message, at the predictor that has `updates` updates. */
   | ({ readonly kind: 'add'; readonly updates: number; readonly sequence: number } & Sum)
   | { readonly kind: 'collect' }
   /** For the node that makes the update: all gradients for the predictor, which the database has given away. */

@@ -75,9 +75,9 @@ export interface Invariant {
   frameRefused?(node: CheckedNode, edge: number, reason: string): void
   /** Called after the callbacks above, once per event. @param count own gradients added by the event */
   afterEvent?(node: CheckedNode, event: NodeEvent, count: number): void
-  /** An input was predicted with the predictor of so many updates of a master. */
+  /** An input was predicted with the predictor of a master that has `updates` updates. */
   served?(updates: number): void
-  /** A master has updated its predictor of so many updates with `count` gradients. */
+  /** A master has updated its predictor that has `updates` updates with `count` gradients. */
   updated?(updates: number, count: number): void
   /**
    * Called in the final phase, without inputs and faults.

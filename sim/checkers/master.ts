@@ -4,13 +4,14 @@ import { Violation } from '../result.js'
 import type { CheckedRun, Invariant } from './invariant.js'
 
 /**
- * A batch has no more gradients than its predictor has predicted inputs, and at most M·(T + t_u + 2·t_c) fewer: at most so many inputs per update are predicted with a predictor whose batch does not contain them, where t_c is the time
- * of a message between the master and the farthest worker. Inputs come one at a time, so unless all times are whole numbers of
+ * A batch has no more gradients than its predictor has predicted inputs, and at most M·(T + t_u + 2·t_c) fewer. Each update
+ * drops at most this number of inputs: they are predicted with a predictor whose batch does not contain them. t_c is the time of a
+ * message between the master and the farthest worker. Inputs come one at a time, so unless all times are whole numbers of
  * intervals there may be one more at each node.
  */
 export class Dropped implements Invariant {
   readonly #max: number
-  /** Inputs that were predicted with the predictor of so many updates. */
+  /** Number of inputs that were predicted with a predictor, by its number of updates. */
   readonly #served: number[] = []
   /** Gradients in the batches. */
   readonly #used: number[] = []

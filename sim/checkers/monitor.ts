@@ -20,12 +20,12 @@ export class InvariantMonitor {
     return node
   }
 
-  /** An input was predicted with a predictor of so many updates. */
+  /** An input was predicted with the predictor that has `updates` updates. */
   served(updates: number): void {
     for (const invariant of this.#invariants) invariant.served?.(updates)
   }
 
-  /** A predictor of so many updates was updated with `count` gradients. */
+  /** The predictor that has `updates` updates was updated with `count` gradients. */
   updated(updates: number, count: number): void {
     for (const invariant of this.#invariants) invariant.updated?.(updates, count)
   }

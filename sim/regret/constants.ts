@@ -21,7 +21,7 @@ export interface Constants {
   readonly sigma: number
 }
 
-/** Size of the sample: at most so many inputs, with at most so many features in all. */
+/** Maximum numbers of inputs and of features in the sample. */
 const MAX_ROWS = 2 ** 14
 const MAX_FEATURES = 2 ** 20
 const POWER_ITERATIONS = 30
