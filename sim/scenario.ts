@@ -224,7 +224,8 @@ export function parseScenario(value: unknown, source: string): Scenario {
     const given = issue.path.reduce<unknown>((parent, name) => (parent as Record<PropertyKey, unknown>)?.[name], value)
     const key = issue.path.length > 0 ? issue.path.join('.') : 'the scenario'
     const shown = given === undefined ? '' : ` (given: ${JSON.stringify(given)})`
-    throw new ScenarioError(`${source}: ${key}: ${issue.message}${shown}`)
+    const message = issue.code === 'invalid_value' ? oneOf(String(given), issue.values.map(String)) : issue.message
+    throw new ScenarioError(`${source}: ${key}: ${message}${shown}`)
   }
   const scenario = { ...parsed.data, inputs: inputsOf(parsed.data) }
   const { inputs = scenario.inputs } = (value ?? {}) as { readonly inputs?: unknown }

@@ -58,6 +58,12 @@ describe('algorithms', () => {
 })
 
 describe('scenarios', () => {
+  it('suggest the likely value of a key that has names', () => {
+    const algorithm = /^test: algorithm: did you mean gossip\? \(expected one of serial, .*\) \(given: "gosip"\)$/
+    assert.throws(() => parseScenario({ algorithm: 'gosip' }, 'test'), { message: algorithm })
+    assert.throws(() => parseScenario({ delay: 'xyz' }, 'test'), { message: /: expected one of constant, uniform/ })
+  })
+
   it('accept every rule and every average', () => {
     const base = { nodes: 4, inputs: 200, batch: 8, dimension: 4 }
     for (const rule of ruleNames) {
@@ -73,7 +79,7 @@ describe('scenarios', () => {
   it('report the key, the given value and the allowed values', () => {
     assert.throws(
       () => parseScenario({ topology: 'ring' }, 'my.yaml'),
-      /my\.yaml: topology: .*"path".*\(given: "ring"\)/
+      /my\.yaml: topology: expected one of path, .*\(given: "ring"\)/
     )
     assert.throws(() => parseScenario({ batch: 0 }, 'my.yaml'), /my\.yaml: batch: .*\(given: 0\)/)
     assert.throws(() => parseScenario({ faults: { crashShare: 2 } }, 'my.yaml'), /faults\.crashShare/)
