@@ -44,6 +44,7 @@ function merged(a: JournalAppend, b: JournalAppend): JournalAppend {
     records: [...a.records, ...b.records],
     pending: [...a.pending, ...b.pending],
     tail: b.tail ?? a.tail,
-    budget: b.budget ?? a.budget
+    budget: b.budget ?? a.budget,
+    keys: b.keys ?? a.keys
   }
 }

@@ -21,6 +21,7 @@ import { EdgeWriters } from './edge-writers.js'
 import { warningOf } from './effect-warnings.js'
 import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
+import { LearnedKeys } from './learned-keys.js'
 import { createNode } from './learner-node.js'
 import { Pace } from './pace.js'
 import { PrivacyBudget } from './privacy-budget.js'
@@ -47,6 +48,7 @@ export class LearnerLoop {
   readonly #progress: StreamProgress
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
+  readonly #keys: LearnedKeys
   /** Answers requests. */
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
@@ -91,6 +93,7 @@ export class LearnerLoop {
     this.#budget = init.budget && new PrivacyBudget(init.budget.options, init.budget.stored)
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
+    this.#keys = new LearnedKeys(init.journal?.keys)
     if (init.journal || init.stream) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
@@ -143,6 +146,7 @@ export class LearnerLoop {
       node,
       training: this.#training,
       inputs: this.#inputs,
+      keys: this.#keys,
       budget: this.#budget,
       post,
       now,
@@ -452,7 +456,12 @@ export class LearnerLoop {
     if (inputs === undefined) return undefined
     if (this.#init.journal === undefined) return { isStored: false, append: () => inputs.close() }
     const append: DriverJournal['append'] = records =>
-      this.#post({ kind: 'journal', ...inputs.take(records, this.#progress.sums), budget: this.#budget?.take() })
+      this.#post({
+        kind: 'journal',
+        ...inputs.take(records, this.#progress.sums),
+        budget: this.#budget?.take(),
+        keys: this.#keys.take()
+      })
     return { isStored: true, append }
   }
 

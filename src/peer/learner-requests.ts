@@ -7,6 +7,7 @@ import { optionsOf } from '../task/stream.js'
 import type { requestedText } from '../task/text.js'
 import type { InputAnswer } from './answers.js'
 import { LateLabelError, rowCopy } from './late-labels.js'
+import type { KeyProgress } from './learned-keys.js'
 import type { LearnerLoop } from './learner-loop.js'
 import type { InputRequest, LearnerInit } from './thread-messages.js'
 
@@ -21,31 +22,29 @@ interface RequestInit extends Pick<LearnerInit, 'spec' | 'labelDelay'> {
 export type ReadText = typeof requestedText
 
 /** @throws Error if the inputs are malformed or do not fit the model */
-export async function answerRequest(
-  loop: LearnerLoop,
-  init: RequestInit,
-  { action, format, body }: InputRequest
-): Promise<InputAnswer> {
+export async function answerRequest(loop: LearnerLoop, init: RequestInit, request: InputRequest): Promise<InputAnswer> {
+  const { action, format, body, key } = request
   await loop.begun
   const learns = action === 'learn'
-  if (learns && format === 'jsonl' && init.labelDelay !== undefined) return learnWithIds(loop, init, body)
+  const progress = learns && key !== undefined ? loop.requests.begin(key) : undefined
+  if (learns && format === 'jsonl' && init.labelDelay !== undefined) return learnWithIds(loop, init, body, progress)
   const malformed: Malformed[] = []
-  const rows = await rowsOf(init, format, body, learns, malformed)
+  const rows = await rowsOf(init, request, learns, malformed)
   // If nothing can be scored, the request is wrong.
   if (rows.size === 0 && malformed.length > 0) throw new MalformedInputError(malformed[0])
   const predictions: InputAnswer['predictions'][number][] = []
-  for (const slice of loop.requests.slices(rows, learns)) {
+  for (const slice of loop.requests.slices(rows, learns, progress)) {
     for (const prediction of slice) predictions.push(prediction)
     await nextTurn()
   }
+  if (progress !== undefined) loop.requests.end(progress)
   return { predictions: withFailures(predictions, malformed), predictor: loop.status().predictor }
 }
 
 /** @param malformed receives inputs that cannot be scored; those to learn throw */
 async function rowsOf(
   { spec, readText, onNotice }: RequestInit,
-  format: InputRequest['format'],
-  body: Uint8Array,
+  { format, body, delimiter }: Pick<InputRequest, 'format' | 'body' | 'delimiter'>,
   learns: boolean,
   malformed: Malformed[]
 ): Promise<Rows> {
@@ -58,6 +57,7 @@ async function rowsOf(
   }
   const parser = createParser(format, {
     ...optionsOf(spec, format),
+    ...(delimiter && { delimiter }),
     // A prediction ignores a feature without a weight, but nothing of an input to learn is dropped.
     ...(learns && { ignoreUnknown: false }),
     source: 'request',
@@ -88,7 +88,12 @@ function withFailures(
 }
 
 /** Learns lines of inputs, and of labels for inputs that were predicted before: `{"id": …, "label": …}`. */
-async function learnWithIds(loop: LearnerLoop, init: RequestInit, body: Uint8Array): Promise<InputAnswer> {
+async function learnWithIds(
+  loop: LearnerLoop,
+  init: RequestInit,
+  body: Uint8Array,
+  progress: KeyProgress | undefined
+): Promise<InputAnswer> {
   const lines = Buffer.from(body)
     .toString('utf8')
     .split('\n')
@@ -98,13 +103,25 @@ async function learnWithIds(loop: LearnerLoop, init: RequestInit, body: Uint8Arr
   const late = lines.map(line => lateLabel(line, label, names))
   const inputs = lines.filter((_, index) => late[index] === undefined)
   // Nothing is learned if an input or a label is malformed.
-  const rows = inputs.length === 0 ? undefined : await rowsOf(init, 'jsonl', Buffer.from(inputs.join('\n')), true, [])
+  const rows =
+    inputs.length === 0
+      ? undefined
+      : await rowsOf(init, { format: 'jsonl', body: Buffer.from(inputs.join('\n')) }, true, [])
   const predictions: InputAnswer['predictions'][number][] = []
   let row = 0
-  for (const one of late) {
-    if (one !== undefined) predictions.push(learnLate(loop, one))
-    else predictions.push(...loop.requests.answer(rowCopy(rows as Rows, row++), true).predictions)
+  for (const [index, one] of late.entries()) {
+    const isRepeated = progress !== undefined && index < progress.from
+    const learned = () => progress?.learned(index + 1)
+    if (one === undefined) {
+      const input = rowCopy(rows as Rows, row++)
+      const noted = { from: isRepeated ? 1 : 0, learned, end: () => undefined }
+      predictions.push(...loop.requests.answer(input, true, noted).predictions)
+    } else if (isRepeated) {
+      const error = `the label of ${one.id} was received before, with the same Idempotency-Key`
+      predictions.push({ id: one.id, error, code: LateLabelError.code })
+    } else predictions.push(learnLate(loop, one, learned))
   }
+  if (progress !== undefined) loop.requests.end(progress)
   return { predictions, predictor: loop.status().predictor }
 }
 
@@ -129,9 +146,13 @@ function lateLabel(line: string, key: string, names: readonly string[] | undefin
   throw new Error(`label ${JSON.stringify(label)} is not among the class names ${names.join(', ')}`)
 }
 
-function learnLate(loop: LearnerLoop, { id, label }: LateLabel): InputAnswer['predictions'][number] {
+function learnLate(
+  loop: LearnerLoop,
+  { id, label }: LateLabel,
+  onLearned: () => void
+): InputAnswer['predictions'][number] {
   try {
-    return loop.requests.learnLate(id, label)
+    return loop.requests.learnLate(id, label, onLearned)
   } catch (error) {
     if (error instanceof LateLabelError) return { id, error: error.message, code: error.code }
     if (error instanceof ExampleError) return { id, error: error.message, code: 'ERR_REQUEST' }

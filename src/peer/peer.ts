@@ -29,6 +29,7 @@ import { MemberExchange, openMembership } from './members.js'
 import { checkPeerOptions, DEFAULT_DEGREE, joins, type PeerOptions } from './options.js'
 import { peerStatus } from './peer-status.js'
 import { PredictorExchange } from './predictor-exchange.js'
+import { RecentAnswers } from './recent-answers.js'
 import { Contacts, ownContacts, SpareConnections } from './spare-connections.js'
 import { identityOf, learnerInit, networkIdOf, openNetwork, started } from './startup.js'
 import type { PeerStatus } from './status.js'
@@ -65,6 +66,7 @@ export class Peer extends EventEmitter {
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
   readonly #spares: SpareConnections | undefined
+  readonly #answers = new RecentAnswers()
   #stopping: Promise<void> | undefined
 
   /**
@@ -317,11 +319,14 @@ export class Peer extends EventEmitter {
    * @throws RequestError for invalid inputs, UnavailableError if too many requests are waiting
    */
   async request(request: InputRequest): Promise<InputAnswer> {
-    this.#takesRequests ||= request.action === 'learn'
-    const answer = await this.#learner.request(request)
-    // Learned inputs are durable before the caller is notified.
-    if (request.action === 'learn') await this.#journal?.durable
-    return answer
+    if (request.action !== 'learn') return this.#learner.request(request)
+    this.#takesRequests = true
+    return this.#answers.once(request.key, async () => {
+      const answer = await this.#learner.request(request)
+      // Learned inputs are durable before the caller is notified.
+      await this.#journal?.durable
+      return answer
+    })
   }
 
   /** What the inputs mean: the schema of the columns and the label. */

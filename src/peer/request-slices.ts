@@ -5,6 +5,7 @@ import type { InputAnswer, Prediction } from './answers.js'
 import { ChunkSize } from './chunk-size.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import type { InputLog } from './input-log.js'
+import type { KeyProgress, LearnedKeys } from './learned-keys.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { TestThenTrain } from './test-then-train.js'
 import type { FromLearner } from './thread-messages.js'
@@ -16,6 +17,7 @@ export interface RequestSlicesOptions {
   readonly node: AdmbNode
   readonly training: TestThenTrain
   readonly inputs: InputLog | undefined
+  readonly keys: LearnedKeys
   readonly budget: PrivacyBudget | undefined
   readonly post: (message: FromLearner) => void
   readonly now: () => number
@@ -32,27 +34,41 @@ export class RequestSlices {
     this.#options = options
   }
 
+  /** A request with a key begins, of which some inputs may have been learned before. */
+  begin(key: string): KeyProgress {
+    return this.#options.keys.begin(key)
+  }
+
+  /** All inputs of a request with a key are learned. */
+  end(progress: KeyProgress): void {
+    progress.end()
+    this.#acknowledge()
+  }
+
   /** All rows of a request at once. @throws as `slices` */
-  answer(rows: Rows, learn: boolean): InputAnswer {
-    const predictions = [...this.slices(rows, learn)].flat()
+  answer(rows: Rows, learn: boolean, progress?: KeyProgress): InputAnswer {
+    const predictions = [...this.slices(rows, learn, progress)].flat()
     return { predictions, predictor: this.#options.node.predictor.id }
   }
 
   /**
+   * @param progress of a request to learn with a key, whose first inputs may have been learned before; they are only predicted
    * @returns the predictions of each slice
    * @throws UnavailableError if the peer stops before the last one, PartlyLearnedError if some rows are learned then; Error if the budget of
    *   differential privacy is spent
    */
-  *slices(rows: Rows, learn: boolean): Generator<readonly Prediction[]> {
-    const { training, now, flush, isStopping } = this.#options
-    if (learn) this.#begin()
+  *slices(rows: Rows, learn: boolean, progress?: KeyProgress): Generator<readonly Prediction[]> {
+    const { now, flush, isStopping } = this.#options
     const chunk = this.#chunk
-    const parts = learn ? training.predictAndLearn(rows) : training.predict(rows, () => chunk.rows)
+    const from = learn ? Math.min(rows.size, progress?.from ?? 0) : rows.size
+    if (from < rows.size) this.#begin()
+    const parts = this.#parts(rows, from, !learn)
     let slice: Prediction[] = []
     let learned = 0
     let [begin, until] = [now(), now() + SLICE_MS]
     for (const predictions of parts) {
       slice.push(...predictions)
+      if (progress !== undefined && learned + slice.length > from) progress.learned(learned + slice.length)
       const end = now()
       if (!learn) chunk.took(predictions.length, end - begin)
       begin = end
@@ -63,7 +79,7 @@ export class RequestSlices {
       if (isStopping()) {
         if (!learn) throw new UnavailableError('the peer is stopping')
         this.#acknowledge()
-        throw new PartlyLearnedError(learned)
+        throw new PartlyLearnedError(Math.max(learned, from))
       }
       slice = []
       begin = now()
@@ -74,10 +90,18 @@ export class RequestSlices {
     yield slice
   }
 
+  /** Predicts the rows before `from`, then predicts and learns the others. @param isAsked whether only predictions are requested */
+  *#parts(rows: Rows, from: number, isAsked: boolean): Generator<readonly Prediction[]> {
+    const { training } = this.#options
+    if (from > 0) yield* training.predict(rows, () => this.#chunk.rows, from, isAsked)
+    if (from < rows.size) yield* training.predictAndLearn(rows, from)
+  }
+
   /** Learns an input that was predicted before. @throws LateLabelError, ExampleError, and as `slices` */
-  learnLate(id: string, label: number): Prediction {
+  learnLate(id: string, label: number, onLearned: () => void): Prediction {
     this.#begin()
     const answer = this.#options.training.learnLate(id, label)
+    onLearned()
     this.#options.flush()
     this.#acknowledge()
     return answer
@@ -95,6 +119,7 @@ export class RequestSlices {
   /** Makes inputs durable before they are acknowledged. */
   #acknowledge(): void {
     const inputs = this.#options.inputs?.acknowledge()
-    if (inputs) this.#options.post({ kind: 'journal', ...inputs })
+    const keys = this.#options.keys.take()
+    if (inputs || keys) this.#options.post({ kind: 'journal', records: [], pending: [], ...inputs, keys })
   }
 }

@@ -139,33 +139,43 @@ export class TestThenTrain {
     return to
   }
 
-  /** Predicts the rows of a request. @param chunk number of rows of the next part @returns the predictions of each part */
-  *predict(given: Rows, chunk: () => number): Generator<readonly NamedPrediction[]> {
+  /**
+   * Predicts rows [0, end) of a request.
+   * @param chunk number of rows of the next part
+   * @param isAsked whether labels may come later
+   * @returns the predictions of each part
+   */
+  *predict(given: Rows, chunk: () => number, end = given.size, isAsked = true): Generator<readonly NamedPrediction[]> {
     const { preparation } = this.#progress
-    const rows = preparation?.scaled(given, true) ?? given
-    for (let from = 0, to = 0; from < rows.size; from = to) {
-      to = Math.min(rows.size, from + chunk())
-      yield this.#predict(rows, from, to).map((prediction, i) => {
+    const lateLabels = isAsked ? this.#lateLabels : undefined
+    for (let from = 0, to = 0; from < end; from = to) {
+      to = Math.min(end, from + chunk())
+      // Other rows are scaled between two parts, into the same arrays.
+      const rows = preparation?.scaled(given, true, from, to) ?? given
+      const start = preparation ? from : 0
+      yield this.#predict(rows, from - start, to - start).map((prediction, i) => {
         const row = from + i
-        const id = this.#lateLabels?.keep({
+        const at = row - start
+        const id = lateLabels?.keep({
           rows: rowCopy(given, row),
           prediction,
-          score: oneScore(this.#currentLearner, this.#serving.forRows(rows, row, row + 1), rows, row)
+          score: oneScore(this.#currentLearner, this.#serving.forRows(rows, at, at + 1), rows, at)
         })
         return { ...this.#named(prediction), ...rowIdOf(given, row), ...(id !== undefined && { id }) }
       })
     }
   }
 
-  /** Predicts and then learns the rows of a request, one by one. @returns the prediction of each row */
-  *predictAndLearn(given: Rows): Generator<readonly NamedPrediction[]> {
+  /** Predicts and then learns the rows of a request from `first` on, one by one. @returns the prediction of each row */
+  *predictAndLearn(given: Rows, first: number): Generator<readonly NamedPrediction[]> {
     const { preparation } = this.#progress
-    const rows = preparation?.scaled(given) ?? given
-    for (let row = 0; row < rows.size; row++) {
-      const [prediction] = this.#predict(rows, row, row + 1)
+    for (let row = first; row < given.size; row++) {
+      const rows = preparation?.scaled(given, false, row, row + 1) ?? given
+      const start = preparation ? row : 0
+      const [prediction] = this.#predict(rows, row - start, row - start + 1)
       const named = { ...this.#named(prediction), ...rowIdOf(given, row) }
       this.#keepNext()
-      this.#step(rows, row, row + 1, given, 0)
+      this.#step(rows, row - start, row - start + 1, given, start)
       yield [named]
     }
   }

@@ -3,7 +3,7 @@
  * them afterwards.
  */
 import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
-import type { SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
+import type { Delimiter, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, DriftTest, PredictWith } from '../learning/index.js'
 import type { HeaderKey } from '../network/signatures.js'
@@ -168,6 +168,10 @@ export interface InputRequest {
   readonly action: 'predict' | 'learn'
   readonly format: 'libsvm' | 'vw' | 'jsonl' | 'csv'
   readonly body: Uint8Array
+  /** The separator of CSV, whose first line is the header. @default a comma */
+  readonly delimiter?: Delimiter
+  /** Identifies the request: a peer does not learn the inputs of a repeated one again. @default it is learned in any case */
+  readonly key?: string
 }
 
 /** The predictor that serves predictions, with the moments that it needs. */

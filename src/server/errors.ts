@@ -70,7 +70,7 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly r
   },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'ERR_MEDIA_TYPE',
-    remedy: 'set the content-type: application/json, application/x-ndjson, text/x-libsvm or text/x-vw'
+    remedy: 'set the content-type: application/json, application/x-ndjson, text/csv, text/x-libsvm or text/x-vw'
   }
 }
 
@@ -113,6 +113,10 @@ function explain(error: FastifyError & { remedy?: string }): { readonly status: 
   }
   if (status >= 500) {
     return { status: 500, failure: { error: 'internal error: see the log of the peer', code: 'ERR_INTERNAL' } }
+  }
+  if (error.validationContext === 'headers') {
+    const remedy = 'send 1 to 128 visible characters, which may be in quotes'
+    return { status, failure: { error: 'the Idempotency-Key is not valid', code: 'ERR_REQUEST', remedy } }
   }
   if (error.validation) return { status, failure: { error: 'the body is not an input', ...FASTIFY_CODES[error.code] } }
   const known =

@@ -121,6 +121,8 @@ export interface StoredJournal {
   readonly pending: readonly string[]
   /** Progress after the last recorded input; undefined without records. */
   readonly tail: string | undefined
+  /** The keys of requests that are learned, as text. @default none */
+  readonly keys?: string
 }
 
 /** The journal with the records that were kept for an audit, and the heads of checkpoints. */
@@ -149,6 +151,8 @@ export interface JournalAppend {
   readonly tail?: { readonly next: number; readonly text: string }
   /** Replaces the budget of differential privacy. */
   readonly budget?: string
+  /** Replaces the keys of requests that are learned. */
+  readonly keys?: string
 }
 
 /** The journal's keys on the disk. The caller writes the records. */
@@ -162,7 +166,8 @@ export class JournalKeys {
     const [records, pending] = [await all('journal'), await all('pending')]
     this.#keys = [...records, ...pending].map(([key]) => key)
     const texts = (entries: readonly [string, Uint8Array][]) => entries.map(([, value]) => text(value) as string)
-    return { records: texts(records), pending: texts(pending), tail: text(await database.get('tail')) }
+    const [tail, keys] = (await database.getMany(['tail', 'keys'])).map(text)
+    return { records: texts(records), pending: texts(pending), tail, keys }
   }
 
   /** Whether there are records of epochs. */
@@ -191,7 +196,7 @@ export class JournalKeys {
   }
 
   /** @returns the records to write and the keys to delete, in one batch */
-  append({ records, pending, tail, budget }: JournalAppend): {
+  append({ records, pending, tail, budget, keys }: JournalAppend): {
     readonly records: readonly (readonly [string, Uint8Array])[]
     readonly dropped: readonly string[]
   } {
@@ -205,6 +210,7 @@ export class JournalKeys {
     const kept = texts.filter(([key]) => !isDropped.has(key))
     if (tail !== undefined) kept.push(['tail', tail.text])
     if (budget !== undefined) kept.push(['privacy', budget])
+    if (keys !== undefined) kept.push(['keys', keys])
     return { records: kept.map(([key, value]) => [key, encode(value)] as const), dropped }
   }
 

@@ -120,6 +120,8 @@ describe('the documents', function () {
     const answer = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.match(answer, /"label":"yes"/)
     assert.match(answer, /admb_inputs_total \d/)
+    const keyed = () => run(blocks('http key', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    assert.equal(keyed(), keyed())
     const late = run(blocks('http late', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.match(late, /"label":"yes","scores":\[\S+\],"id":"1-1"/)
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))

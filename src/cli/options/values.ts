@@ -1,6 +1,6 @@
 /** Parsers of option values. Each returns the value or throws with the expected form. */
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { type Delimiter, delimiters, type Format, type From, formatNames } from '../../data/index.js'
+import { type Delimiter, delimiterNames, delimiters, type Format, type From, formatNames } from '../../data/index.js'
 import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import {
@@ -112,7 +112,7 @@ export function peerName(word: string): string {
 
 /** A separator of CSV, by its character or its name. */
 export function delimiter(word: string): Delimiter {
-  const names: Readonly<Record<string, Delimiter>> = { comma: ',', semicolon: ';', tab: '\t', '\\t': '\t', pipe: '|' }
+  const names: Readonly<Record<string, string | undefined>> = { ...delimiterNames, '\\t': '\t' }
   const found = names[word] ?? word
   if (Object.hasOwn(delimiters, found)) return found as Delimiter
   throw new InvalidArgumentError('It must be comma, semicolon, tab or pipe.')

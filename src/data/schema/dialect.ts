@@ -9,6 +9,14 @@ import { numberOf } from './numbers.js'
 /** The byte of each separator. */
 export const delimiters: Readonly<Record<Delimiter, number>> = { ',': 0x2c, ';': 0x3b, '\t': 0x09, '|': 0x7c }
 
+/** Words for the separators. */
+export const delimiterNames: Readonly<Record<string, Delimiter | undefined>> = {
+  comma: ',',
+  semicolon: ';',
+  tab: '\t',
+  pipe: '|'
+}
+
 const SNIFFED_ROWS = 100
 
 /** The records of complete rows, at most `limit`. Malformed records are left out. */

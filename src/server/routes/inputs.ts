@@ -1,5 +1,6 @@
 /** `POST /predict` and `POST /learn`: inputs from other programs, in the text formats of streams. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { delimiterNames } from '../../data/index.js'
 import type { InputAnswer, InputRequest } from '../../peer/index.js'
 import { RefusedError } from '../errors.js'
 import type { RouteOptions } from '../options.js'
@@ -11,7 +12,8 @@ const LINES: Readonly<Record<string, InputRequest['format']>> = {
   'application/jsonl': 'jsonl',
   'application/json-lines': 'jsonl',
   'text/x-libsvm': 'libsvm',
-  'text/x-vw': 'vw'
+  'text/x-vw': 'vw',
+  'text/csv': 'csv'
 }
 
 const SUMMARIES = {
@@ -19,6 +21,12 @@ const SUMMARIES = {
   learn:
     'Predicts inputs, then learns them; if one of them is malformed, none is learned. With --label-delay also {"id": …, "label": …} for inputs that were predicted before'
 } as const
+
+const KEY = {
+  type: 'string',
+  pattern: '^("[!#-~]{1,128}"|[!#-~]{1,128})$',
+  description: 'Identifies the request: the inputs of a repeated one are not learned again'
+}
 
 /** The text of bodies in JSON. */
 const documents = new WeakMap<FastifyRequest, Buffer>()
@@ -45,13 +53,37 @@ export async function inputRoutes(app: FastifyInstance, { peer }: RouteOptions):
   const content = { 'application/json': { schema: json }, ...Object.fromEntries(Object.keys(LINES).map(lines)) }
   const response = { 200: { description: 'The predictions', ...ref('Predictions') }, ...failures }
   for (const action of ['predict', 'learn'] as const) {
-    const schema = { summary: SUMMARIES[action], body: { content }, response }
+    const headers = action === 'learn' ? { headers: { type: 'object', properties: { 'idempotency-key': KEY } } } : {}
+    const schema = { summary: SUMMARIES[action], ...headers, body: { content }, response }
     app.post(`/${action}`, { config: { roles: ROLES[action] }, schema }, async request => {
-      const answer = await peer.request({ action, ...inputsOf(request) })
+      const answer = await peer.request({ action, ...inputsOf(request), key: keyOf(request) })
       refuseLateLabels(answer)
       return answer
     })
   }
+}
+
+/** The separator in the parameters of a content type, such as `delimiter=semicolon`. */
+function delimiterIn(parameters: readonly string[]): InputRequest['delimiter'] {
+  const given = parameters
+    .find(one => one.trim().startsWith('delimiter='))
+    ?.split('=')[1]
+    .trim()
+  if (given === undefined) return undefined
+  const found = delimiterNames[given]
+  if (found === undefined)
+    throw new RefusedError(
+      415,
+      'ERR_MEDIA_TYPE',
+      `the delimiter ${given} is unknown: give comma, semicolon, tab or pipe`
+    )
+  return found
+}
+
+/** The header may be a quoted string, as its draft standard has it. */
+function keyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key'] as string | undefined
+  return key?.replace(/^"(.*)"$/, '$1')
 }
 
 /** If nothing could be learned, the request has failed. */
@@ -61,12 +93,12 @@ function refuseLateLabels({ predictions }: InputAnswer): void {
   throw new RefusedError(first.code === 'ERR_LABEL_LATE' ? 410 : 400, first.code, first.error)
 }
 
-function inputsOf(request: FastifyRequest): Pick<InputRequest, 'format' | 'body'> {
+function inputsOf(request: FastifyRequest): Pick<InputRequest, 'format' | 'body' | 'delimiter'> {
   const { body, headers } = request
   const document = documents.get(request)
   if (document !== undefined) return { format: 'jsonl', body: jsonLines(document) }
-  const type = headers['content-type']?.split(';')[0].trim().toLowerCase() ?? ''
-  return { format: LINES[type], body: body as Buffer }
+  const [type, ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  return { format: LINES[type.trim()], body: body as Buffer, delimiter: delimiterIn(parameters) }
 }
 
 /** Divides a JSON document of inputs into lines without reading its values, so that numbers keep all of their digits. */

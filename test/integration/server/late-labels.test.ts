@@ -50,6 +50,26 @@ describe('late labels', function () {
     return served.peer.status()
   }
 
+  it('in a request with a key are learned once, with the inputs beside them', async () => {
+    await serve(60_000)
+    const { answers } = await post('/predict', { features: [0, 0, 0, 1] })
+    const [{ id }] = answers
+    const body = JSON.stringify([
+      { label: 'no', features: [1, 0, 0, 0] },
+      { id, label: 'yes' }
+    ])
+    const send = async (key: string) =>
+      (await served.post('/learn', body, undefined, { 'idempotency-key': key })).json()
+    const first = await send('a')
+    assert.deepEqual(await send('a'), first)
+    for (let i = 0; i < 20; i++)
+      await served.post('/learn', '{"label": "no", "features": [1, 0, 0, 0]}', undefined, { 'idempotency-key': `${i}` })
+    const { predictions } = (await send('a')) as { predictions: Given[] }
+    assert.equal(predictions[0].label, 'no')
+    assert.match(predictions[1].error ?? '', /received before/)
+    assert.equal((await statusAfter(22)).inputs, 22)
+  })
+
   it('count the prediction that was given, and learn its input', async () => {
     await serve(60_000)
     const [first, second] = (await post('/predict', [{ features: [0, 0, 0, 1] }, { features: [1, 0, 0, 0] }])).answers

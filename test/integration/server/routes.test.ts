@@ -131,6 +131,51 @@ describe("a peer's HTTP routes", function () {
     }
   })
 
+  it('learns a request with a key once, and answers a repeated one as the first', async () => {
+    const send = (key: string, body = `[${YES}, ${NO}]`, type?: string) =>
+      served.post('/learn', body, type, { 'idempotency-key': key })
+    const answers = await Promise.all([send('"order-7"'), send('order-7')])
+    answers.push(await send('"order-7"'))
+    const texts = await Promise.all(answers.map(answer => answer.text()))
+    assert.deepEqual(texts, [texts[0], texts[0], texts[0]])
+    learned += 2
+    // What is refused can be sent again, and each number is a request of its own.
+    assert.equal((await send('split:a:1', '[3]')).status, 400)
+    for (const number of [2, 1, 2, 1]) assert.equal((await send(`split:a:${number}`, YES)).status, 200)
+    learned += 2
+    // Answers of long ago are new predictions.
+    for (let i = 0; i < 20; i++) await send(`later-${i}`, NO)
+    learned += 20
+    const again = (await contract.check('post', '/learn', await send('order-7'))) as Predictions
+    assert.equal(again.predictions.length, 2)
+    for (const key of ['""', '', 'k'.repeat(200)]) assert.equal((await send(key)).status, 400, key)
+    await post('/learn', YES)
+    await until('the status counts the last input', () => served.peer.status().inputs >= learned)
+    assert.equal(served.peer.status().inputs, learned)
+  })
+
+  it('reads CSV with a header, whose separator the content type names', async () => {
+    const columns = [{ name: 'a' }, { name: 'b' }].map(({ name }) => ({ name, kind: 'number' }) as const)
+    const features = { ...SPEC.features, label: 'label', columns }
+    const table = await PeerServer.start({}, { spec: { ...SPEC, dimension: 2, features } })
+    try {
+      const predictions = async (body: string, type: string) => {
+        const answer = await table.post('/predict', body, type)
+        return ((await contract.check('post', '/predict', answer)) as Predictions).predictions
+      }
+      assert.equal(
+        (await table.post('/learn', 'b;label;a\n"1,5";yes;2\n', 'text/csv; delimiter=semicolon')).status,
+        200
+      )
+      assert.equal((await table.post('/learn', 'a,b,label\n1,2,no\n', 'text/csv')).status, 200)
+      const [first] = await predictions('{"a": 3, "b": -1}', 'application/json')
+      assert.deepEqual(await predictions('b|a\n-1|3\n', 'text/csv;delimiter=pipe'), [first])
+      assert.equal((await table.post('/learn', 'a,b\n1,2\n', 'text/csv; delimiter=x')).status, 415)
+    } finally {
+      await table.stop()
+    }
+  })
+
   it('rejects invalid bodies with one form of error, and learns nothing from them', async () => {
     const bad: [body: string, type: string, status: number, code: string][] = [
       ['', 'application/json', 400, 'ERR_JSON'],

@@ -55,13 +55,18 @@ class Harness {
   readonly loop: LearnerLoop
   now = 0
   pauses = 0
+  /** Time that passes between two looks at the clock. */
+  advancing = 0
 
   constructor(options: Partial<LearnerInit> = {}, parts = linearParts((options.spec ?? spec) as LinearSpec)) {
     this.loop = new LearnerLoop(
       init(options),
       parts,
       message => this.messages.push(message),
-      () => this.now
+      () => {
+        this.now += this.advancing
+        return this.now
+      }
     )
   }
 
@@ -264,5 +269,24 @@ describe('LearnerLoop', () => {
     await stopped.run(rows(0, 200))
     assert.equal(stopped.loop.status().progress.inputs, 0)
     assert.equal(stopped.loop.status().ended, false)
+  })
+
+  it('scales the rows of requests that are learned at the same time as if each had come alone', () => {
+    const features = { constant: false, scale: 'standard', columns: undefined } as const
+    const scaled: LinearSpec = { ...spec, batch: 1000, features }
+    const [together, alone] = [
+      new Harness({ spec: scaled, stream: undefined }),
+      new Harness({ spec: scaled, stream: undefined })
+    ]
+    // Each slice is one row.
+    together.advancing = 5
+    const answers = [rows(0, 8), rows(3, 11)].map(request => together.loop.requests.slices(request, true))
+    const predicted = Array.from({ length: 8 }, () => answers.map(answer => answer.next().value)).flat()
+    const expected = Array.from({ length: 8 }, (_, row) => [row, row + 3])
+      .flat()
+      .map(row => alone.loop.requests.answer(rows(row, row + 1), true).predictions)
+    assert.deepEqual(predicted, expected)
+    const gradients = ({ loop }: Harness) => loop.status().progress
+    assert.deepEqual(gradients(together), gradients(alone))
   })
 })
