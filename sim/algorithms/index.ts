@@ -7,7 +7,7 @@ import { epidemic, gossip } from './gossip.js'
 import { isolated } from './isolated.js'
 import { mawo } from './mawo.js'
 import { mawoDatabase } from './mawo-database.js'
-import { mawoElection } from './mawo-election.js'
+import { mawoElection, mawoInvitation, mawoTree } from './mawo-election.js'
 import { mawoAdd, mawoMailbox } from './mawo-store.js'
 import { serial } from './serial.js'
 import { allReduce, diLoCo, sparseLoCo } from './synchronised.js'
@@ -18,6 +18,8 @@ export const algorithms = {
   dmb,
   mawo,
   'mawo-election': mawoElection,
+  'mawo-tree': mawoTree,
+  'mawo-invitation': mawoInvitation,
   'mawo-database': mawoDatabase,
   'mawo-add': mawoAdd,
   'mawo-mailbox': mawoMailbox,

@@ -1,23 +1,50 @@
 /**
- * MaWo-DMB with leader election (Dekel et al., "Robust Distributed Online Prediction", section on master failure). A worker
- * that receives no message from a master for a timeout becomes master itself; lower indices have shorter timeouts. Messages travel
- * hop by hop over the tree. After a
- * partition every component has its own master. Among masters that are connected again, the one with more updates wins, then
+ * MaWo-DMB with leader election (Dekel et al., "Robust Distributed Online Prediction", section on master failure). Workers that
+ * receive no message from a master for a timeout elect another one (`elections.ts`). Messages travel hop by hop over the tree. After
+ * a partition every component has its own master. Among masters that are connected again, the one with more updates wins, then
  * the one with the lower index.
  */
 import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
 import { type Algorithm, advance, bestOf, GradientAccumulator, gradientsOn, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
+import {
+  byInvitation,
+  byTimeout,
+  type Candidate,
+  ELECTION_BYTES,
+  type Election,
+  type ElectionHost,
+  type ElectionMessage,
+  overTree
+} from './elections.js'
 import { Routing } from './routing.js'
 
 export const mawoElection: AlgorithmDefinition = {
-  create,
+  create: world => create(world, byTimeout),
   help: 'workers elect a new master when it fails',
   source: 'Dekel et al., "Robust Distributed Online Prediction", master failure',
   average: 'none',
   family: 'papers',
   series: 4
+}
+
+export const mawoTree: AlgorithmDefinition = {
+  ...mawoElection,
+  create: world => create(world, overTree),
+  help: 'the same, elected by waves over the spanning tree',
+  source: 'Tel, "Introduction to Distributed Algorithms", 7.3',
+  family: 'variants',
+  series: 6
+}
+
+export const mawoInvitation: AlgorithmDefinition = {
+  ...mawoElection,
+  create: world => create(world, byInvitation),
+  help: 'the same, elected by invitations between groups',
+  source: 'Garcia-Molina, "Elections in a distributed computing system" (1982)',
+  family: 'variants',
+  series: 8
 }
 
 /** A worker's gradients since its previous message. */
@@ -53,7 +80,7 @@ interface NodeState {
 /** The master of a restarted node until it receives a predictor. */
 const NO_MASTER = -1
 
-function create(world: World): Algorithm {
+function create(world: World, createElection: (host: ElectionHost) => Election): Algorithm {
   const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
   const initialState = (): NodeState => ({
@@ -67,8 +94,7 @@ function create(world: World): Algorithm {
     received: new Set()
   })
   const states = Array.from({ length: nodes }, initialState)
-  const electionTimeout = 4 * (world.period + world.topology.diameter * world.latency)
-  const routing = new Routing<SumMessage | PredictorMessage>(world)
+  const routing = new Routing<SumMessage | PredictorMessage | ElectionMessage>(world)
   let adoptions = 0
 
   const broadcast = (node: number) => {
@@ -91,8 +117,24 @@ function create(world: World): Algorithm {
     state.term = `${state.predictor.id.updates}/${node}`
     broadcast(node)
   }
-  /** Whether the sender of a predictor replaces the current master of a node. */
-  const takesPrecedence = (state: NodeState, from: number, predictor: Predictor) => {
+  const candidate = (node: number): Candidate => ({ index: node, updates: states[node].predictor.id.updates })
+  const election = createElection({
+    world,
+    timeout: 4 * (world.period + world.topology.diameter * world.latency),
+    candidate,
+    masterOf: node => states[node].master,
+    silence: node => world.now - states[node].lastContact,
+    follow(node, master) {
+      states[node].master = master
+      states[node].lastContact = world.now
+      if (master === node) broadcast(node)
+    },
+    send: (from, to, message) => routing.send(from, to, message, ELECTION_BYTES),
+    broadcast: (from, message) => routing.broadcast(from, message, ELECTION_BYTES)
+  })
+  /** Whether a node accepts a predictor, and follows its sender. */
+  const isAccepted = (state: NodeState, from: number, predictor: Predictor) => {
+    if (!election.followsOthers && from !== state.master) return false
     const remote = predictor.id.updates
     const local = state.predictor.id.updates
     return remote > local || (remote === local && (state.master === NO_MASTER || from <= state.master))
@@ -106,14 +148,9 @@ function create(world: World): Algorithm {
     },
     tick(node) {
       const state = states[node]
-      if (state.master === node) return broadcast(node)
-      // The timeout grows with the index, so that usually only one node becomes master.
-      if (world.now - state.lastContact > electionTimeout + node * world.latency) {
-        state.master = node
-        broadcast(node)
-        return
-      }
-      if (state.own.count === 0 || state.master === NO_MASTER) return
+      if (state.master === node) broadcast(node)
+      election.tick(node)
+      if (state.own.count === 0 || state.master === NO_MASTER || state.master === node) return
       const { sum, count } = state.own.take()
       const message: SumMessage = { kind: 'sum', sequence: ++state.sequence, term: state.term, sum, count }
       routing.send(node, state.master, message, bytes + 24)
@@ -123,6 +160,7 @@ function create(world: World): Algorithm {
       const arrived = routing.receive(to, from, packet)
       if (arrived === undefined) return
       const { origin, content: message } = arrived
+      if (message.kind === 'election') return election.receive(to, origin, message)
       const state = states[to]
       if (message.kind === 'sum') {
         const name = `${origin} ${message.sequence}`
@@ -132,7 +170,7 @@ function create(world: World): Algorithm {
         updateIfFull(to)
         return
       }
-      if (!takesPrecedence(state, origin, message.predictor)) return
+      if (!isAccepted(state, origin, message.predictor)) return
       state.lastContact = world.now
       state.master = origin
       if (message.term === state.term) return
@@ -151,6 +189,7 @@ function create(world: World): Algorithm {
       const stored = disk === 'kept' ? { predictor, term } : undefined
       // The node keeps its number on the network under a new identity, so its sequence numbers must continue.
       states[node] = { ...initialState(), ...stored, sequence, master: NO_MASTER }
+      election.restart(node)
     },
     totals: () => {
       const best = bestOf(states.map(({ predictor }) => predictor))

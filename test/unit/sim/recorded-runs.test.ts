@@ -46,6 +46,8 @@ const scenarios: Record<string, object> = {
   'MaWo on the overlay': { ...overlay, algorithm: 'mawo', faults },
   'MaWo with a database': { ...small, algorithm: 'mawo-database', faults: { crashShare: 0.1 } },
   'MaWo with election': { ...small, algorithm: 'mawo-election', faults: { crashShare: 0.1 } },
+  'MaWo with election by waves': { ...small, algorithm: 'mawo-tree', faults: { crashShare: 0.1 } },
+  'MaWo with election by invitation': { ...small, algorithm: 'mawo-invitation', faults: { crashShare: 0.1 } },
   'one learner': { ...small, algorithm: 'serial' }
 }
 
