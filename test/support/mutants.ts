@@ -1,6 +1,5 @@
 /**
- * Mutants: the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation. Files that are not
- * changed are hard links.
+ * Mutants: the compiled code with one mechanism disabled, to test that the fuzzer finds the resulting violation.
  */
 import assert from 'node:assert/strict'
 import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -91,37 +90,53 @@ const MODULES = ['sim', 'src/base', 'src/numeric', 'src/admb', 'src/learning', '
  * @throws Error if a pattern does not match exactly once; then update it to the changed code
  */
 export function createMutant(name: string, changes: readonly CodeChange[]): string {
-  const root = resolve(FOLDER, name)
-  rmSync(root, { recursive: true, force: true })
-  for (const folder of new Set(files().map(dirname))) mkdirSync(resolve(root, folder), { recursive: true })
-  for (const file of files()) linkSync(resolve('dist', file), resolve(root, file))
+  const replaced = new Map<string, string>()
   for (const { file, from, to } of changes) {
-    const path = resolve(root, file)
-    const code = readFileSync(path, 'utf8')
+    const code = replaced.get(file) ?? readFileSync(resolve('dist', file), 'utf8')
     const tokens = from.split(/\s+/).map(token => token.replaceAll(/[^\w]/g, '\\$&'))
     const pattern = new RegExp(tokens.join('\\s+'), 'g')
     const matches = code.match(pattern)?.length ?? 0
     if (matches !== 1) throw new Error(`mutant ${name}: expected 1 match in ${file}, found ${matches}: ${from}`)
-    // The linked file is the original.
-    rmSync(path)
-    writeFileSync(
-      path,
+    replaced.set(
+      file,
       code.replace(pattern, () => to)
     )
+  }
+  return createCopy(name, replaced)
+}
+
+/**
+ * Creates a copy of compiled code, in which some files are replaced; the others are hard links.
+ * @param name name of its directory
+ * @param replaced code by path relative to `dist`
+ * @returns the directory, like `dist`
+ */
+export function createCopy(name: string, replaced: ReadonlyMap<string, string>, modules = MODULES): string {
+  const root = resolve(FOLDER, name)
+  rmSync(root, { recursive: true, force: true })
+  const all = files(modules)
+  for (const folder of new Set(all.map(dirname))) mkdirSync(resolve(root, folder), { recursive: true })
+  for (const file of all) {
+    const code = replaced.get(file)
+    if (code === undefined) linkSync(resolve('dist', file), resolve(root, file))
+    else writeFileSync(resolve(root, file), code)
   }
   return root
 }
 
-/** The compiled files of the modules that mutants consist of, relative to `dist`. */
-function files(): readonly string[] {
-  compiled ??= MODULES.flatMap(module =>
+/** The compiled files of modules, relative to `dist`. */
+function files(modules: readonly string[]): readonly string[] {
+  const known = compiled.get(modules)
+  if (known !== undefined) return known
+  const found = modules.flatMap(module =>
     readdirSync(resolve('dist', module), { recursive: true, encoding: 'utf8' })
       .filter(path => path.endsWith('.js'))
       .map(path => join(module, path))
   )
-  return compiled
+  compiled.set(modules, found)
+  return found
 }
-let compiled: readonly string[] | undefined
+const compiled = new Map<readonly string[], readonly string[]>()
 
 /** Creates a mutant and imports its simulator. */
 export async function mutantOf(name: string, changes: readonly CodeChange[]): Promise<Simulator> {

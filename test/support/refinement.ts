@@ -3,10 +3,12 @@
  * what happened, and must then hold the same predictor to the last bit, and the same gradients.
  */
 
-import type { CountingInputs } from '../../sim/checkers/exact.js'
+import { CountingInputs, countingRecipe } from '../../sim/checkers/exact.js'
 import { type Message, type Predictor, SpecifiedNode, start } from '../../sim/reference/admb.js'
+import { simulate } from '../../sim/simulate.js'
+import type { FixedKeys, Trial } from '../../sim/testing/trials.js'
 import {
-  type AdmbNode,
+  AdmbNode,
   type AdmbOptions,
   type Effect,
   formatId,
@@ -14,6 +16,7 @@ import {
   type Predictor as Real,
   type Recipe
 } from '../../src/admb/index.js'
+import { advance } from '../../src/admb/state/predictor.js'
 import { type Sum, sumOf } from '../../src/numeric/sums.js'
 
 /** Parameters, running average and state, as bits. */
@@ -25,6 +28,24 @@ export interface Refinement {
   readonly node: (options: AdmbOptions) => AdmbNode
   /** Number of comparisons so far, updates among them, and jumps to a predictor that another node has made. */
   readonly counts: { comparisons: number; updates: number; adoptions: number }
+}
+
+/** Sums of float32 numbers in frames of one piece, a fixed b, no journal: what the specification describes. */
+export const SPECIFIED = {
+  algorithm: 'admb',
+  journal: false,
+  sums: 'exact',
+  trust: { bounded: false },
+  fragmentBytes: 2 ** 30
+} satisfies FixedKeys
+
+/** Runs a trial until the network is quiescent. @throws Error `refinement: …` at the first difference */
+export function checkRefinement({ scenario, faults }: Trial, Node = AdmbNode, run = simulate): Refinement['counts'] {
+  const inputs = new CountingInputs(scenario.inputs)
+  const { node, counts } = refinementOf(Node, inputs, countingRecipe, advance)
+  const specified = { ...scenario, checks: false, batchMax: undefined, localSteps: undefined }
+  run(specified, { node, inputs, recipe: countingRecipe, quiesce: true, faults })
+  return counts
 }
 
 /**

@@ -3,38 +3,19 @@ import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { CountingInputs, countingRecipe } from '../../../sim/checkers/exact.js'
-import { simulate } from '../../../sim/simulate.js'
-import { type FixedKeys, type Trial, trials } from '../../../sim/testing/trials.js'
-import { AdmbNode } from '../../../src/admb/index.js'
-import { advance } from '../../../src/admb/state/predictor.js'
+import type { simulate } from '../../../sim/simulate.js'
+import { trials } from '../../../sim/testing/trials.js'
+import type { AdmbNode } from '../../../src/admb/index.js'
 import { createMutant, mutantsOf, removeMutants } from '../../support/mutants.js'
-import { refinementOf } from '../../support/refinement.js'
+import { checkRefinement, SPECIFIED } from '../../support/refinement.js'
 import { share } from '../../support/runs.js'
-
-/** Sums of float32 numbers in frames of one piece, a fixed b, no journal: what the specification describes. */
-const SPECIFIED = {
-  algorithm: 'admb',
-  journal: false,
-  sums: 'exact',
-  trust: { bounded: false },
-  fragmentBytes: 2 ** 30
-} satisfies FixedKeys
-
-function check(Node: typeof AdmbNode, { scenario, faults }: Trial, run = simulate) {
-  const inputs = new CountingInputs(scenario.inputs)
-  const { node, counts } = refinementOf(Node, inputs, countingRecipe, advance)
-  const specified = { ...scenario, checks: false, batchMax: undefined, localSteps: undefined }
-  run(specified, { node, inputs, recipe: countingRecipe, quiesce: true, faults })
-  return counts
-}
 
 describe('the specification of ADMB', () => {
   it('is what nodes do, in random runs with all faults', () => {
     const total = { comparisons: 0, updates: 0, adoptions: 0 }
     fc.assert(
       fc.property(trials(SPECIFIED), trial => {
-        const counts = check(AdmbNode, trial)
+        const counts = checkRefinement(trial)
         for (const key of ['comparisons', 'updates', 'adoptions'] as const) total[key] += counts[key]
       }),
       { numRuns: share(400) }
@@ -51,7 +32,7 @@ describe('the specification of ADMB', () => {
         const load = (path: string) => import(pathToFileURL(resolve(root, path)).href)
         const { AdmbNode: Mutant } = (await load('src/admb/index.js')) as { AdmbNode: typeof AdmbNode }
         const { simulate: run } = (await load('sim/simulate.js')) as { simulate: typeof simulate }
-        const property = fc.property(trials(SPECIFIED), trial => void check(Mutant, trial, run))
+        const property = fc.property(trials(SPECIFIED), trial => void checkRefinement(trial, Mutant, run))
         const { failed, numRuns, errorInstance } = fc.check(property, {
           ...{ numRuns: 400, endOnFailure: true, seed: 1, path: String(unspecified - 1) }
         })
