@@ -279,17 +279,19 @@ function conflict(scenario: Scenario): string | undefined {
   const { epsilon, delta, clip, journal } = scenario
   const { makesLocalSteps = false } = definitionOf(algorithm)
   const isDualRule = rule === 'theory' || isDual({ name: rule })
+  const hasMaster = algorithm === 'mawo-overlay' || algorithm === 'dmb-overlay'
   const isPrivate = epsilon !== undefined || delta !== undefined
   const combined = conflictOf(
     {
-      peers: algorithm === 'admb' || (clip !== undefined && algorithm.startsWith('admb')),
+      peers: algorithm === 'admb' || hasMaster || (clip !== undefined && algorithm.startsWith('admb')),
+      masterAlgorithm: hasMaster,
       signedHeaders: signed,
       journal: journal && isPrivate,
       ruleWithoutSteps: isDualRule,
       adaptiveBatch: batchMax !== undefined,
       adaptivePeriod: autoPeriod,
       signers: trust.signers > 0,
-      boundedTrust: trust.bounded && algorithm === 'admb',
+      boundedTrust: trust.bounded && (algorithm === 'admb' || hasMaster),
       localSteps: localSteps !== undefined && !makesLocalSteps,
       localMomentum: localMomentum > 0,
       privacy: clip !== undefined,

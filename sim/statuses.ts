@@ -2,7 +2,7 @@
  * The statuses of real peers over the edges of a simulated network, beside an algorithm: totals, the nearest rows, and their encoded
  * bytes. Virtual milliseconds count as milliseconds. Signatures are random bytes of the same size.
  */
-import type { PredictorId } from '../src/admb/index.js'
+import type { MasterEdge, PredictorId } from '../src/admb/index.js'
 import {
   aggregateOf,
   type NetworkStatus,
@@ -154,10 +154,14 @@ export class Statuses implements Algorithm {
     this.#flush(node)
   }
 
-  disconnect(node: number, neighbour: number): void {
+  setMaster(node: number, master: MasterEdge): void {
+    this.#algorithm.setMaster?.(node, master)
+  }
+
+  disconnect(node: number, neighbour: number, hasLeft?: boolean): void {
     for (const edge of [...this.#hosts[node].edges.values()])
       if (edge.neighbour === neighbour) this.#drop(node, edge.session)
-    this.#algorithm.disconnect?.(node, neighbour)
+    this.#algorithm.disconnect?.(node, neighbour, hasLeft)
     this.#flush(node)
   }
 

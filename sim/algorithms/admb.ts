@@ -1,12 +1,14 @@
 /**
  * ADMB on the simulated network. It runs the AdmbNode of real peers and encodes and decodes every frame. `admb` decides
- * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over.
+ * precedence by origin. `admb-sender` follows the paper: precedence by sender, and no carry-over. `mawo-overlay` and `dmb-overlay` are MaWo-DMB
+ * and DMB as peers run them: the same node, where only the one at the root of the tree makes updates.
  */
 import {
   Driver,
   formatId,
   type HostEffect,
   isFragment,
+  type MasterAlgorithm,
   type Precedence,
   type Predictor,
   quotaOf
@@ -48,6 +50,27 @@ export const admbSender: AlgorithmDefinition = {
   family: 'papers',
   memory: memoryOf,
   series: 6
+}
+
+export const mawoOverlay: AlgorithmDefinition = {
+  create: world => create(world, 'origin', 'mawo'),
+  help: 'MaWo-DMB as peers run it: the master is the root of the overlay',
+  source:
+    'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2, with the changes of docs/protocol.md',
+  average: 'none',
+  family: 'variants',
+  memory: memoryOf,
+  series: 4
+}
+
+export const dmbOverlay: AlgorithmDefinition = {
+  create: world => create(world, 'origin', 'dmb'),
+  help: 'DMB as peers run it: the root of the overlay waits for all',
+  source: 'Dekel et al. (JMLR 2012), Algorithm 3, with the changes of docs/protocol.md',
+  average: 'none',
+  family: 'variants',
+  memory: memoryOf,
+  series: 7
 }
 
 /** Bytes of a node and its edges: half of what was measured with few features. */
@@ -129,7 +152,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
   return { ...start, id: { ...start.id, updates: 1, origin, incarnation: 1 } }
 }
 
-function create(world: World, precedence: Precedence): Algorithm {
+function create(world: World, precedence: Precedence, algorithm?: MasterAlgorithm): Algorithm {
   const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
@@ -157,6 +180,7 @@ function create(world: World, precedence: Precedence): Algorithm {
       noise,
       carry,
       precedence,
+      algorithm,
       adaptsPeriod: scenario.autoPeriod,
       journal: scenario.journal,
       repeats: scenario.journal,
@@ -219,6 +243,8 @@ function create(world: World, precedence: Precedence): Algorithm {
   })
   let adoptions = 0
   let lost = 0
+  /** Inputs that came while their nodes waited for others. */
+  let passed = 0
   /** Gradients on the lineages of all predictors, by id. */
   const lineageCounts = new Map<string, number>()
 
@@ -243,7 +269,7 @@ function create(world: World, precedence: Precedence): Algorithm {
     if (first === end) return
     driver.inOwnSegment(() => {
       const last = Math.min(end, first + AGAIN_PER_PERIOD)
-      for (let input = first; input < last && node.relearnable?.[0] === input; input++)
+      for (let input = first; input < last && node.room > 0 && node.relearnable?.[0] === input; input++)
         learn(index, inputs.get(input) as Examples, input)
     })
   }
@@ -320,7 +346,11 @@ function create(world: World, precedence: Precedence): Algorithm {
   return {
     serving: index => states[index].node.predictor,
     input(index, examples, number) {
-      const { inputs } = states[index]
+      const { inputs, node } = states[index]
+      if (node.room === 0) {
+        passed += examples.size
+        return
+      }
       if (scenario.journal) inputs.set(number, copyOf(examples))
       if (scenario.gate) gates[index].add(copyOf(examples))
       learn(index, examples, scenario.journal ? number : undefined)
@@ -368,11 +398,16 @@ function create(world: World, precedence: Precedence): Algorithm {
       // Nothing is sent before time 0.
       if (world.now > 0 && world.isUp(index)) driver.flush()
     },
-    disconnect(index, neighbour) {
+    setMaster(index, master) {
+      const { node, driver } = states[index]
+      node.setMaster(master)
+      if (world.now > 0 && world.isUp(index)) driver.flush()
+    },
+    disconnect(index, neighbour, hasLeft) {
       const { driver, exchanged } = states[index]
       const ended = exchanged.get(neighbour)
       if (ended) ended.isOpen = false
-      driver.disconnect(neighbour)
+      driver.disconnect(neighbour, hasLeft)
       if (world.now > 0 && world.isUp(index)) driver.flush()
     },
     crash(index) {
@@ -416,7 +451,7 @@ function create(world: World, precedence: Precedence): Algorithm {
         adoptions,
         used: lineageCounts.get(formatId(best.id)) ?? 0,
         held: states.reduce((sum, { node }) => sum + node.ownGradients + node.waiting, 0),
-        discarded: lost + states.reduce((sum, { node }) => sum + node.account.discarded, 0)
+        discarded: lost + passed + states.reduce((sum, { node }) => sum + node.account.discarded, 0)
       }
     }
   }

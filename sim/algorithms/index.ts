@@ -1,5 +1,5 @@
 /** The registry of simulated algorithms. A new algorithm is one file and one line of `algorithms`. */
-import { admb, admbSender } from './admb.js'
+import { admb, admbSender, dmbOverlay, mawoOverlay } from './admb.js'
 import { dPsgd } from './d-psgd.js'
 import type { AlgorithmDefinition } from './definition.js'
 import { dmb } from './dmb.js'
@@ -25,6 +25,8 @@ export const algorithms = {
   'mawo-mailbox': mawoMailbox,
   admb,
   'admb-sender': admbSender,
+  'mawo-overlay': mawoOverlay,
+  'dmb-overlay': dmbOverlay,
   gossip,
   epidemic,
   'd-psgd': dPsgd,

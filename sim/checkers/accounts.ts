@@ -24,6 +24,8 @@ interface RunAccount {
   readonly used: Map<string, number>
 }
 
+const NONE: ReadonlyMap<string, number> = new Map()
+
 export class GradientAccounts implements Invariant {
   /** Whether faults may hide from a node which of its gradients a lineage has used. Its account is then a bound. */
   readonly #isBound: boolean
@@ -89,6 +91,11 @@ export class GradientAccounts implements Invariant {
     )
   }
 
+  /** Gradients of each run in the batch of a predictor. */
+  gradientsIn(id: PredictorId): ReadonlyMap<string, number> {
+    return this.#updates.get(formatId(id))?.gradients ?? NONE
+  }
+
   #accountOf(checked: CheckedNode): RunAccount {
     return this.#runs.get(runOf(checked)) as RunAccount
   }
@@ -124,7 +131,8 @@ export class GradientAccounts implements Invariant {
   }
 }
 
-function runOf({ origin, incarnation, nonce }: CheckedNode): string {
+/** Name of the run of a node. */
+export function runOf({ origin, incarnation, nonce }: CheckedNode): string {
   return keyOf({ origin, incarnation, nonce })
 }
 

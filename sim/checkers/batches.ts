@@ -5,6 +5,7 @@
 import {
   decodeSaved,
   formatId,
+  type MasterAlgorithm,
   maxRetainedSums,
   nextPredictor,
   type Predictor,
@@ -35,18 +36,24 @@ const FINAL = 2 ** 48
 export class Size implements Invariant {
   readonly #batch: number | BatchRule
   readonly #hasQuotas: boolean
+  readonly #algorithm: MasterAlgorithm | undefined
 
-  /** @param hasQuotas whether batches below b are never valid */
-  constructor(batch: number | BatchRule, hasQuotas: boolean) {
+  /**
+   * @param hasQuotas whether batches below b are never valid
+   * @param algorithm if only the master updates; DMB has shares instead of b (`Shares`)
+   */
+  constructor(batch: number | BatchRule, hasQuotas: boolean, algorithm: MasterAlgorithm | undefined) {
     this.#batch = batch
     this.#hasQuotas = hasQuotas
+    this.#algorithm = algorithm
   }
 
   predictorChanged({ origin, usesRemainder }: CheckedNode, change: PredictorChange): void {
     if (change.cause !== 'updated') return
     const { header, batch, parent } = change
     const key = formatId(header.id)
-    const least = usesRemainder && !this.#hasQuotas ? 1 : this.#at(parent)
+    const isAny = this.#algorithm === 'dmb' || (usesRemainder && !this.#hasQuotas)
+    const least = isAny ? 1 : this.#at(parent)
     if (batch.count < least)
       throw new Violation('size', `${origin} made ${key} from ${batch.count} of ${least} gradients`)
     if (header.count !== batch.count)
@@ -61,8 +68,9 @@ export class Size implements Invariant {
     return typeof this.#batch === 'number' ? this.#batch : this.#batch.max
   }
 
-  afterEvent({ origin, node }: CheckedNode): void {
+  afterEvent({ origin, node, master }: CheckedNode): void {
     if (node.predictor.id.updates >= FINAL) return
+    if (this.#algorithm === 'dmb' || (this.#algorithm === 'mawo' && master !== 'self')) return
     const least = this.#at(node.predictor) * (node.isWaiting ? WAIT_BATCHES : 1)
     if (node.gradients >= least)
       throw new Violation('size', `${origin} holds ${node.gradients} gradients without an update of ${least}`)

@@ -1,16 +1,17 @@
 /** The properties of ADMB, as invariants to check during a run. */
 
-import { quotaOf } from '../../src/admb/index.js'
+import { type MasterAlgorithm, quotaOf } from '../../src/admb/index.js'
 import { AdaptiveBatch } from '../../src/learning/index.js'
 import { appendTime } from '../faults/disk.js'
 import type { Fault } from '../faults/schedule.js'
+import type { Scenario } from '../scenario.js'
 import { GradientAccounts } from './accounts.js'
 import { BatchChoice, Conservation, Lineage, Memory, Rounded, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho, Withholding } from './edges.js'
 import { Books, Completeness, type CountingInputs, ExactlyOnce, Noised, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
-import { droppedOf } from './master.js'
+import { droppedOf, OnlyMaster, Shares } from './master.js'
 import { Progress, Prompt, Quiescence, Waiting } from './progress.js'
 import { Attribution, Authentic, BoundedInfluence, Contributors, Jumps, Quotas } from './trust.js'
 
@@ -33,8 +34,9 @@ export type {
 export const invariants: Invariants = run => {
   const { scenario, recipe, start, adaptiveBatch, influence } = run
   const { batch, carry, trust } = scenario
-  if (!scenario.algorithm.startsWith('admb')) return droppedOf(run)
-  const size = new Size(adaptiveBatch ?? batch, trust.rate !== undefined)
+  if (!runsNodes(scenario)) return droppedOf(run)
+  const algorithm = masterAlgorithmOf(scenario)
+  const size = new Size(adaptiveBatch ?? batch, trust.rate !== undefined, algorithm)
   const acceptance = new Acceptance(node => run.adversaries.isHostile(node))
   // What holds whatever other nodes do.
   const own = [
@@ -45,6 +47,7 @@ export const invariants: Invariants = run => {
     new Withholding(),
     new Storable(start),
     new Gated(),
+    ...(algorithm ? [new OnlyMaster()] : []),
     ...(scenario.signed
       ? [new Authentic(), new Attribution(), new Contributors(run.adversaries, influence !== undefined)]
       : []),
@@ -58,19 +61,22 @@ export const invariants: Invariants = run => {
   const delay = constantDelay(run)
   // On a cycle sums overlap, and a larger sum replaces others.
   const isForest = run.faults.every(({ kind }) => kind !== 'link')
+  const accounts = new GradientAccounts(mayHideUse(run))
+  const isSteady = delay !== undefined && algorithm === undefined
   return [
     ...always,
     ...(adaptiveBatch instanceof AdaptiveBatch ? [new BatchChoice(adaptiveBatch)] : []),
     new Monotone(),
     new Idempotence(),
     new Conservation(carry),
-    new GradientAccounts(mayHideUse(run)),
+    accounts,
+    ...(algorithm === 'dmb' ? [new Shares(batch, accounts)] : []),
     new Memory(scenario, start),
-    new Quiescence(trust.rate !== undefined),
+    new Quiescence(trust.rate !== undefined, algorithm),
     new Waiting(),
     ...(isForest ? [new EdgeMonotone(start)] : []),
-    ...(delay === undefined || !mayProgress(run) ? [] : [new Progress(run, delay)]),
-    ...(delay === undefined || run.faults.length > 0 ? [] : [new Economy(), new Prompt((2 * delay) / scenario.period)])
+    ...(isSteady && mayProgress(run) ? [new Progress(run, delay)] : []),
+    ...(isSteady && run.faults.length === 0 ? [new Economy(), new Prompt((2 * delay) / scenario.period)] : [])
   ]
 }
 
@@ -81,14 +87,25 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
     const { journal, carry } = run.scenario
     const isLossless = journal && run.faults.every(fault => !losesDisk(fault))
     const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))
+    const isExact = runsNodes(run.scenario) && run.scenario.algorithm !== 'admb-sender'
     return [
       ...invariants(run),
       new ExactlyOnce(inputs, carry, run.recipe),
       new Noised(run.recipe),
-      ...(isCalm && carry >= UNLIMITED_CARRY && run.scenario.algorithm === 'admb' ? [new Books()] : []),
-      ...(isLossless && run.scenario.algorithm === 'admb' ? [new Completeness(inputs)] : [])
+      ...(isCalm && carry >= UNLIMITED_CARRY && isExact ? [new Books()] : []),
+      ...(isLossless && isExact ? [new Completeness(inputs)] : [])
     ]
   }
+}
+
+/** DMB or MaWo-DMB, if the nodes of ADMB run it. */
+function masterAlgorithmOf({ algorithm }: Scenario): MasterAlgorithm | undefined {
+  return (['mawo', 'dmb'] as const).find(name => algorithm === `${name}-overlay`)
+}
+
+/** Whether the algorithm has nodes of ADMB. */
+function runsNodes(scenario: Scenario): boolean {
+  return scenario.algorithm.startsWith('admb') || masterAlgorithmOf(scenario) !== undefined
 }
 
 /** Whether a node may not learn which of its gradients a lineage has used: after a crash, or when a jump comes without its headers. */

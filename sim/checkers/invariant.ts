@@ -2,7 +2,7 @@
  * The interface of an invariant: callbacks for every event of every node, called right after the event, that throw a Violation.
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
-import type { Batch, Header, Predictor, Recipe } from '../../src/admb/index.js'
+import type { Batch, Header, MasterEdge, Predictor, Recipe } from '../../src/admb/index.js'
 import type { BatchRule, InfluenceRule } from '../../src/learning/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { Violation } from '../result.js'
@@ -21,6 +21,8 @@ export interface CheckedNode {
   readonly period: number
   /** Whether the event is a call of `useRemainder`. */
   readonly usesRemainder: boolean
+  /** The edge towards the master, as the host has said. */
+  readonly master: MasterEdge
   /** The open sessions of this end, by edge. */
   readonly edges: ReadonlyMap<number, CheckedEdge>
   /** Predictor and number of own gradients before the event. */
@@ -47,7 +49,15 @@ export type PredictorChange =
     }
 
 /** The kind of an event. */
-export type NodeEvent = 'finished' | 'learned' | 'ticked' | 'received' | 'connected' | 'disconnected'
+export type NodeEvent =
+  | 'finished'
+  | 'learned'
+  | 'ticked'
+  | 'received'
+  | 'connected'
+  | 'disconnected'
+  | 'moved'
+  | 'ended'
 
 /**
  * A property that is checked during a run. Methods are called after their events and throw a `Violation` if it does not hold.
@@ -66,6 +76,8 @@ export interface Invariant {
   ticked?(node: CheckedNode, elapsed: number): void
   connected?(node: CheckedNode, edge: number): void
   disconnected?(node: CheckedNode, edge: number): void
+  /** A node expects no further inputs, or its neighbour with this peer id has left. Called before the node is told. */
+  ended?(node: CheckedNode, peer?: string): void
   frameSent?(node: CheckedNode, edge: number, frame: Uint8Array): void
   /** The neighbour has taken the first `sequence` frames of the session. */
   framesTaken?(node: CheckedNode, edge: number, sequence: number): void

@@ -1,5 +1,5 @@
 /** Wraps the nodes of a run: forwards every event to the node and then calls the invariants. It does not change the run. */
-import { AdmbNode, type AdmbOptions, type Effect, type Predictor } from '../../src/admb/index.js'
+import { AdmbNode, type AdmbOptions, type Effect, type MasterEdge, type Predictor } from '../../src/admb/index.js'
 import type { Violation } from '../result.js'
 import type { LearningNode, NodeFactory } from '../world.js'
 import type { CheckedEdge, CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
@@ -60,7 +60,7 @@ function firstOf(
 
 /** What the monitor does before or after the node. */
 type Event =
-  | ('added' | 'tick' | 'useRemainder' | 'connect' | 'disconnect' | 'taken')
+  | ('added' | 'tick' | 'useRemainder' | 'connect' | 'disconnect' | 'taken' | 'setMaster' | 'end')
   | ('receive' | 'frame' | 'takeEffects' | 'restore')
 
 /** All other properties and methods are those of the node. */
@@ -92,6 +92,8 @@ class MonitoredNode extends Forwarding implements LearningNode, CheckedNode {
   readonly before: { predictor: Predictor; own: number }
   period = 0
   usesRemainder = false
+  master: MasterEdge
+  #hasEnded = false
   readonly #invariants: readonly Invariant[]
   #effects: Effect[] = []
   /** Cached result of `neighbourSum` for this event, and its edge. */
@@ -144,8 +146,24 @@ class MonitoredNode extends Forwarding implements LearningNode, CheckedNode {
     this.#finishEvent('connected')
   }
 
-  disconnect(edge: number): void {
-    this.node.disconnect(edge)
+  setMaster(edge: MasterEdge): void {
+    this.master = edge
+    this.node.setMaster(edge)
+    this.#finishEvent('moved')
+  }
+
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    for (const invariant of this.#invariants) invariant.ended?.(this)
+    this.node.end()
+    this.#finishEvent('ended')
+  }
+
+  disconnect(edge: number, hasLeft = false): void {
+    const peer = hasLeft ? this.edges.get(edge)?.peer : undefined
+    if (peer !== undefined) for (const invariant of this.#invariants) invariant.ended?.(this, peer)
+    this.node.disconnect(edge, hasLeft)
     if (!this.edges.delete(edge)) return
     for (const invariant of this.#invariants) invariant.disconnected?.(this, edge)
     this.#finishEvent('disconnected')

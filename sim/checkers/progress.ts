@@ -6,6 +6,7 @@ import {
   isAnnouncement,
   isFragment,
   MAX_PACE,
+  type MasterAlgorithm,
   PUSH_PERIODS,
   sameId,
   WAIT_PERIODS
@@ -271,15 +272,25 @@ export class Waiting implements Invariant {
  */
 export class Quiescence implements Invariant {
   readonly #hasQuotas: boolean
+  readonly #algorithm: MasterAlgorithm | undefined
 
-  /** @param hasQuotas whether fewer than b gradients make no update */
-  constructor(hasQuotas: boolean) {
+  /**
+   * @param hasQuotas whether fewer than b gradients make no update
+   * @param algorithm if only the master updates, which then has all live gradients; with DMB when all have their shares
+   */
+  constructor(hasQuotas: boolean, algorithm: MasterAlgorithm | undefined) {
     this.#hasQuotas = hasQuotas
+    this.#algorithm = algorithm
   }
 
   checkEnd(nodes: readonly CheckedNode[]): Violation | undefined {
     if (this.#hasQuotas) return undefined
-    const holder = nodes.find(({ node }) => node.gradients > 0)
+    const isServed = (tree: CheckedNode[]) =>
+      this.#algorithm === undefined || tree.some(({ master }) => master === 'self')
+    const holder = componentsOf(nodes)
+      .filter(isServed)
+      .flat()
+      .find(({ node }) => node.gradients > 0)
     return (
       holder && new Violation('remainder', `${holder.origin} holds ${holder.node.gradients} gradients in no update`)
     )
@@ -289,10 +300,11 @@ export class Quiescence implements Invariant {
     for (const tree of componentsOf(nodes)) {
       const best = tree.map(({ node }) => node.predictor.id).reduce((a, b) => (compareIds(a, b) >= 0 ? a : b))
       const live = tree.reduce((sum, { node }) => sum + node.ownGradients, 0)
-      for (const { origin, node } of tree) {
+      for (const { origin, node, master } of tree) {
         const { id } = node.predictor
         if (compareIds(id, best) !== 0)
           return new Violation('quiescence', `${origin} holds ${formatId(id)} while the best is ${formatId(best)}`)
+        if (this.#algorithm === 'dmb' || (this.#algorithm && master !== 'self')) continue
         if (node.gradients < live)
           return new Violation('quiescence', `${origin} holds ${node.gradients} of ${live} live gradients`)
         if (node.gradients > live)

@@ -136,6 +136,7 @@ export class OverlayWiring implements Wiring {
       random: () => nodeRandom.next(),
       now: this.#clock
     })
+    host.towardsRoot = undefined
     if (this.#checker) host.view = host.core.view()
     for (const link of links[node]) this.#introduce(node, link)
     // Tabs know the addresses of the nodes that they can dial, whichever keys these have.
@@ -304,6 +305,7 @@ export class OverlayWiring implements Wiring {
     host.clock = now
     const result = event(core, now)
     for (const effect of core.takeEffects()) this.#perform(node, host, effect)
+    this.#reportMaster(node, host, core)
     this.#checkHost(host, core)
     const deadline = Math.ceil(core.nextDeadline(now))
     const time = Math.max(this.#run.now, (deadline * this.#options.heartbeat) / HEARTBEAT_MS)
@@ -313,6 +315,15 @@ export class OverlayWiring implements Wiring {
       this.#run.wakeAt(time, node)
     }
     return result
+  }
+
+  /** Tells the algorithm when the edge towards the root has changed. */
+  #reportMaster(node: number, host: OverlayHost, core: OverlayNode): void {
+    const session = core.towardsRoot
+    if (session === host.towardsRoot) return
+    host.towardsRoot = session
+    const towards = [...host.edges].find(([, open]) => open === session)?.[0]
+    this.#run.algorithm.setMaster?.(node, session === 'self' ? session : towards)
   }
 
   #checkHost(host: OverlayHost, core: OverlayNode): void {
@@ -380,7 +391,9 @@ export class OverlayWiring implements Wiring {
         // A newer session with the same neighbour may have replaced it.
         if (edges.get(neighbour) !== effect.session) break
         edges.delete(neighbour)
-        this.#run.algorithm.disconnect?.(node, neighbour)
+        // A node that leaves has the same reason for all its edges.
+        const hasLeft = effect.reason === 'leaving' && this.#hosts[node].core?.towardsRoot !== undefined
+        this.#run.algorithm.disconnect?.(node, neighbour, hasLeft)
         this.#run.treeChanged()
         break
       }

@@ -206,6 +206,8 @@ export class OverlayHost implements CheckedOverlayNode {
   view: OverlayView | undefined
   /** The session of the newest tree edge with each neighbour. */
   readonly edges = new Map<number, SessionId>()
+  /** Its session towards the root, as the algorithm knows it. */
+  towardsRoot: OverlayNode['towardsRoot']
   /** Time of its next timer in virtual milliseconds. */
   wakeAt = Number.POSITIVE_INFINITY
   /** Minimum reading of its clock at `wakeAt`, so that rounding does not set it back. */

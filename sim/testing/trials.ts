@@ -293,6 +293,7 @@ export function hostileTrials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
       tabs: 0,
       tabLinks: false,
       ...fixed,
+      ...(fixed.algorithm?.endsWith('-overlay') && { algorithm: scenario.algorithm }),
       trust: {
         ...scenario.trust,
         signers,

@@ -9,7 +9,7 @@ import type { Transport } from '../network/transport.js'
 import { type OverlayRun, OverlayWiring } from '../overlay/overlay-wiring.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
-import type { Connectable, Wiring } from './wiring.js'
+import type { Connectable, StopCause, Wiring } from './wiring.js'
 
 /** Connects the edges of the topology whose nodes are both running, immediately after every fault. */
 export class FixedWiring implements Wiring {
@@ -30,16 +30,25 @@ export class FixedWiring implements Wiring {
   }
 
   start(): void {
-    for (const [node, parent] of this.#topology.parents.entries()) if (parent >= 0) this.link(node, parent)
+    const { parents } = this.#topology
+    for (const node of parents.keys()) this.#setMaster(node)
+    for (const [node, parent] of parents.entries()) if (parent >= 0) this.link(node, parent)
   }
 
-  stopped(node: number): void {
-    for (const other of this.#sessionsOf.keys()) this.unlink(other, node)
+  stopped(node: number, cause: StopCause): void {
+    for (const other of this.#sessionsOf.keys()) this.unlink(other, node, cause === 'leave')
     this.#sessionsOf[node].clear()
   }
 
   started(node: number): void {
+    this.#setMaster(node)
     for (const neighbour of this.#topology.neighbours[node]) this.link(node, neighbour)
+  }
+
+  /** Node 0 is the root. */
+  #setMaster(node: number): void {
+    const parent = this.#topology.parents[node]
+    this.#algorithm.setMaster?.(node, parent < 0 ? 'self' : parent)
   }
 
   link(from: number, to: number): void {
@@ -54,8 +63,8 @@ export class FixedWiring implements Wiring {
     }
   }
 
-  unlink(from: number, to: number): void {
-    if (this.#sessionsOf[from]?.delete(to)) this.#algorithm.disconnect?.(from, to)
+  unlink(from: number, to: number, hasLeft = false): void {
+    if (this.#sessionsOf[from]?.delete(to)) this.#algorithm.disconnect?.(from, to, hasLeft)
   }
 
   restore(): void {

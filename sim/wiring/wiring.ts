@@ -2,6 +2,7 @@
  * The sessions between nodes, of a fixed tree, reconnected immediately after every fault, or of the overlay; and the messages in
  * them.
  */
+import type { MasterEdge } from '../../src/admb/index.js'
 import type { Violation } from '../result.js'
 
 /** Messages between nodes, and the session channels that carry them in order. */
@@ -29,7 +30,10 @@ export interface SessionChannel {
 export interface Connectable {
   /** A node has a session with a neighbour. @param session number of the session, the same at both ends */
   connect?(node: number, neighbour: number, session: number): void
-  disconnect?(node: number, neighbour: number): void
+  /** @param hasLeft whether the neighbour has left the network */
+  disconnect?(node: number, neighbour: number, hasLeft?: boolean): void
+  /** The neighbour of a node towards the root of its tree, or 'self'. */
+  setMaster?(node: number, master: MasterEdge): void
 }
 
 /** Why a node stopped. `silent`: its machine is down and does not close sessions. */

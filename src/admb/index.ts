@@ -4,10 +4,11 @@ export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements
 export type { PredictorLookup } from './core/current-predictor.js'
 export type { JournalRecord } from './core/journal.js'
 export { type GradientAccount, maxRetainedSums } from './core/ledger.js'
+export { isEndNotice, type MasterEdge } from './core/mastership.js'
 export { AdmbNode } from './core/node.js'
 export type { InspectedSum, NodeInspection } from './core/node-inspection.js'
 export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
-export type { AdmbOptions, Effect } from './core/options.js'
+export type { AdmbOptions, Effect, MasterAlgorithm } from './core/options.js'
 export { MAX_PACE } from './core/outgoing-sums.js'
 export {
   type DrivenNode,

@@ -61,6 +61,19 @@ const DEFINITIONS = {
       ruleWithoutSteps: 'dual averaging cannot make local steps'
     }
   },
+  masterAlgorithm: {
+    is: '--algorithm mawo or dmb',
+    key: 'algorithm=mawo-overlay or dmb-overlay',
+    off: 'choose --algorithm admb',
+    needs: { peers: 'an algorithm is for peers' },
+    excludes: {
+      adaptiveBatch: 'only nodes that may update can choose b',
+      localSteps: 'only nodes that may update can make local steps',
+      boundedTrust: 'a master is trusted',
+      privacy: 'the budget counts the releases of ADMB',
+      adversaries: 'a master is trusted'
+    }
+  },
   localMomentum: {
     is: 'momentum of --local-steps',
     key: 'localMomentum',

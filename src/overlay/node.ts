@@ -225,6 +225,12 @@ export class OverlayNode {
     return this.#state.takeEffects()
   }
 
+  /** The session towards the root of the tree; 'self' at the root, undefined after `leave`. */
+  get towardsRoot(): SessionId | 'self' | undefined {
+    const { parent, hasLeft } = this.#state
+    return hasLeft ? undefined : (parent?.session ?? 'self')
+  }
+
   view(): OverlayView {
     const { label, parent, children, path, freeze, attempt, self } = this.#state
     return {

@@ -1,5 +1,5 @@
 /** Transfers frames between the tree edges and the learner, one at a time per edge and direction, and counts them. */
-import { FrameError, isAnnouncement, isFragment, isProof, isVoucher } from '../admb/index.js'
+import { FrameError, isAnnouncement, isEndNotice, isFragment, isProof, isVoucher } from '../admb/index.js'
 import type { Edges } from './edges.js'
 import type { JournalWriter } from './journal-writer.js'
 import type { LearnerHandle } from './learner-handle.js'
@@ -43,7 +43,8 @@ export class FrameTransfer {
 
   /** Passes on a neighbour's announcement. @throws FrameError if it is something else */
   receiveAnnouncement(edge: number, bytes: Uint8Array): void {
-    if (!isAnnouncement(bytes) && !isProof(bytes) && !isVoucher(bytes)) throw new FrameError('not an announcement')
+    const kinds = [isAnnouncement, isProof, isVoucher, isEndNotice]
+    if (!kinds.some(isKind => isKind(bytes))) throw new FrameError('not an announcement')
     this.receiveFragment(edge, bytes)
   }
 

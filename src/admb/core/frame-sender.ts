@@ -10,6 +10,7 @@ import { FRAME_LIMITS, type SentFrame } from '../wire/frame.js'
 import type { Announcements } from './announcements.js'
 import type { CurrentPredictor } from './current-predictor.js'
 import type { Edge } from './edge.js'
+import type { Mastership } from './mastership.js'
 import type { AdmbOptions } from './options.js'
 import type { OutgoingSums } from './outgoing-sums.js'
 import type { PushPolicy } from './push-policy.js'
@@ -26,6 +27,8 @@ export interface FrameSenderOptions extends Pick<AdmbOptions, 'fragmentBytes' | 
   readonly announcements: Announcements | undefined
   readonly traffic: Traffic
   readonly trust: Trust | undefined
+  /** Undefined if sums are sent to all neighbours. */
+  readonly mastership: Mastership | undefined
 }
 
 export class FrameSender {
@@ -55,7 +58,7 @@ export class FrameSender {
 
   /** Composes the next frame from the current state and records it as sent. */
   #compose(edge: Edge, period: number): SentFrame {
-    const { current, outgoingSums, announcements, trust } = this.#options
+    const { current, outgoingSums, announcements, trust, mastership } = this.#options
     const authenticity = trust?.authenticity
     if (authenticity) edge.encoder.renew(authenticity.certified, contributor => authenticity.isCertified(contributor))
     const sequence = edge.nextSequence(period, current.predictor.id)
@@ -64,7 +67,8 @@ export class FrameSender {
     const headers = authenticity?.sendable(known) ?? known
     const isUnproven = content?.kind === 'whole' && headers.length === 0
     edge.encoder.makeRoom(maximumContributors(headers))
-    const isSumSent = edge.due.sum && this.#push.willBeInSync(edge) && !announcements?.holdsSums
+    const isSumDue = edge.due.sum && (mastership?.sendsTo(edge) ?? true)
+    const isSumSent = isSumDue && this.#push.willBeInSync(edge) && !announcements?.holdsSums
     const frame: SentFrame = {
       session: edge.session,
       sequence,

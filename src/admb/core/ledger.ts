@@ -205,6 +205,11 @@ export class Ledger {
     return { used, available, waiting, discarded: this.#dropped + lost, repeated: this.#repeated }
   }
 
+  /** Number of own gradients in the open segment. */
+  get openCount(): number {
+    return this.#openCount
+  }
+
   /** Number of closed segments of this epoch, and of gradients in them. */
   get closed(): { readonly segments: number; readonly count: number } {
     return { segments: this.#list.length, count: this.#count }

@@ -37,6 +37,7 @@ import { FrameReceiver } from './frame-receiver.js'
 import { FrameSender } from './frame-sender.js'
 import { type JournalRecord, recover } from './journal.js'
 import { type GradientAccount, Ledger } from './ledger.js'
+import { isEndNotice, type MasterEdge, Mastership } from './mastership.js'
 import { NeighbourSums } from './neighbour-sums.js'
 import { NodeInspection } from './node-inspection.js'
 import { NodeStorage, type StoredBlocks } from './node-storage.js'
@@ -98,6 +99,8 @@ export class AdmbNode {
   readonly #pace: Pace | undefined
   /** Undefined unless an option requires it. */
   readonly #trust: Trust | undefined
+  /** Undefined if every node makes updates. */
+  readonly #mastership: Mastership | undefined
   /** Undefined if own sums are not bounded. */
   readonly #influence: OwnInfluence | undefined
   readonly #effects: Effect[] = []
@@ -150,6 +153,20 @@ export class AdmbNode {
     const isAnnounced = wholeBytes > pushBytes && precedence === 'origin'
     const announcements = isAnnounced ? new Announcements(edges, current, push) : undefined
     const traffic = new Traffic(isLattice)
+    const { algorithm } = options
+    const mastership =
+      algorithm &&
+      new Mastership({
+        algorithm,
+        contributor,
+        table,
+        edges,
+        current,
+        ledger,
+        sums,
+        batch: () => this.batch,
+        send: message => report({ kind: 'announced', ...message })
+      })
     const parts = {
       shapes,
       table,
@@ -161,6 +178,7 @@ export class AdmbNode {
       announcements,
       ledger,
       sums,
+      mastership,
       trust: this.#trust
     }
     const { fragmentBytes, allocate, batch } = options
@@ -190,6 +208,7 @@ export class AdmbNode {
     this.#outgoingSums = outgoingSums
     this.#push = push
     this.#announcements = announcements
+    this.#mastership = mastership
   }
 
   get predictor(): Predictor {
@@ -232,6 +251,20 @@ export class AdmbNode {
   /** Number of available gradients, own and neighbours'. At `needed` the node updates. */
   get gradients(): number {
     return this.#updater.gradients
+  }
+
+  /**
+   * Number of own gradients that the node takes at once: until its next update, or until it must
+   * wait for others. 0 only for DMB, after which inputs must wait.
+   */
+  get room(): number {
+    const missing = Math.max(1, this.needed - this.gradients)
+    return this.#mastership?.room(missing) ?? missing
+  }
+
+  /** DMB: the peers for whose gradients this node waits. Empty for other algorithms. */
+  get waitsFor(): readonly string[] {
+    return this.#mastership?.waitsFor ?? []
   }
 
   /** Number of own gradients available for the next update, including those carried over. */
@@ -294,6 +327,7 @@ export class AdmbNode {
     this.#own.recordWrites(mark)
     this.#ledger.added(count, first)
     this.#trust?.recordInputs(count)
+    if (this.#mastership?.isSegmentFull) this.#ledger.close(this.#period)
     this.#outgoingSums.markChanged()
     this.#updater.updateIfFull(this.#period)
   }
@@ -304,7 +338,7 @@ export class AdmbNode {
    * predictor is expected.
    */
   useRemainder(): void {
-    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updater.updateIfFull(this.#period, 1)
+    if (!this.#trust?.hasQuotas && this.gradients > 0 && !this.isWaiting) this.#updater.updateIfFull(this.#period, true)
   }
 
   /**
@@ -328,6 +362,7 @@ export class AdmbNode {
     this.#ledger.releaseSums(this.#period)
     if (this.#announcements?.tick(this.#period)) this.#updater.updateIfFull(this.#period)
     this.#trust?.tick(this.#period, elapsed)
+    this.#mastership?.tick(this.#period)
     this.#adoptVouched()
     this.#announce()
     const { holdsSums } = this
@@ -337,6 +372,7 @@ export class AdmbNode {
         this.#push.scheduleRetries(edge, this.#period)
       edge.due.acknowledgement = edge.due.isContentUnacknowledged
       if (holdsSums || !this.#push.willBeInSync(edge)) continue
+      if (this.#mastership && !this.#mastership.sendsTo(edge)) continue
       if (!this.#outgoingSums.isDue(edge, this.#period, missing)) continue
       // A further sum would displace one to which steps of the neighbour refer. A request is
       // acknowledged in any case.
@@ -365,15 +401,30 @@ export class AdmbNode {
   /**
    * The session ended: the neighbour's sum is dropped, own gradients stay. Can trigger an update,
    * because sums that overlapped with the dropped one may now be added together.
+   * @param hasLeft whether the neighbour has left the network, rather than the edge
    */
-  disconnect(edge: number): void {
+  disconnect(edge: number, hasLeft = false): void {
     const removed = this.#edges.get(edge)
     if (removed === undefined) return
+    if (hasLeft) this.#mastership?.left(removed)
     this.#edges.delete(edge)
     this.#trust?.disconnect(edge)
     this.#sums.edgeRemoved(removed)
     this.#outgoingSums.markChanged()
     this.#updater.updateIfFull(this.#period)
+  }
+
+  /** The host knows which edge leads to the master, if there is one. Can trigger an update. */
+  setMaster(edge: MasterEdge): void {
+    if (this.#mastership === undefined) return
+    this.#mastership.setMaster(edge)
+    this.#updater.updateIfFull(this.#period)
+  }
+
+  /** No further inputs are expected: DMB waits for this node no longer. Can trigger an update. */
+  end(): void {
+    this.#mastership?.end()
+    if (this.#mastership) this.#updater.updateIfFull(this.#period)
   }
 
   /**
@@ -396,7 +447,10 @@ export class AdmbNode {
       if (isAnnouncement(bytes)) {
         if (this.#announcements?.receiveAnnouncement(edge, bytes)) this.#announce()
       } else if (isTrustMessage(bytes)) this.#trust?.receiveMessage(edgeNumber, edge, bytes)
-      else if (this.#receiver.receiveFrame(edge, bytes, this.#period)) this.#updater.updateIfFull(this.#period)
+      else if (this.#mastership && isEndNotice(bytes)) {
+        this.#mastership.receiveNotice(edge, bytes)
+        this.#updater.updateIfFull(this.#period)
+      } else if (this.#receiver.receiveFrame(edge, bytes, this.#period)) this.#updater.updateIfFull(this.#period)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#effects.push({ kind: 'refused', edge: edgeNumber, reason: error.message })

@@ -9,6 +9,9 @@ import type { Signer } from '../trust/signatures.js'
 import type { Allocate } from '../wire/bytes.js'
 import type { PredictorLookup } from './current-predictor.js'
 
+/** MaWo-DMB and DMB, where only the node at the root of the tree makes updates. */
+export type MasterAlgorithm = 'mawo' | 'dmb'
+
 /** Options of an `AdmbNode`. */
 export interface AdmbOptions extends Recipe {
   /**
@@ -110,6 +113,12 @@ export interface AdmbOptions extends Recipe {
    * @default false
    */
   readonly journal?: boolean
+  /**
+   * Whether only the node at the root of the tree makes updates, and how. The host says where that
+   * is (`setMaster`).
+   * @default each node that has b gradients makes an update, as in ADMB
+   */
+  readonly algorithm?: MasterAlgorithm
   /**
    * 'sender' is the published rule, for experiments; it requires carry 0.
    * @default 'origin'

@@ -14,6 +14,7 @@ import type { Announcements } from './announcements.js'
 import type { CurrentPredictor, ReceivedPredictor } from './current-predictor.js'
 import type { Edge, NeighbourSum } from './edge.js'
 import type { Ledger } from './ledger.js'
+import type { Mastership } from './mastership.js'
 import { addUp, type NeighbourSums } from './neighbour-sums.js'
 import type { AdmbOptions, Effect } from './options.js'
 import type { OutgoingSums } from './outgoing-sums.js'
@@ -29,6 +30,8 @@ export interface UpdaterOptions extends Pick<AdmbOptions, 'batch' | 'rule' | 'av
   readonly outgoingSums: OutgoingSums
   readonly announcements: Announcements | undefined
   readonly trust: Trust | undefined
+  /** Undefined if every node makes updates. */
+  readonly mastership: Mastership | undefined
   readonly report: (effect: Effect) => void
   /** The node holds the predictor from now on. */
   switchPredictor(headers: readonly Header[], received: ReceivedPredictor): void
@@ -67,11 +70,15 @@ export class Updater {
 
   /**
    * Updates with all available gradients while they are at least `needed`.
+   * @param isRemainder whether no further inputs are expected, so that any gradients suffice
    * @throws DivergenceError if the update is not finite and no neighbour's sum alone is the cause
    */
-  updateIfFull(period: number, needed = this.needed): void {
-    if (this.gradients < needed || this.isFinal) return
-    const { announcements, switchPredictor, report } = this.#options
+  updateIfFull(period: number, isRemainder = false): void {
+    const { announcements, mastership, switchPredictor, report } = this.#options
+    const { gradients } = this
+    const needed = isRemainder ? 1 : this.needed
+    if (mastership ? !mastership.mayUpdate(gradients, needed, isRemainder) : gradients < needed) return
+    if (this.isFinal) return
     announcements?.giveUp()
     const update = this.#make(period)
     if (update !== undefined) {

@@ -102,9 +102,10 @@ export class Driver {
     this.#node.connect(edge, session, peer)
   }
 
-  disconnect(edge: number): void {
+  /** @param hasLeft whether the neighbour has left the network */
+  disconnect(edge: number, hasLeft = false): void {
     this.#edges.delete(edge)
-    this.#node.disconnect(edge)
+    this.#node.disconnect(edge, hasLeft)
   }
 
   /**
@@ -114,7 +115,10 @@ export class Driver {
   tick(now: number, isStreamOver: boolean): void {
     this.#node.tick((now - this.#lastTick) / this.#options.period)
     this.#lastTick = now
-    if (isStreamOver) this.#remainder.tick(now)
+    if (isStreamOver) {
+      this.#node.end()
+      this.#remainder.tick(now)
+    }
     if (this.#options.journal?.isStored === false) this.record()
   }
 

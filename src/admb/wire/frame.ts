@@ -36,7 +36,8 @@ export const FLAGS = {
   fragment: 64,
   announcement: 128,
   voucher: 160,
-  proof: 192
+  proof: 192,
+  ended: 224
 } as const
 
 /** Whether a frame (no fragment) contains a sum. The result is arbitrary for malformed bytes. */

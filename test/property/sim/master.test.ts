@@ -1,6 +1,9 @@
-/** MaWo-DMB drops no more inputs at an update than the paper says; without one of its mechanisms it drops more. */
+/**
+ * MaWo-DMB drops no more inputs at an update than the paper says. DMB and MaWo-DMB on the nodes of ADMB keep its properties under
+ * faults. Without one of their mechanisms they do not.
+ */
 import fc from 'fast-check'
-import { checkExactly, scenarios } from '../../../sim/testing/index.js'
+import { checkExactly, scenarios, trials } from '../../../sim/testing/index.js'
 import { describeMutants } from '../../support/mutants.js'
 
 const CALM = {
@@ -24,6 +27,16 @@ describe('MaWo-DMB', () => {
     const holds = fc.property(drawn, scenario => checkExactly({ scenario, faults: [] }) === undefined)
     fc.assert(holds, { numRuns: 300 })
   })
+})
+
+describe('DMB and MaWo-DMB on the nodes of ADMB', () => {
+  for (const algorithm of ['mawo-overlay', 'dmb-overlay'] as const)
+    it(`${algorithm}: only the master updates, no gradient counts twice, and none is lost, under any faults`, () => {
+      fc.assert(
+        fc.property(trials({ algorithm }), trial => checkExactly(trial) === undefined),
+        { numRuns: 40 }
+      )
+    })
 })
 
 describeMutants('master')

@@ -10,6 +10,7 @@ const WITHOUT_ERRORS = new Set([
   'quotaOf',
   ...[
     'isAnnouncement',
+    'isEndNotice',
     'hasSum',
     'isFragment',
     'isProof',
