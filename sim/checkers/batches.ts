@@ -6,7 +6,6 @@ import {
   decodeSaved,
   formatId,
   type MasterAlgorithm,
-  maxRetainedSums,
   nextPredictor,
   type Predictor,
   type Recipe,
@@ -21,6 +20,8 @@ import type { Scenario } from '../scenario.js'
 import { fingerprint } from './identity.js'
 import type { CheckedNode, Invariant, NodeEvent, PredictorChange } from './invariant.js'
 
+/** Vectors of own segments that a node keeps beyond one for each of S periods. */
+const MORE_VECTORS = 65
 /** Steps that a node keeps. */
 const MAX_CHAIN = 64
 /** Integer sums of a predictor and direction that a node keeps for a neighbour, and how many it keeps whatever their size. */
@@ -155,19 +156,19 @@ export class Memory implements Invariant {
 
   ticked({ origin, node }: CheckedNode): void {
     const { sums, periods } = node.inspect.retention
-    if (periods > this.#carry)
+    if (!(periods <= this.#carry))
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
-    const limit = this.#carry === 0 ? 0 : maxRetainedSums(this.#carry)
-    if (sums > limit) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
+    const limit = this.#carry === 0 ? 0 : this.#carry + MORE_VECTORS
+    if (!(sums <= limit)) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
     for (const { sums, bytes } of node.inspect.keptSums) {
-      if (sums > MAX_KEPT_SUMS || (sums > LEAST_KEPT_SUMS && bytes > this.#keptBytes))
+      if (!(sums <= LEAST_KEPT_SUMS || (sums <= MAX_KEPT_SUMS && bytes <= this.#keptBytes)))
         throw new Violation('memory', `${origin} keeps ${sums} sums of ${bytes} bytes for a neighbour`)
     }
   }
 
   predictorChanged({ origin, node }: CheckedNode): void {
     const { steps, bytes } = node.inspect.chain
-    if (steps > 1 && (steps > MAX_CHAIN || bytes > this.#wholeBytes))
+    if (!(steps <= 1 || (steps <= MAX_CHAIN && bytes <= this.#wholeBytes)))
       throw new Violation('memory', `${origin} keeps ${steps} steps of ${bytes} bytes`)
   }
 }

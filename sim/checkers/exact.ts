@@ -240,7 +240,7 @@ export class ExactlyOnce implements Invariant {
       if (isKept && gradient.at.updates >= oldestKnown) recent++
     }
     const own = node.ownGradients
-    if (own < recent || own > unused) {
+    if (!(own >= recent && own <= unused)) {
       const expected = `${recent} to ${unused} carried over`
       throw new Violation('conservation', `${origin} has ${own} own gradients at ${formatId(id)}, expected ${expected}`)
     }

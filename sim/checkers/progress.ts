@@ -307,7 +307,7 @@ export class Quiescence implements Invariant {
         if (this.#algorithm === 'dmb' || (this.#algorithm && master !== 'self')) continue
         if (node.gradients < live)
           return new Violation('quiescence', `${origin} holds ${node.gradients} of ${live} live gradients`)
-        if (node.gradients > live)
+        if (!(node.gradients <= live))
           return new Violation('flush', `${origin} holds ${node.gradients} gradients, but only ${live} are live`)
       }
     }

@@ -89,7 +89,7 @@ export class Quotas implements Invariant {
   #check({ origin: self }: CheckedNode, origin: string, count: number, periods: number, verb: string): void {
     const { perPeriod, burst } = this.#quota
     const most = burst + perPeriod * periods
-    if (count > most + 1e-6)
+    if (!(count <= most + 1e-6))
       throw new Violation(
         'quota',
         `${self} ${verb} ${count} gradients of ${origin}, which may have contributed ${most}`
@@ -145,9 +145,10 @@ export class BoundedInfluence implements Invariant {
     const most = Math.sqrt(contributors * count) * (1 + TOLERANCE)
     for (const [b, scale] of this.#rule.of(at.parameters).entries()) {
       const votes = values[this.#rule.index][b]
-      if (votes > count * (1 + TOLERANCE)) throw new Violation('influence', `${what} has ${votes} votes of ${count}`)
+      if (!(votes <= count * (1 + TOLERANCE)))
+        throw new Violation('influence', `${what} has ${votes} votes of ${count}`)
       const norm = Math.hypot(...values[b])
-      if (scale > 0 && norm > scale * most)
+      if (scale > 0 && !(norm <= scale * most))
         throw new Violation('influence', `${what} has a norm of ${norm}, the bound is ${scale * most}`)
     }
   }

@@ -253,9 +253,12 @@ export class HeaderCache {
     for (const header of chain) this.#add(header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
-    const lineage =
-      from < 0 ? this.#extendFromCache(chain) : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
-    this.#shorten(lineage, chain, from)
+    const isNext = from === 0
+    // The last lineage may contain headers that the cache has not, and the cache older ones.
+    const lineage = isNext
+      ? chain.concat(this.#last)
+      : this.#extendFromCache(from < 0 ? chain : chain.concat(this.#last.slice(from)))
+    this.#shorten(lineage, isNext ? chain : undefined)
     for (const [key, { coverage }] of this.#headers) {
       if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
@@ -267,15 +270,12 @@ export class HeaderCache {
 
   /**
    * Shortens a lineage to the limits.
-   * @param from position in the last lineage from which it continues the chain; −1 for none
+   * @param added headers before those of the last lineage, which has been measured; undefined if it
+   * is another one
    */
-  #shorten(lineage: Header[], chain: readonly Header[], from: number): void {
-    // The last lineage has been measured, so mostly only the chain is new.
-    let size =
-      from < 0
-        ? sizeOfCoverages(lineage)
-        : this.#lastSize - sizeOfCoverages(this.#last, 0, from) + sizeOfCoverages(chain)
-    const isLow = from < 0 ? lineage.every(areLow) : this.#isLastLow && chain.every(areLow)
+  #shorten(lineage: Header[], added: readonly Header[] | undefined): void {
+    let size = added ? this.#lastSize + sizeOfCoverages(added) : sizeOfCoverages(lineage)
+    const isLow = added ? this.#isLastLow && added.every(areLow) : lineage.every(areLow)
     size -= sizeOfCoverages(lineage, this.#limit)
     lineage.length = Math.min(lineage.length, this.#limit)
     const length = lineageLength(lineage, size, isLow)

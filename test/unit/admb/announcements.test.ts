@@ -1,5 +1,6 @@
 /** Announcements of predictors whose content is on its way over a slow line. */
 import assert from 'node:assert/strict'
+import { WAIT_PERIODS } from '../../../src/admb/core/announcements.js'
 import { AdmbNode, isAnnouncement, sameId, WAIT_BATCHES } from '../../../src/admb/index.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -62,11 +63,13 @@ describe('an announced predictor', () => {
     assert.equal(b.predictor.id.updates, 0)
     assert.equal(b.needed, WAIT_BATCHES * BATCH)
     const content = a.frame(0) as Uint8Array
+    assert.ok(b.hasFrame(0))
     while (b.hasFrame(0)) {
       const before = b.inspect.traffic.sums
       b.frame(0)
       assert.equal(b.inspect.traffic.sums, before)
     }
+    assert.equal(b.frame(0), undefined)
     b.receive(0, content)
     assert.equal(b.expected, undefined)
     // The gradients that waited fill the next batch.
@@ -80,6 +83,25 @@ describe('an announced predictor', () => {
     learn(b, BATCH)
     b.disconnect(0)
     assert.equal(b.predictor.id.updates, 1)
+  })
+
+  it('is not waited for again after it has not arrived, until the neighbour delivers one', () => {
+    const [a, b] = row(2)
+    const announce = () => {
+      learn(a, WAIT_BATCHES * BATCH)
+      const [[, bytes]] = announcements(a)
+      b.receive(0, bytes)
+    }
+    announce()
+    assert.notEqual(b.expected, undefined)
+    for (let period = 0; period <= WAIT_PERIODS; period++) b.tick()
+    assert.equal(b.expected, undefined)
+    announce()
+    assert.equal(b.expected, undefined)
+    b.receive(0, a.frame(0) as Uint8Array)
+    assert.ok(sameId(a.predictor.id, b.predictor.id))
+    announce()
+    assert.notEqual(b.expected, undefined)
   })
 
   it('is refused if the message is damaged', () => {

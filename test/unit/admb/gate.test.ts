@@ -1,6 +1,8 @@
 /** A gate decides whether whole predictors of others may replace the current one. */
 import assert from 'node:assert/strict'
 import { AdmbNode, type Predictor, type PredictorId, sameId } from '../../../src/admb/index.js'
+import { FLAGS } from '../../../src/admb/wire/frame.js'
+import { beginMessage, writeFullId } from '../../../src/admb/wire/messages.js'
 import { Forger } from '../../support/forged-frames.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -64,6 +66,29 @@ describe('a gate', () => {
     assert.equal(requests(node, 300), 0)
     learn(node)
     assert.equal(node.predictor.id.updates, 2)
+  })
+
+  it('lets the node wait for nothing that the neighbour of a refused predictor announces', () => {
+    const gate = ({ parameters }: Predictor) => parameters[0][0] !== BAD
+    const options = { ...toy, self: 'victim', incarnation: 1, layout, initial, batch: 9, gate, pushBytes: 0 }
+    const node = new AdmbNode(options)
+    const forger = new Forger(node, 1)
+    const announce = (updates: number) => {
+      const out = beginMessage(FLAGS.announcement, 1)
+      writeFullId(out, forger.id(updates, initial.id.digest))
+      node.receive(1, out.finish())
+    }
+    const expected = () => node.expected?.updates
+    announce(5)
+    assert.equal(expected(), 5)
+    send(forger, 1000, BAD)
+    assert.equal(expected(), undefined)
+    announce(2000)
+    assert.equal(expected(), undefined)
+    send(forger, 3000, 1)
+    assert.equal(node.predictor.id.updates, 3000)
+    announce(4000)
+    assert.equal(expected(), 4000)
   })
 
   it('requests it again from a neighbour that has nothing newer, and adopts it if the gate accepts it now', () => {
