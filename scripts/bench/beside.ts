@@ -37,7 +37,7 @@ export async function* bench(dir: string): AsyncGenerator<Row> {
     { name: 'there', main: join(dir, bin.admb) }
   ]
   yield* compare('64 nodes, b = 512', simulation(64, 512), sides)
-  yield* compare('1,000 nodes, b = 4,000', simulation(1000, 4000), sides, { least: 100_000 }, { most: 600 })
+  yield* compare('1,000 nodes, b = 4,000', simulation(1000, 4000), sides, { min: 100_000 }, { max: 600 })
   yield* alone('10,000 nodes, b = 20,000', simulation(10_000, 20_000))
   yield* training(sides)
 }
@@ -69,7 +69,7 @@ async function* compare(
     name: `simulation, ${what}: CPU time over that of the other commit`,
     value: median(figures.here) / median(figures.there),
     unit: '×',
-    target: { most: 1 },
+    target: { max: 1 },
     details: figures
   }
   const speeds = here.outputs.map(({ events = 0, seconds = 0 }) => events / seconds)
@@ -92,8 +92,8 @@ async function* compare(
 /** A simulation that does not fit into memory at earlier commits. */
 async function* alone(what: string, args: readonly string[]): AsyncGenerator<Row> {
   const { seconds = 0, memory, cpu } = await runAdmb<Output>(args)
-  yield { name: `simulation, ${what}: time`, value: seconds, unit: 's', target: { most: 120 }, details: { cpu } }
-  yield { name: `simulation, ${what}: peak memory`, value: memory, unit: 'MB', target: { most: 3000 } }
+  yield { name: `simulation, ${what}: time`, value: seconds, unit: 's', target: { max: 120 }, details: { cpu } }
+  yield { name: `simulation, ${what}: peak memory`, value: memory, unit: 'MB', target: { max: 3000 } }
 }
 
 async function* training(sides: readonly Side[]): AsyncGenerator<Row> {
@@ -107,7 +107,7 @@ async function* training(sides: readonly Side[]): AsyncGenerator<Row> {
     const walls = { here: here.outputs.map(({ wall }) => wall), there: there.outputs.map(({ wall }) => wall) }
     const details = { ...walls, cpu: [here, there].map(({ outputs }) => median(outputs.map(({ cpu }) => cpu))) }
     const name = `admb train, ${COPIES} copies of ${a9a ? 'a9a' : 'generated rows'}: time over that of the other commit`
-    yield { name, value: median(walls.here) / median(walls.there), unit: '×', target: { most: 1 }, details }
+    yield { name, value: median(walls.here) / median(walls.there), unit: '×', target: { max: 1 }, details }
   } finally {
     await rm(scratch, { recursive: true })
   }

@@ -194,15 +194,15 @@ async function* compare({
     name: `${title}: integers`,
     value: perUpdate(integers, lattice),
     unit,
-    ...(bytes === undefined ? {} : { target: { most: bytes } }),
+    ...(bytes === undefined ? {} : { target: { max: bytes } }),
     details: { frames, float32, factor: float32 / frames, updates: lattice.updates }
   }
   yield {
     name: `${title}: loss over that with float32 sums`,
     value: geometricMean(ratios),
     unit: '×',
-    target: { most: loss },
-    details: { seeds: ratios.length, least: Math.min(...ratios), most: Math.max(...ratios) }
+    target: { max: loss },
+    details: { seeds: ratios.length, min: Math.min(...ratios), max: Math.max(...ratios) }
   }
 }
 

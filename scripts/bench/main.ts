@@ -16,7 +16,7 @@ function print(row: Row, json: boolean): void {
   const enough = met(row)
   if (json) return void process.stdout.write(`${JSON.stringify({ ...row, met: enough })}\n`)
   const { name, value, unit, target, details = {} } = row
-  const limit = target === undefined ? '' : 'least' in target ? `≥ ${format(target.least)}` : `≤ ${format(target.most)}`
+  const limit = target === undefined ? '' : 'min' in target ? `≥ ${format(target.min)}` : `≤ ${format(target.max)}`
   const verdict = enough === undefined ? '' : enough ? 'met' : 'MISSED'
   const rest = Object.entries(details).map(
     ([key, given]) => `${key} ${typeof given === 'string' ? given : [given].flat().map(format).join(' ')}`

@@ -5,7 +5,7 @@ export interface Row {
   readonly value: number
   readonly unit: string
   /** Lower or upper limit of the value. */
-  readonly target?: { readonly least: number } | { readonly most: number }
+  readonly target?: { readonly min: number } | { readonly max: number }
   /** Other measurements of the same run. */
   readonly details?: Readonly<Record<string, number | string | readonly number[]>>
 }
@@ -13,7 +13,7 @@ export interface Row {
 /** Whether the row meets its target; undefined without one. */
 export function met({ value, target }: Row): boolean | undefined {
   if (target === undefined) return undefined
-  return 'least' in target ? value >= target.least : value <= target.most
+  return 'min' in target ? value >= target.min : value <= target.max
 }
 
 /** The median; of an even number of values the upper one. */

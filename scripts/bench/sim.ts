@@ -21,12 +21,12 @@ export function* regret(inputs: number, others: boolean): Generator<Row> {
   const serial = run({ ...TREE, inputs, algorithm: 'serial' })
   const admb = run({ ...TREE, inputs })
   const of = `64 nodes, binary tree, ${inputs.toLocaleString('en-US')} inputs`
-  yield ratio(`${of}: ADMB's regret over serial`, admb, serial, { most: 1.3 })
+  yield ratio(`${of}: ADMB's regret over serial`, admb, serial, { max: 1.3 })
   if (!others) return
-  yield ratio(`${of}: the same without carry-over`, run({ ...TREE, inputs, carry: 0 }), serial, { most: 2.1 })
+  yield ratio(`${of}: the same without carry-over`, run({ ...TREE, inputs, carry: 0 }), serial, { max: 2.1 })
   const isolated = run({ ...TREE, inputs, algorithm: 'isolated' })
-  yield ratio(`${of}: isolated learners' regret over ADMB's`, isolated, admb, { least: 8 })
-  yield ratio(`${of}: with faults (scenario faulty) over serial`, ...faulty(inputs), { most: 2 })
+  yield ratio(`${of}: isolated learners' regret over ADMB's`, isolated, admb, { min: 8 })
+  yield ratio(`${of}: with faults (scenario faulty) over serial`, ...faulty(inputs), { max: 2 })
 }
 
 function faulty(inputs: number): [RunResult, RunResult] {
@@ -53,14 +53,14 @@ function* speed(): Generator<Row> {
     name: 'events a second, d = 20, checkers off',
     value: median(plain),
     unit: '/s',
-    target: { least: 500_000 },
+    target: { min: 500_000 },
     details: { runs: plain }
   }
   yield {
     name: 'time with checkers over time without',
     value: median(plain) / median(checked),
     unit: '×',
-    target: { most: 3 },
+    target: { max: 3 },
     details: { runs: checked }
   }
   const large = run({
@@ -76,7 +76,7 @@ function* speed(): Generator<Row> {
     name: '100,000 nodes, d = 100, 10 rounds',
     value: large.seconds,
     unit: 's',
-    target: { most: 600 },
+    target: { max: 600 },
     details: { gigabytes: process.memoryUsage.rss() / 2 ** 30, updates: large.updates, events: large.events }
   }
 }
@@ -91,7 +91,7 @@ function eventsPerSecond({ events, seconds }: RunResult): number {
 
 function seconds(name: string, values: object): Row {
   const { seconds, inputs, events, updates } = run(values)
-  return { name, value: seconds, unit: 's', target: { most: 2 }, details: { inputs, events, updates } }
+  return { name, value: seconds, unit: 's', target: { max: 2 }, details: { inputs, events, updates } }
 }
 
 function ratio(name: string, of: RunResult, over: RunResult, target: Row['target']): Row {

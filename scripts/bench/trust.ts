@@ -112,7 +112,7 @@ export async function* bench(): AsyncGenerator<Row> {
           name: `${problem.name}, ${nodes} of ${NODES} ${kind}: loss over that without`,
           value: run({ bounded: true, kind, nodes }).loss / alone.loss,
           unit: '×',
-          target: { most: nodes === 1 ? 1.05 : 1.2 },
+          target: { max: nodes === 1 ? 1.05 : 1.2 },
           details: {
             undefended: run({ kind, nodes }).loss / alone.loss,
             ...(FORGERS.includes(kind) && {
@@ -128,7 +128,7 @@ export async function* bench(): AsyncGenerator<Row> {
         name: `${problem.name}, ${nodes} of ${NODES} backdoor: held-out inputs with the trigger predicted as the target`,
         value: run({ bounded: true, kind: 'backdoor', nodes }).fooled,
         unit: '',
-        target: { most: 0.1 },
+        target: { max: 0.1 },
         details: { undefended: run({ kind: 'backdoor', nodes }).fooled, without: alone.fooled }
       }
     }
@@ -143,7 +143,7 @@ function* honest({ name, batch }: Problem, run: (run: Run) => Result): Generator
     name: `${name}, ${NODES} nodes, b = ${batch}: loss with the bound over that without`,
     value: defended.loss / free.loss,
     unit: '×',
-    target: { most: 1.02 },
+    target: { max: 1.02 },
     details: { loss: free.loss, bytes: defended.bytes / free.bytes, time: defended.seconds / free.seconds }
   }
 }

@@ -91,7 +91,7 @@ class ForgingNode extends AdmbNode {
     return typeof batch === 'number' ? batch : batch.max
   }
 
-  /** As many gradients as a batch needs, or as others accept of so many contributors. */
+  /** As many gradients as a batch needs, or as others accept of that number of contributors. */
   claimable(contributors: number): number {
     const count = Math.floor(Math.min(this.maxBatch, contributors * this.#allowance))
     this.#claimed = count / contributors

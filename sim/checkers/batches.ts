@@ -27,7 +27,7 @@ const MAX_CHAIN = 64
 /** Integer sums of a predictor and direction that a node keeps for a neighbour, and how many it keeps whatever their size. */
 const MAX_KEPT_SUMS = 64
 const LEAST_KEPT_SUMS = 2
-/** Updates at which learning ends. Only a hostile node can claim so many. */
+/** Updates at which learning ends. Only a hostile node can claim that number. */
 const FINAL = 2 ** 48
 
 /**

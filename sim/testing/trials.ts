@@ -78,7 +78,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     // A request and its response take many attempts if frames are lost or overtaken.
     const isOrdered = scenario.delay === 'constant' && scenario.loss === 0 && scenario.reorder === 0
     if (!isOrdered) scenario.pushBytes = 1 << 16
-    // So do the fragments of a sum, which has several blocks where b adapts or influence is bounded.
+    // The fragments of a sum take as many attempts. A sum has several blocks where b adapts or influence is bounded.
     if (!isOrdered && (isAdaptive || bounded)) scenario.fragmentBytes = 1 << 20
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)

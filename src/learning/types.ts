@@ -169,7 +169,7 @@ export interface UpdateRule {
    */
   squares?(state: Blocks, block: number, count: number, updates: number): Float32Array | undefined
   /** Least weight γ of the newest parameters in a running average that follows the rule, 0 to 1. @default 0 */
-  leastWeight?(state: Blocks): number
+  minWeight?(state: Blocks): number
   /**
    * An estimate of the mean square of an element of the first batch's sum, > 0, where `squares` are not known. @default that of gradients
    */
@@ -194,7 +194,7 @@ export interface Averaging {
    * @param parameters the new w
    * @param updates number of updates before
    * @param before w before
-   * @param least `leastWeight` of the rule @default 0
+   * @param least `minWeight` of the rule @default 0
    */
   average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks, least?: number): Float32Array[]
   /** Whether elements of what a predictor contains change only where those of w do. @default false */

@@ -1,7 +1,7 @@
 /**
- * Which layers a step executes. Because layers are independent of each other (Pudipeddi et al.), a
+ * Chooses the layers that a step executes. Because layers are independent of each other (Pudipeddi et al.), a
  * network can change between steps: layers are skipped (stochastic depth) and added (progressive growing).
- * This module decides which; the executor follows it.
+ * The executor follows the choice.
  */
 import { forkSeed, randomBits } from './random.js'
 import { formatShape, type Layer, type Model, ModelError, sameShape } from './types.js'

@@ -382,7 +382,7 @@ export function withGrowingMemory(functions: readonly WasmFunction[], bytes: num
   }
 }
 
-/** Undefined if one memory cannot have so many bytes, or there is no room for them. */
+/** Undefined if the bytes exceed the maximum of a memory, or there is no room for them. */
 export function sharedMemory(bytes: number): SharedMemory | undefined {
   const pages = Math.ceil(bytes / PAGE_BYTES)
   if (pages > MAX_PAGES) return undefined

@@ -31,8 +31,8 @@ export class NetworkState {
   references: readonly Reference[] = []
   /** Numbers of the lines of peers, from 0. A line keeps its number. */
   readonly #places = new Map<string, number>()
-  /** The least and the largest b of the page's own peer so far; undefined if b is fixed. */
-  batches: readonly [least: number, most: number] | undefined
+  /** The smallest and the largest b of the page's own peer so far; undefined if b is fixed. */
+  batches: readonly [min: number, max: number] | undefined
 
   reset(snapshot: NetworkSnapshot, root = snapshot.self): void {
     this.self = snapshot.self
@@ -73,8 +73,8 @@ export class NetworkState {
   #addBatch(): void {
     const batch = this.peers.get(this.self ?? '')?.batch
     if (batch === undefined) return
-    const [least, most] = this.batches ?? [batch, batch]
-    this.batches = [Math.min(least, batch), Math.max(most, batch)]
+    const [min, max] = this.batches ?? [batch, batch]
+    this.batches = [Math.min(min, batch), Math.max(max, batch)]
   }
 
   /** Number of a peer's line among the lines of the plots, the lowest that was free when it came. */

@@ -132,8 +132,8 @@ function shellWord(word: string): string {
 
 /** The first names, and how many follow. */
 function shortList(names: readonly string[]): string {
-  const most = 8
-  return listOf(names.slice(0, most), names.length)
+  const max = 8
+  return listOf(names.slice(0, max), names.length)
 }
 
 /** The figures of a peer over windows by time, in one sentence; empty without them. */

@@ -1,5 +1,5 @@
 /**
- * Which requests with a key have been learned, so that a repeated one is not learned again. The state is written to the journal together
+ * Records which requests with a key have been learned, so that a repeated one is not learned again. The state is written to the journal together
  * with the inputs, and is small: the keys `split:NAME:NUMBER` of a sender are a number up to which all are learned and a few beyond it.
  */
 

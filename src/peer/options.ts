@@ -96,7 +96,7 @@ export const peerTypes = {
   invitation: text,
   /**
    * What this peer uses of others, if they are not trusted: with `rate`, no more gradients a second of any of them, each of which may save up those of ten
-   * seconds; with `signers`, a whole predictor that does not follow waits until so many allowed peers answer for it, which requires
+   * seconds; with `signers`, a whole predictor that does not follow waits until that number of allowed peers answer for it, which requires
    * `allow`. Their influence is bounded in `spec`, on which all peers agree.
    * @default 'members'
    */

@@ -1,4 +1,4 @@
-/** Which peers can protect their inputs with differential privacy, and whether the state directory goes with the options. */
+/** Checks whether a peer can protect its inputs with differential privacy, and whether the state directory goes with the options. */
 import { OptionError, Privacy, type PrivacyOptions } from '../learning/index.js'
 import type { StartedRun, Store } from '../storage/index.js'
 import type { PeerOptions } from './options.js'

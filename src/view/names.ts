@@ -8,7 +8,7 @@
  */
 export const NAME_PATTERN = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}$/u
 
-/** The name of a window of so many seconds in metrics and on pages: `90s`, `15m`, `1h`, `7d`. */
+/** The name of a window, given in seconds, in metrics and on pages: `90s`, `15m`, `1h`, `7d`. */
 export function windowName(seconds: number): string {
   const units = { d: 86_400, h: 3600, m: 60 }
   const unit = (Object.keys(units) as (keyof typeof units)[]).find(name => seconds % units[name] === 0)

@@ -42,7 +42,7 @@ const report = z.object({
 })
 
 const schema = z.object({
-  /** The sender needs frequent reports: with so many rows, and at most so many bytes per second. */
+  /** The sender needs frequent reports: their number of rows, and their maximum bytes per second. */
   want: z.object({ rows: z.number().int().min(0).max(MAX_ROWS), rate: z.number().min(0).max(1e6) }).optional(),
   report: report.optional(),
   /** A request for the subtree at the end of a path, or for all peers with an id or name that contains a text. */

@@ -113,7 +113,7 @@ export class OwnSum {
     return this.#options.influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
   }
 
-  /** The epoch ends, with so many gradients in closed segments. */
+  /** The epoch ends. @param count number of gradients in closed segments */
   endEpoch(count: number): void {
     this.#options.influence?.record(this.#closed, count, this.#grid)
   }

@@ -101,7 +101,7 @@ export class PushPolicy {
     return push.sequence > edge.acknowledged && !edge.pushed.backoff.isDue(period)
   }
 
-  /** Whether the predictor has been sent, at most so many periods ago, and has not arrived. */
+  /** Whether the predictor was sent at most that number of periods ago, and has not arrived. */
   isOnItsWay(edge: Edge, period: number, periods: number): boolean {
     const { acknowledged, pushed } = edge
     const push = pushed.last

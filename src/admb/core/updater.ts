@@ -143,7 +143,7 @@ export class Updater {
     const contributors = union(coverages).size
     const { parameters, state } = rule.step(current.predictor, blocksOf(sum), count, id.updates, contributors)
     buffers.give(sum)
-    const next = averaging.average(average, parameters, id.updates, before, rule.leastWeight?.(state))
+    const next = averaging.average(average, parameters, id.updates, before, rule.minWeight?.(state))
     return averaging.read?.(next, parameters) ?? next
   }
 }

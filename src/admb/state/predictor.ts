@@ -115,7 +115,7 @@ function step(
   const { rule, averaging, rounded } = recipe
   const { parameters, state } = rule.step(before, sum, count, updates, contributorCount)
   if (rounded) roundEach(parameters, before.parameters, rounded.parameters, updates)
-  const average = averaging.average(before.average, parameters, updates, before.parameters, rule.leastWeight?.(state))
+  const average = averaging.average(before.average, parameters, updates, before.parameters, rule.minWeight?.(state))
   if (rounded) {
     roundEach(average, before.average, rounded.average, updates)
     roundEach(state, before.state, rounded.state, updates)

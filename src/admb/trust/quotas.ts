@@ -19,7 +19,7 @@ export interface Quota {
 /** Periods whose gradients a peer may save up: those of ten seconds at the default period. */
 const BURST_PERIODS = 100
 
-/** The quota of a peer with so many gradients a second. @param period T in milliseconds */
+/** The quota of a peer, from its gradients a second. @param period T in milliseconds */
 export function quotaOf(rate: number, period: number): Quota {
   const perPeriod = (rate * period) / 1000
   return { perPeriod, burst: BURST_PERIODS * perPeriod }

@@ -24,7 +24,7 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
 
-/** A mean over inputs with so many digits, or a dash without inputs. */
+/** A mean over inputs with that number of digits, or a dash without inputs. */
 export function formatMean(value: number | undefined, inputs: number, digits = 5): string {
   return value === undefined || inputs === 0 ? '–' : value.toFixed(digits)
 }

@@ -12,7 +12,7 @@ export class ProgressLogError extends CodedError {
   static override readonly code = 'ERR_PROGRESS_LOG'
 }
 const schema = z.strictObject({
-  /** Whose sums: a peer's id, or the id of a run of `admb train`. */
+  /** Owner of the sums: a peer's id, or the id of a run of `admb train`. */
   run: z.string().min(1),
   /** Inputs scored so far. */
   inputs: z.int().min(0),

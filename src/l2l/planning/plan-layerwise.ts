@@ -237,7 +237,7 @@ interface Value {
   readonly isResident: boolean
 }
 
-/** Keeps the state if it is the best one with so many saved buckets. It is created only then. */
+/** Keeps the state if it is the best one with its number of saved buckets. It is created only then. */
 function keepBest(
   next: Map<number, State>,
   bucket: number,

@@ -264,7 +264,7 @@ export function inputBytes({ sample }: Model): number {
 }
 
 /**
- * Which layers may be executed directly before or after each other when layers are skipped or added later. It
+ * The layers that may be executed directly before or after each other when layers are skipped or added later. It
  * bounds what can be on the device at the same time.
  */
 interface Variation {

@@ -16,9 +16,9 @@ import {
   agreementBlock,
   countUpdate,
   forgottenShare,
-  leastWeight,
   measure,
-  measures
+  measures,
+  minWeight
 } from '../rules/adagrad.js'
 import type { WeightedAveraging } from '../rules/averaging.js'
 import type { Examples } from '../types.js'
@@ -229,7 +229,7 @@ export abstract class SparseEngine implements Engine {
 
   /** Least weight of the newest predictor in the average. */
   protected least(): number {
-    return this.maxForget > 0 ? leastWeight(this.agreement) : 0
+    return this.maxForget > 0 ? minWeight(this.agreement) : 0
   }
 
   /** Completes an update: shrinks every lag. */

@@ -53,7 +53,7 @@ export class WorkingContent implements Content {
     const { rule, averaging } = this.#recipe
     const before = this.#parameters
     this.#step(sum, count, updates)
-    const least = rule.leastWeight?.(this.#state)
+    const least = rule.minWeight?.(this.#state)
     if (isWeighted(averaging)) this.#mix(averaging.weight(updates, least))
     else this.#average = averaging.average(this.#average, this.#parameters, updates, before, least)
   }

@@ -192,7 +192,7 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         return state[block].map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
       },
       ...(isAdaptive && {
-        leastWeight: (state: Blocks) => leastWeight(state[state.length - 1])
+        minWeight: (state: Blocks) => minWeight(state[state.length - 1])
       })
     }
 
@@ -302,7 +302,7 @@ export function forgottenShare(agreement: Agreement, most: number): number {
 }
 
 /** Least weight of the newest predictor in the running average. */
-export function leastWeight(agreement: Agreement): number {
+export function minWeight(agreement: Agreement): number {
   return MAX_WEIGHT * beyondNoise(agreement, FOLLOWING)
 }
 

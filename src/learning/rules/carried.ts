@@ -75,13 +75,13 @@ function carryingLearner(learner: Learner, block: CarriedBlock): Learner {
 /** The rule and the average of parameters whose last block is carried. */
 export function carryingRecipe<R extends Recipe>(recipe: R, block: Pick<CarriedBlock, 'next'>): R {
   const { rule, averaging } = recipe
-  const { name, description, isLocal, leastWeight, grid } = rule
+  const { name, description, isLocal, minWeight, grid } = rule
   const inner = ({ parameters, state }: RuleState): RuleState => ({ parameters: others(parameters), state })
   const carrying: UpdateRule = {
     name,
     description,
     isLocal,
-    leastWeight,
+    minWeight,
     stateLayout: layout => rule.stateLayout(ofOthers(layout)),
     step(previous, sum, count, updates, contributors) {
       const [before, gradients] = [inner(previous), others(sum)]

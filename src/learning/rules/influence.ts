@@ -15,7 +15,7 @@ const INFLUENCE_BLOCK = 'influence'
 
 /** Share of the squared norm of own sums at whose loss a node's inputs vote half for a larger bound and half against it. */
 const TOLERATED_LOSS = 0.02
-/** The first scale is so many times that of the first batch, so that the bound is loose during the first dozens of updates. */
+/** Ratio of the first scale to that of the first batch, so that the bound is loose during the first dozens of updates. */
 const FIRST_FACTOR = 3
 /** Growth of a scale in an update if all vote for it. It is fast, because gradients that are scaled down too far teach little. */
 const GROWTH = 3

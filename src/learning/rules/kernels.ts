@@ -228,7 +228,7 @@ export interface KernelMemory {
 
 const KERNELS = [adamStep, excess, ...codeKernels]
 
-/** A vector of floats that kernels use in place starts and ends at a multiple of so many bytes. */
+/** A vector of floats that kernels use in place starts and ends at a multiple of that number of bytes. */
 export const VECTOR_BYTES = 16
 
 const SIZES = [

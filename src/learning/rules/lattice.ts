@@ -106,7 +106,7 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
       return { blocks: [...rule.stateLayout(layout).blocks, { name: 'lattice', length, isExact: true }] }
     },
     isLocal: rule.isLocal === true && rule.squares !== undefined,
-    leastWeight: rule.leastWeight && (state => rule.leastWeight?.(split(state)[1]) ?? 0),
+    minWeight: rule.minWeight && (state => rule.minWeight?.(split(state)[1]) ?? 0),
     step(previous, sum, count, updates, contributors = 1) {
       const [statistics, inner] = split(previous.state)
       const values = valuesOf(sum, grid(previous, updates))

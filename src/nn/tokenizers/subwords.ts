@@ -42,19 +42,19 @@ export function subwordTokenizer(json: TokenizerJson): Tokenizer {
   const templates = [1, 2].map(texts => templateOf(library, tokens, texts))
   return {
     // Ids may have gaps.
-    vocabulary: 1 + [...tokens.values()].reduce((most, token) => Math.max(most, token), 0),
+    vocabulary: 1 + [...tokens.values()].reduce((highest, token) => Math.max(highest, token), 0),
     padding: firstOf(PADDING_TOKENS) ?? 0,
     separator: firstOf(SEPARATORS),
     encode,
-    encodeWithSpecialTokens(texts, most) {
+    encodeWithSpecialTokens(texts, max) {
       const template = templates[texts.length - 1]
       const encoded = texts.map(encode)
       const lengths = truncated(
         encoded.map(({ length }) => length),
-        Math.max(0, most - (template.length - texts.length))
+        Math.max(0, max - (template.length - texts.length))
       )
       const parts = encoded.map((ids, i) => ids.slice(0, lengths[i]))
-      return template.flatMap(item => ('text' in item ? parts[item.text] : [item.token])).slice(0, most)
+      return template.flatMap(item => ('text' in item ? parts[item.text] : [item.token])).slice(0, max)
     },
     decode: ids =>
       ids.length === 0
@@ -78,13 +78,13 @@ function templateOf(library: Library, ids: ReadonlyMap<string, number>, texts: n
 }
 
 /** Lengths of the texts after truncation, the longer text first, as by `longest_first` of Hugging Face. */
-function truncated(lengths: readonly number[], most: number): readonly number[] {
-  if (lengths.length === 1) return [Math.min(lengths[0], most)]
+function truncated(lengths: readonly number[], max: number): readonly number[] {
+  if (lengths.length === 1) return [Math.min(lengths[0], max)]
   const [first, second] = lengths
-  if (first + second <= most) return lengths
-  const half = Math.floor(most / 2)
-  if (Math.min(first, second) <= half) return first < second ? [first, most - first] : [most - second, second]
-  return first <= second ? [half, most - half] : [most - half, half]
+  if (first + second <= max) return lengths
+  const half = Math.floor(max / 2)
+  if (Math.min(first, second) <= half) return first < second ? [first, max - first] : [max - second, second]
+  return first <= second ? [half, max - half] : [max - half, half]
 }
 
 const SPECIAL_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'] as const

@@ -12,9 +12,9 @@ export interface Tokenizer {
   readonly separator?: number
   /**
    * Encodes a complete text, or a pair of texts, with start and end tokens if the tokenizer has them.
-   * @param most number of tokens: texts are truncated, the longer one of a pair first, and the other tokens kept
+   * @param max number of tokens: texts are truncated, the longer one of a pair first, and the other tokens kept
    */
-  encodeWithSpecialTokens(texts: readonly string[], most: number): number[]
+  encodeWithSpecialTokens(texts: readonly string[], max: number): number[]
   decode(tokens: readonly number[]): string
 }
 
@@ -32,7 +32,7 @@ export function characterTokenizer(alphabet: string): Tokenizer {
     vocabulary: characters.length,
     padding: 0,
     encode,
-    encodeWithSpecialTokens: (texts, most) => encode(texts.join(' ')).slice(0, most),
+    encodeWithSpecialTokens: (texts, max) => encode(texts.join(' ')).slice(0, max),
     decode: ids => ids.map(token => characters[token] ?? UNKNOWN).join('')
   }
 }

@@ -221,8 +221,8 @@ function float32Figure({
 function batchFigure(): readonly (readonly [string, string])[] {
   const batch = state.peers.get(state.self ?? '')?.batch
   if (batch === undefined || state.batches === undefined) return []
-  const [least, most] = state.batches.map(formatCount)
-  return [['Batch', least === most ? least : `${formatCount(batch)} (${least} to ${most})`]]
+  const [min, max] = state.batches.map(formatCount)
+  return [['Batch', min === max ? min : `${formatCount(batch)} (${min} to ${max})`]]
 }
 
 /** The budget of differential privacy of the peer that serves the page. */

@@ -291,7 +291,7 @@ export class Histogram {
     const bars = counts.slice(first, (used.at(-1) ?? 0) + 1).map((count, place) => ({ count, bucket: first + place }))
     const width = Math.max(200, this.#host.clientWidth)
     const step = Math.min(80, width / Math.max(1, bars.length))
-    const most = Math.max(1, ...counts)
+    const max = Math.max(1, ...counts)
     const every = Math.ceil(LABEL_WIDTH / step)
     setAttribute(this.#drawing, 'viewBox', `0 0 ${width} ${BAR_HEIGHT}`)
     setAttribute(this.#drawing, 'width', String(width))
@@ -306,7 +306,7 @@ export class Histogram {
         svg('g', {}, svg('rect', { class: 'bar' }), svg('text', { class: 'count' }), svg('text', { class: 'bound' })),
       (group, { count, bucket }) => {
         const x = (bucket - first) * step
-        const height = Math.max(count > 0 ? 1 : 0, ((BAR_HEIGHT - TOP - BOTTOM) * count) / most)
+        const height = Math.max(count > 0 ? 1 : 0, ((BAR_HEIGHT - TOP - BOTTOM) * count) / max)
         const [bar, above, below] = group.children
         const y = BAR_HEIGHT - BOTTOM - height
         for (const [name, value] of Object.entries({ x: x + 1, y, width: Math.max(1, step - 2), height }))

@@ -6,7 +6,7 @@ import { keyed, setAttribute, setText, svg } from './dom.js'
 
 /** Sizes in pixels. */
 const RADIUS = 18
-const CROWDED_RADIUS = { most: 9, least: 2.5 }
+const CROWDED_RADIUS = { max: 9, min: 2.5 }
 const LEVEL = 86
 const MARGIN = 44
 const TOP = 30
@@ -78,8 +78,8 @@ export class TreeDrawing<P extends DrawnPeer> {
     const width = Math.max(260, this.#host.clientWidth)
     const step = layout.width === 0 ? 0 : Math.min(150, (width - 2 * MARGIN) / layout.width)
     const isCrowded = layout.width > 0 && step < CROWDED
-    const { most, least } = CROWDED_RADIUS
-    const radius = isCrowded ? Math.min(most, Math.max(least, 0.42 * step)) : RADIUS
+    const { max, min } = CROWDED_RADIUS
+    const radius = isCrowded ? Math.min(max, Math.max(min, 0.42 * step)) : RADIUS
     const level = layout.height === 0 ? 0 : Math.min(LEVEL, Math.max(34, MAX_HEIGHT / layout.height))
     const height = layout.height * level + TOP + (isCrowded ? 24 : 54)
     const left = (width - layout.width * step) / 2

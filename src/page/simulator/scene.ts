@@ -181,12 +181,12 @@ export function describeNode({ id, alive, group, updates, isBehind, neighbours }
 export function describeScene({ rows }: Scene): string {
   const running = rows.filter(({ alive }) => alive)
   const lines = new Set(running.map(({ group }) => group)).size
-  const most = running.reduce((max, { updates }) => Math.max(max, updates), 0)
-  const holders = running.filter(({ updates }) => updates === most).length
+  const max = running.reduce((newest, { updates }) => Math.max(newest, updates), 0)
+  const holders = running.filter(({ updates }) => updates === max).length
   const nodes = `${formatCount(running.length)} of ${formatCount(rows.length)} nodes run`
-  if (most === 0) return `${nodes}; there is no update yet`
+  if (max === 0) return `${nodes}; there is no update yet`
   const apart = lines > 1 ? ` They follow ${lines} different lines of predictors.` : ''
-  return `${nodes}; ${formatCount(holders)} of them hold a predictor with ${formatCount(most)} updates.${apart}`
+  return `${nodes}; ${formatCount(holders)} of them hold a predictor with ${formatCount(max)} updates.${apart}`
 }
 
 /** Lines of predictors in a scene, with the number of nodes that follow each. */

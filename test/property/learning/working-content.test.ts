@@ -76,7 +76,7 @@ describe('a content that is updated in place', () => {
               next.parameters,
               updates,
               expected.parameters,
-              step.leastWeight?.(next.state)
+              step.minWeight?.(next.state)
             )
           } as typeof expected
           if (!resumes || grows || updates !== 2) continue

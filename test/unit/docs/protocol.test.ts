@@ -333,7 +333,7 @@ describe('docs/protocol.md', () => {
       // The signs of gradients are random at first, and then change rarely.
       const sum = Float32Array.from(w, (_, i) => (v < 100 ? Math.sin(v * v + i) : (i + 1) * Math.sin(v / 50)))
       const { parameters, state } = rule.step(content, [sum], 7, v)
-      content.average = averaging.average(content.average, parameters, v, content.parameters, rule.leastWeight?.(state))
+      content.average = averaging.average(content.average, parameters, v, content.parameters, rule.minWeight?.(state))
       Object.assign(content, { parameters, state })
       pageUpdate(v, w, average, a, sum, 7, p, 0.3)
       assert.deepEqual(

@@ -146,7 +146,7 @@ function inkOf({ data }: ImageData): Uint8Array {
 
 /** Rows that may be due at once, in seconds of the rate: less after a pause of the tab. */
 const BURST_S = 2
-/** If none of so many first rows fits the model, the source is a wrong one. */
+/** Number of first rows, one of which must fit the model. Otherwise the source is the wrong one. */
 const TRIED_ROWS = 32
 
 /**

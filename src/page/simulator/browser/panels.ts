@@ -235,7 +235,7 @@ export class RegretPlot {
   }
 }
 
-/** Regret at the last point with at most so many inputs. */
+/** Regret at the last point with at most that number of inputs. */
 export function regretAt(points: readonly RegretPoint[], inputs: number): number | undefined {
   return points.findLast(([at]) => at <= inputs)?.[1]
 }
