@@ -9,7 +9,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(dir: string): Async
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
-  beside: () => import('./beside.js')
+  beside: () => import('./beside.js'),
+  schedule: () => import('./schedule.js')
 }
 
 function print(row: Row, json: boolean): void {

@@ -111,8 +111,9 @@ export class PeerProcess {
     return (await response.json()) as PeerStatus
   }
 
-  /** Sends SIGKILL. */
+  /** Sends SIGKILL, after which a process reports no usage. */
   async kill(): Promise<void> {
+    this.#running.usage.catch(() => undefined)
     this.#running.child.kill('SIGKILL')
     await once(this.#running.child, 'exit')
   }
