@@ -25,7 +25,10 @@ import { oneOfEachFirst, transportsNamed, transportsOf } from './reachability.js
 
 export interface EdgeHandlers {
   up(edge: number, peer: string): void
-  down(edge: number, peer: string, reason: string): void
+  /** @param hasLeft whether the peer has left the network */
+  down(edge: number, peer: string, reason: string, hasLeft: boolean): void
+  /** The session towards the root of the tree, 'self' at the root; undefined while this peer has left the tree. */
+  towardsRoot(edge: number | 'self' | undefined): void
   /** The peer answered, but is incompatible with this one. */
   refused(peer: string, reason: string): void
   /** A message about statuses. @throws StatusError if it is malformed */
@@ -61,6 +64,8 @@ export class Edges {
   readonly #clock = new OverlayClock()
   /** Own addresses that the overlay knows. */
   #addresses: readonly string[] | undefined
+  /** As the handlers know it. */
+  #towardsRoot: number | 'self' | undefined
   #timer: NodeJS.Timeout | undefined
   /** When it runs. */
   #due = Number.POSITIVE_INFINITY
@@ -84,6 +89,10 @@ export class Edges {
 
   view(): OverlayView {
     return this.#overlay.view()
+  }
+
+  get #hasLeft(): boolean {
+    return this.#overlay.towardsRoot === undefined
   }
 
   /** Ids of the tree neighbours. */
@@ -279,14 +288,17 @@ export class Edges {
     if (!(error instanceof UnreachablePeerError)) this.#options.handlers.refused(peer, reason)
   }
 
-  #down(edge: number, peer: string, reason: string): void {
-    if (this.#up.delete(edge)) this.#options.handlers.down(edge, peer, reason)
+  #down(edge: number, peer: string, reason: string, hasLeft = false): void {
+    if (this.#up.delete(edge)) this.#options.handlers.down(edge, peer, reason, hasLeft)
   }
 
   /** Executes the effects of the state machine, and schedules its next tick. */
   #flushEffects(): void {
     if (this.#stopped) return
     for (const effect of this.#overlay.takeEffects()) this.#execute(effect)
+    const { towardsRoot } = this.#overlay
+    if (towardsRoot !== this.#towardsRoot) this.#options.handlers.towardsRoot(towardsRoot)
+    this.#towardsRoot = towardsRoot
     clearTimeout(this.#timer)
     const { now } = this.#clock
     const wait = Math.min(MAX_SLEEP_MS, Math.max(0, this.#overlay.nextDeadline(now) - now))
@@ -328,7 +340,8 @@ export class Edges {
       case 'edge-down':
         // A silent peer's connection may be dead without libp2p noticing; the next dial would then reuse it.
         if (effect.reason === 'silent') this.#options.network.disconnect(effect.peer, 'no messages were received')
-        this.#down(effect.session, effect.peer, effect.reason)
+        // A peer that leaves has the same reason for all its edges.
+        this.#down(effect.session, effect.peer, effect.reason, effect.reason === 'leaving' && !this.#hasLeft)
         break
       default:
         effect satisfies never

@@ -35,6 +35,8 @@ import { WarningLimiter } from './warning-limiter.js'
 const STATUS_MS = 250
 /** The same while nothing is learned. */
 const IDLE_STATUS_MS = 1000
+/** Number of peers that a status names for whose gradients the peer waits. */
+const MAX_NAMED = 16
 
 export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
 
@@ -75,6 +77,8 @@ export class LearnerLoop {
   #late = 0
   /** Ends the wait for inputs to learn again. */
   #wakeRecovery: () => void = () => undefined
+  /** Wakes what waits until the node takes inputs again. */
+  readonly #onRoom: (() => void)[] = []
   #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
   /**
@@ -193,7 +197,7 @@ export class LearnerLoop {
         if (this.#isStopping) return
         const start = this.#now()
         const due = row < rows.size ? pace.due(start) : 0
-        const to = Math.min(rows.size, row + due, row + this.#chunk.rows)
+        const to = Math.min(rows.size, row + due, row + this.#chunk.rows, row + this.#node.room)
         if (to > row) {
           this.#training.learn(rows, row, to)
           this.#chunk.took(to - row, this.#now() - start)
@@ -203,7 +207,7 @@ export class LearnerLoop {
           // An update is passed on at once, but not before the position in the stream is behind all inputs that were counted.
           if (this.#hasChanged) this.#flush()
         } else if (row < rows.size) {
-          await pause(pace.wait)
+          await (this.#node.room === 0 ? this.room() : pause(pace.wait))
           until = this.#now() + SLICE_MS
         }
         if (this.#now() >= until) {
@@ -250,9 +254,16 @@ export class LearnerLoop {
     await new Recovery({ ...common, isStopping, isBusy, idle, onLost }).run()
   }
 
+  /** Resolves when the node takes inputs: at once, except with DMB. */
+  async room(): Promise<void> {
+    while (this.#node.room === 0 && !this.#isStopping) await new Promise<void>(resolve => this.#onRoom.push(resolve))
+  }
+
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
     const now = this.#now()
+    // Inputs of requests may never come.
+    if (this.#init.stream === undefined) this.#node.end()
     this.#driver.tick(now, this.#hasEnded && !this.#isStopping)
     this.#driver.protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
@@ -289,7 +300,10 @@ export class LearnerLoop {
         break
       case 'disconnect':
         this.#writers.close(message.edge)
-        this.#driver.disconnect(message.edge)
+        this.#driver.disconnect(message.edge, message.hasLeft)
+        break
+      case 'master':
+        this.#node.setMaster(message.edge)
         break
       case 'frame':
         this.#node.receive(message.edge, message.bytes)
@@ -381,6 +395,7 @@ export class LearnerLoop {
       discarded: account.discarded,
       gradients: { used, available, waiting, repeated, late: this.#late },
       joining: this.#begin !== undefined,
+      waitsFor: this.#node.waitsFor.length > 0 ? this.#node.waitsFor.slice(0, MAX_NAMED) : undefined,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
       ended: this.#hasEnded,
       traffic: this.#node.inspect.traffic,
@@ -407,6 +422,7 @@ export class LearnerLoop {
     this.#isStopping = true
     this.#begin?.()
     this.#wakeRecovery()
+    this.#wakeRoom()
   }
 
   #on(effect: HostEffect): void {
@@ -448,6 +464,11 @@ export class LearnerLoop {
   #flush(): void {
     this.#driver.flush()
     this.#hasChanged = false
+    if (this.#onRoom.length > 0 && this.#node.room > 0) this.#wakeRoom()
+  }
+
+  #wakeRoom(): void {
+    for (const wake of this.#onRoom.splice(0)) wake()
   }
 
   /** Records are posted before what follows from them; the main thread stores them in this order. */

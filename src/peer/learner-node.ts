@@ -47,6 +47,7 @@ export function createNode(
     batch: adaptiveBatch ?? spec.batch,
     influence,
     carry,
+    algorithm: spec.algorithm,
     adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),
     isContributor: isOpen ? undefined : isListed,

@@ -36,6 +36,7 @@ export async function answerRequest(loop: LearnerLoop, init: RequestInit, reques
   for (const slice of loop.requests.slices(rows, learns, progress)) {
     for (const prediction of slice) predictions.push(prediction)
     await nextTurn()
+    if (learns) await loop.room()
   }
   if (progress !== undefined) loop.requests.end(progress)
   return { predictions: withFailures(predictions, malformed), predictor: loop.status().predictor }
@@ -110,6 +111,7 @@ async function learnWithIds(
   const predictions: InputAnswer['predictions'][number][] = []
   let row = 0
   for (const [index, one] of late.entries()) {
+    await loop.room()
     const isRepeated = progress !== undefined && index < progress.from
     const learned = () => progress?.learned(index + 1)
     if (one === undefined) {

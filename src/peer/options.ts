@@ -163,6 +163,7 @@ function featuresOf({ spec, dp, dir, predictWith, allow, trust, ...options }: Pe
     network: spec.network !== undefined,
     stateDirectory: dir !== undefined,
     allowList: allow !== undefined,
+    masterAlgorithm: spec.algorithm !== undefined,
     localSteps: spec.localSteps !== undefined,
     newClasses: growingNames(spec) !== undefined,
     aheadPredictions: predictWith === 'ahead',

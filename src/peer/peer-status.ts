@@ -6,7 +6,17 @@ import type { LearnerStatus } from './thread-messages.js'
 interface StatusParts
   extends Pick<
     PeerStatus,
-    'id' | 'incarnation' | 'nonce' | 'networkDrifts' | 'neighbours' | 'discardedShare' | 'problem' | 'data' | 'received'
+    | 'id'
+    | 'incarnation'
+    | 'nonce'
+    | 'networkDrifts'
+    | 'neighbours'
+    | 'algorithm'
+    | 'master'
+    | 'discardedShare'
+    | 'problem'
+    | 'data'
+    | 'received'
   > {
   readonly learner: LearnerStatus
   readonly names: Readonly<Record<string, string>>

@@ -25,6 +25,7 @@ import { JoinWatch, specAnswer } from './joining.js'
 import { JournalWriter } from './journal-writer.js'
 import { LearnerHandle } from './learner-handle.js'
 import { LearnerWatch } from './learner-watch.js'
+import { MasterWatch } from './master-watch.js'
 import { MemberExchange, openMembership } from './members.js'
 import { checkPeerOptions, DEFAULT_DEGREE, joins, type PeerOptions } from './options.js'
 import { peerStatus } from './peer-status.js'
@@ -62,6 +63,8 @@ export class Peer extends EventEmitter {
   #status: LearnerStatus
   readonly #learnerWatch: LearnerWatch
   readonly #discards: DiscardWatch
+  /** Undefined for ADMB. */
+  readonly #masterWatch: MasterWatch | undefined
   readonly #predictors: PredictorExchange
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
@@ -163,9 +166,12 @@ export class Peer extends EventEmitter {
           this.#publisher.exchange.connect(edge, peer)
           this.emit('neighbour', { peer, isLinked: true })
         },
-        down: (edge, peer, reason) => {
+        towardsRoot: edge => {
+          if (options.spec.algorithm) learner.post({ kind: 'master', edge })
+        },
+        down: (edge, peer, reason, hasLeft) => {
           log('info', `link with ${this.#label(peer)} ended: ${reason}`, { peer, reason })
-          learner.post({ kind: 'disconnect', edge })
+          learner.post({ kind: 'disconnect', edge, hasLeft })
           this.#frames.consumed(edge)
           this.#publisher.exchange.disconnect(edge)
           this.emit('neighbour', { peer, isLinked: false, reason })
@@ -197,6 +203,7 @@ export class Peer extends EventEmitter {
         this.#edges.rejoin()
       }
     })
+    this.#masterWatch = options.spec.algorithm && new MasterWatch(network.id, log, id => this.#label(id))
     this.#discards = new DiscardWatch(discardAdvice(options.spec), reason => log('warn', reason, {}))
     this.#publisher = new StatusPublisher({
       network,
@@ -294,6 +301,11 @@ export class Peer extends EventEmitter {
     return quarantined ? quarantineProblem(quarantined) : refused && refusalProblem(refused)
   }
 
+  get #mastership(): Pick<PeerStatus, 'algorithm' | 'master'> {
+    const { algorithm } = this.#options.spec
+    return algorithm === undefined ? {} : { algorithm, master: this.#edges.view().label.root }
+  }
+
   status(): PeerStatus {
     const { neighbours, distrusted } = this.#edges
     const { received, sent } = this.#frames
@@ -303,9 +315,15 @@ export class Peer extends EventEmitter {
       learner: this.#status,
       // The publisher asks for the first status while it is constructed.
       networkDrifts: this.#publisher?.view.networkDrifts ?? 0,
-      problem: this.#learnerWatch.reason ?? this.#publisher?.duplicate ?? this.#disagreement ?? this.#discards.warning,
+      problem:
+        this.#learnerWatch.reason ??
+        this.#publisher?.duplicate ??
+        this.#disagreement ??
+        this.#masterWatch?.problem ??
+        this.#discards.warning,
       neighbours,
-      names: this.#namesOf([this.id, ...neighbours, this.#status.predictor.origin]),
+      names: this.#namesOf([this.id, ...neighbours, this.#status.predictor.origin, ...(this.#status.waitsFor ?? [])]),
+      ...this.#mastership,
       distrusted,
       discardedShare: this.#discards.share,
       data: this.#options.stream && nameOf(this.#options.stream.data),
@@ -474,6 +492,12 @@ export class Peer extends EventEmitter {
           updates: message.status.predictor.updates
         })
         this.#alerts.own(message.status.drift)
+        this.#masterWatch?.observe(
+          this.#edges.view().label.root,
+          message.status.waitsFor ?? [],
+          message.status.predictor.updates,
+          performance.now()
+        )
         this.emit('status', this.status())
         break
       case 'journal':

@@ -74,7 +74,7 @@ export class Recovery {
         driver.flush()
         // The lineage may have changed, and with it what must be learned.
         if (row < end && node.relearnable?.[0] !== number + row) return
-        await pause(isBusy() ? period : 0)
+        await pause(isBusy() || node.room === 0 ? period : 0)
       }
       number += rows.size
       if (number >= first + count) return
@@ -85,12 +85,12 @@ export class Recovery {
 
   /** @param number number of the first input of the batch @returns the row after the last one that was learned */
   #learnSlice(rows: Rows, from: number, end: number, number: number): number {
-    const { driver, training, chunk, now } = this.#options
+    const { node, driver, training, chunk, now } = this.#options
     const until = now() + SLICE_MS
     return driver.inOwnSegment(() => {
       let row = from
-      for (let start = now(); row < end && start < until; start = now()) {
-        const count = Math.min(end - row, chunk.rows)
+      for (let start = now(); row < end && start < until && node.room > 0; start = now()) {
+        const count = Math.min(end - row, chunk.rows, node.room)
         const to = row + count
         row = training.learnAgain(rows, row, to, number + row)
         if (row < to) break

@@ -47,22 +47,26 @@ export class RequestSlices {
 
   /** All rows of a request at once. @throws as `slices` */
   answer(rows: Rows, learn: boolean, progress?: KeyProgress): InputAnswer {
-    const predictions = [...this.slices(rows, learn, progress)].flat()
+    const predictions = [...this.slices(rows, learn, progress, false)].flat()
     return { predictions, predictor: this.#options.node.predictor.id }
   }
 
   /**
    * @param progress of a request to learn with a key, whose first inputs may have been learned before; they are only predicted
+   * @param waits whether there are empty slices until the node takes inputs
    * @returns the predictions of each slice
    * @throws UnavailableError if the peer stops before the last one, PartlyLearnedError if some rows are learned then; Error if the budget of
    *   differential privacy is spent
    */
-  *slices(rows: Rows, learn: boolean, progress?: KeyProgress): Generator<readonly Prediction[]> {
-    const { now, flush, isStopping } = this.#options
+  *slices(rows: Rows, learn: boolean, progress?: KeyProgress, waits = true): Generator<readonly Prediction[]> {
+    const { node, now, flush, isStopping } = this.#options
     const chunk = this.#chunk
     const from = learn ? Math.min(rows.size, progress?.from ?? 0) : rows.size
     if (from < rows.size) this.#begin()
     const parts = this.#parts(rows, from, !learn)
+    // With DMB, the node takes no inputs for some time.
+    const isFull = () => from < rows.size && node.room === 0 && !isStopping()
+    if (waits) while (isFull()) yield []
     let slice: Prediction[] = []
     let learned = 0
     let [begin, until] = [now(), now() + SLICE_MS]
@@ -72,7 +76,7 @@ export class RequestSlices {
       const end = now()
       if (!learn) chunk.took(predictions.length, end - begin)
       begin = end
-      if (end < until) continue
+      if (end < until && !(waits && isFull())) continue
       flush()
       yield slice
       learned += slice.length
@@ -82,6 +86,7 @@ export class RequestSlices {
         throw new PartlyLearnedError(Math.max(learned, from))
       }
       slice = []
+      if (waits) while (isFull()) yield []
       begin = now()
       until = begin + SLICE_MS
     }

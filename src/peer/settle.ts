@@ -119,7 +119,7 @@ async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Pr
 
 /** The options that give this spec, with its schema and data that fit it. */
 function optionsOf(spec: LearningSpec): TaskOptions {
-  const { batch, batchMax, rule, averaging, l2, sums = 'exact', localSteps, localMomentum, influence } = spec
+  const { batch, batchMax, rule, averaging, l2, sums = 'exact', algorithm, localSteps, localMomentum, influence } = spec
   const { scale, constant, hashBits } = spec.features
   const layers = spec.network?.layers
   const model = layers === undefined ? spec.model : layers.model === 'layers' ? { layers: layers.layers } : layers
@@ -130,6 +130,7 @@ function optionsOf(spec: LearningSpec): TaskOptions {
     averaging,
     l2: l2 === 0 ? undefined : l2,
     sums,
+    algorithm,
     localSteps,
     localMomentum,
     trust: influence,

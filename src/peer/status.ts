@@ -115,6 +115,12 @@ export const statusSchema = z
     discarded: count.describe('Gradients of this run that no batch will use, and whose inputs are not learned again.'),
     gradients: ownGradients,
     discardedShare: share.describe('Share of the gradients of the last minute that no batch used.'),
+    algorithm: z.enum(['mawo', 'dmb']).optional().describe('The algorithm of the peers; absent for ADMB.'),
+    master: text.optional().describe('Peer that makes the updates, the root of the tree; absent for ADMB.'),
+    waitsFor: z
+      .array(text)
+      .optional()
+      .describe('DMB: peers for whose gradients this peer waits, perhaps itself; absent for none.'),
     problem: text.optional().describe('What is wrong with the peer, in a line; absent if nothing is.'),
     distrusted: z
       .array(text)

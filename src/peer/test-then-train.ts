@@ -255,10 +255,9 @@ export class TestThenTrain {
     }
   }
 
-  /** Number of gradients until the next update or local step, at least 1. */
+  /** Number of gradients that the node takes at once, or until the next local step; at least 1. */
   get #room(): number {
-    const { needed, gradients } = this.#node
-    return Math.min(Math.max(1, needed - gradients), this.#local?.room ?? Number.POSITIVE_INFINITY)
+    return Math.min(Math.max(1, this.#node.room), this.#local?.room ?? Number.POSITIVE_INFINITY)
   }
 
   /** The labels of rows [from, end) as numbers of the current predictor: `end` is `to`, or the first row of a class without one. */

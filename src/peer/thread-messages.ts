@@ -2,7 +2,7 @@
  * The messages between the main thread and the learner thread. Byte arrays are transferred, not copied: the sender must not use
  * them afterwards.
  */
-import type { PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
+import type { MasterEdge, PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Delimiter, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
 import type { Execution } from '../l2l/index.js'
 import type { Blocks, DriftTest, PredictWith } from '../learning/index.js'
@@ -147,6 +147,7 @@ export interface LearnerStatus
     | 'discarded'
     | 'gradients'
     | 'skipped'
+    | 'waitsFor'
     | 'ended'
     | 'residualShare'
     | 'clippedShare'
@@ -206,7 +207,10 @@ export type RequestHandlers = {
 /** What the learner loop is told. */
 export type ToLoop =
   | { readonly kind: 'connect'; readonly edge: number; readonly peer: string }
-  | { readonly kind: 'disconnect'; readonly edge: number }
+  /** @param hasLeft whether the peer has left the network */
+  | { readonly kind: 'disconnect'; readonly edge: number; readonly hasLeft: boolean }
+  /** The edge towards the root of the tree. */
+  | { readonly kind: 'master'; readonly edge: MasterEdge }
   | { readonly kind: 'frame'; readonly edge: number; readonly bytes: Uint8Array }
   /** A fragment of a frame that is not complete yet, or an announcement of a predictor. */
   | { readonly kind: 'fragment'; readonly edge: number; readonly bytes: Uint8Array }

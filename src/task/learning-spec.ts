@@ -2,7 +2,7 @@
  * The learning spec: everything that peers must agree on before they may add up their gradients. The handshake between peers,
  * the state directory and the commands use the same spec.
  */
-import type { Recipe } from '../admb/index.js'
+import type { MasterAlgorithm, Recipe } from '../admb/index.js'
 import { type ColumnSchema, type LabelSchema, type ParserOptions, type Schema, schemaText } from '../data/parsing.js'
 import type { Execution } from '../l2l/index.js'
 import {
@@ -84,6 +84,8 @@ interface CommonSpec {
   readonly batchMax?: number
   /** Gradient sums between peers are integers on a grid. @default they are float32 numbers */
   readonly sums?: 'lattice'
+  /** Which peers make updates. @default each peer that has b gradients, as in ADMB */
+  readonly algorithm?: MasterAlgorithm
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
   readonly localSteps?: number
   /** μ of the updates that average the copies. @default no momentum */
@@ -242,6 +244,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['batch', batchText(spec)],
     ['sums', spec.sums ?? 'exact'],
     ['local-steps', String(spec.localSteps ?? '')],
+    ...(spec.algorithm === undefined ? [] : [['algorithm', spec.algorithm] as [string, string]]),
     ...(spec.localMomentum === undefined ? [] : [['local-momentum', String(spec.localMomentum)] as [string, string]]),
     ...(spec.influence === undefined ? [] : [['influence', spec.influence] as [string, string]]),
     ['rule', recipe.rule.description],
@@ -333,7 +336,7 @@ export function targetScaleOf(spec: LearningSpec): TargetScale | undefined {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { sums, localSteps, localMomentum, influence, features, plugins } = spec
+  const { sums, algorithm, localSteps, localMomentum, influence, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -352,6 +355,7 @@ export function specText(spec: LearningSpec): string {
     averaging: sorted(averaging),
     batch: spec.batchMax === undefined ? spec.batch : batchText(spec),
     sums,
+    algorithm,
     localSteps,
     localMomentum,
     influence,

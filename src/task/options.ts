@@ -102,6 +102,12 @@ export const taskTypes = {
    */
   sums: choice('exact', 'lattice'),
   /**
+   * Which peers make updates: with `admb` each peer that has b gradients, with `mawo` and `dmb` only the root of the tree. With `dmb` it waits for
+   * a share of all peers, and streams pause meanwhile. All peers must agree on it.
+   * @default 'admb'
+   */
+  algorithm: choice('admb', 'mawo', 'dmb'),
+  /**
    * H: peers step copies of the predictor after every b/H of their own gradients, and an update averages the copies.
    * For lines on which sums take long. All peers must agree on it. @default no steps between updates
    */
@@ -184,6 +190,7 @@ const specTypes = {
   batch: number,
   batchMax: number,
   sums: choice('lattice'),
+  algorithm: choice('mawo', 'dmb'),
   localSteps: number,
   localMomentum: number,
   influence: choice('bounded'),

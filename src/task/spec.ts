@@ -65,7 +65,7 @@ interface ResolvedOptions {
 
 /** What peers send each other. @throws OptionError for options that exclude each other */
 function exchangeOf(
-  { sums, trust, localSteps, localMomentum }: TaskOptions,
+  { sums, trust, algorithm = 'admb', localSteps, localMomentum }: TaskOptions,
   role: 'peer' | 'serial',
   {
     batch,
@@ -80,7 +80,7 @@ function exchangeOf(
     readonly hasRoom: boolean
     readonly rule: RuleSpec
   }
-): Pick<LearningSpec, 'sums' | 'influence' | 'localSteps' | 'localMomentum'> {
+): Pick<LearningSpec, 'sums' | 'algorithm' | 'influence' | 'localSteps' | 'localMomentum'> {
   const needsExact = role !== 'peer' || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = boundsOf(trust) !== undefined
@@ -91,6 +91,7 @@ function exchangeOf(
     newClasses: hasRoom,
     latticeSums: isLattice,
     boundedTrust: isBounded,
+    masterAlgorithm: algorithm !== 'admb',
     localSteps: localSteps !== undefined,
     localMomentum: localMomentum !== undefined,
     ruleWithoutSteps: isDual(rule)
@@ -98,6 +99,7 @@ function exchangeOf(
   if (localSteps !== undefined) checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum })
   return {
     sums: isLattice ? 'lattice' : undefined,
+    algorithm: algorithm === 'admb' ? undefined : algorithm,
     localSteps,
     // A momentum of 0 is the same as none.
     localMomentum: localMomentum || undefined,

@@ -288,6 +288,13 @@ export const rows = [
   value('degree', '<d>', to.whole(2, 255), 'maximum number of tree neighbours (default: 4)', exchange),
   value('sums', '<kind>', to.choice(['exact', 'lattice'] as const), 'float32, or integers (default: lattice)', agreed),
   value(
+    'algorithm',
+    '<name>',
+    to.choice(['admb', 'mawo', 'dmb'] as const),
+    'who makes updates (default: admb)',
+    agreed
+  ),
+  value(
     'local-steps',
     '<h[,…]>',
     to.localSteps,

@@ -383,7 +383,7 @@ describe('Edges in a hidden tab, whose timers do not run', () => {
     const edges = new Edges({
       network: network as unknown as Network,
       degree: 4,
-      handlers: {} as EdgeHandlers,
+      handlers: { towardsRoot: () => undefined } as unknown as EdgeHandlers,
       log: () => undefined
     })
     // The learner's thread reports four times a second.
