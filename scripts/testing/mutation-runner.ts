@@ -47,7 +47,10 @@ interface Step {
 
 /** Tests of the modules beside simulated trials. */
 const FOLDERS = ['unit/admb', 'unit/overlay', 'property/admb', 'property/overlay']
-const FILES = ['recovery', 'jumps', 'limits'].map(name => `property/sim/${name}.test.js`)
+const FILES = [
+  ...['recovery', 'jumps', 'limits'].map(name => `property/sim/${name}.test.js`),
+  ...['auto-period', 'adaptive-batch', 'overlay', 'local-steps'].map(name => `unit/sim/${name}.test.js`)
+]
 /** Short runs, for speed. */
 const SHORT = { inputs: 60 }
 

@@ -119,8 +119,7 @@ async function run(): Promise<void> {
   )
   const paths = all.filter(path => path.endsWith('.ts') && matches(values.files, path)).sort()
   const { mutants, root } = await mutantsOf(paths)
-  const known = new Set(values.only && survivorsOf(values.only).map(keyOf))
-  const chosen = values.only ? mutants.filter(mutant => known.has(keyOf(mutant))) : mutants
+  const chosen = values.only ? survivorsOf(values.only, mutants) : mutants
   const sample = sampleOf(chosen, Math.min(Number(values.sample), chosen.length), Number(values.seed))
   const options = { root, mutants: mutants.length, trials: Number(values.trials), seed: Number(values.seed) }
 
@@ -180,18 +179,21 @@ function resultOf(
   return { ...mutant, verdict: steps[failed].kind, by: `${steps[failed].name}: ${message}` }
 }
 
-function survivorsOf(path: string): Result[] {
+/** The survivors of a result file. Lines have moved where code above has changed. */
+function survivorsOf(path: string, mutants: readonly Mutant[]): Mutant[] {
   const results = JSON.parse(readFileSync(path, 'utf8')) as Result[]
-  return results.filter(({ by }) => by === undefined)
-}
-
-/** Lines move when code above changes. */
-function keyOf({ file, line, from, to }: Mutant): string {
-  return `${file}:${line}: ${from} → ${to}`
+  const found = results
+    .filter(({ by }) => by === undefined)
+    .flatMap(({ file, line, from, to }) => {
+      const same = mutants.filter(other => other.file === file && other.from === from && other.to === to)
+      return same.sort((a, b) => Math.abs(a.line - line) - Math.abs(b.line - line)).slice(0, 1)
+    })
+  return [...new Set(found)]
 }
 
 function lineOf(result: Result): string {
-  return `${result.verdict}: ${keyOf(result)}`
+  const { verdict, file, line, from, to } = result
+  return `${verdict}: ${file}:${line}: ${from} → ${to}`
 }
 
 /** A table in Markdown: mutants of each file and what killed those drawn; the score with its 95 % interval (Wilson). */

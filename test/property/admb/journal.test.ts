@@ -2,15 +2,17 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { recover } from '../../../src/admb/core/journal.js'
-import { Ledger, maxRetainedSums } from '../../../src/admb/core/ledger.js'
+import { Ledger } from '../../../src/admb/core/ledger.js'
 import { OwnSum } from '../../../src/admb/core/own-sum.js'
 import type { Header, JournalRecord, PredictorId } from '../../../src/admb/index.js'
 import { ContributorTable } from '../../../src/admb/state/coverage.js'
 import { FrameError } from '../../../src/admb/wire/bytes.js'
 import { toyLayout } from '../../support/toy.js'
 
-const INPUTS = 400
+const INPUTS = 4000
 const CARRY = 5
+/** Segments that keep a vector, beyond one for each of S periods. */
+const MORE_VECTORS = 65
 const SELF = 'me'
 const run = { origin: SELF, incarnation: 1, nonce: 0 }
 const idOf = (updates: number, nonce = 0): PredictorId => ({ ...run, updates, nonce, digest: '' })
@@ -20,6 +22,8 @@ class Learner {
   readonly own = new OwnSum(toyLayout(INPUTS), undefined, {})
   readonly records: JournalRecord[] = []
   readonly ledger: Ledger
+  /** Headers, newest first. */
+  lineage: readonly Header[] = []
   inputs = 0
   period = 0
   updates = 0
@@ -40,8 +44,13 @@ class Learner {
     this.inputs += count
   }
 
-  close(): void {
+  /** Closes segments, of which those after the first have one gradient. */
+  close(segments: number): void {
     this.ledger.close(this.period)
+    for (let i = 1; i < segments; i++) {
+      this.learn(1)
+      this.ledger.close(this.period)
+    }
   }
 
   tick(periods: number): void {
@@ -50,32 +59,33 @@ class Learner {
   }
 
   /** @param uses whether the batch contains all own gradients, or none */
-  update(uses: boolean): void {
+  update(uses: boolean, carries = true): void {
     const { count, coverage } = this.ledger.close(this.period)
     const parent = idOf(this.updates)
     this.updates++
     const other = { contributors: [7], runs: [0, 1, 1], size: 1 }
     const header: Header = { id: idOf(this.updates), parent, count, coverage: uses && count > 0 ? coverage : other }
-    this.ledger.switchPredictor(header.id, [header], this.period)
+    this.lineage = [header, ...this.lineage]
+    this.ledger.switchPredictor(header.id, this.lineage, this.period, { carries })
     this.records.push(...this.ledger.takeRecords())
   }
 }
 
 const operation = fc.oneof(
   fc.record({ learn: fc.integer({ min: 1, max: 5 }) }),
-  fc.record({ close: fc.constant(true) }),
+  fc.record({ close: fc.constantFrom(1, 1, 1, 40) }),
   fc.record({ tick: fc.integer({ min: 1, max: CARRY + 1 }) }),
-  fc.record({ update: fc.boolean() })
+  fc.record({ update: fc.boolean(), carries: fc.constantFrom(true, true, false) })
 )
 
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 
 function operate(learner: Learner, operations: readonly Operation[]): void {
   for (const one of operations) {
-    if ('learn' in one && learner.inputs < INPUTS - 5) learner.learn(one.learn)
-    if ('close' in one) learner.close()
+    if ('learn' in one) learner.learn(one.learn)
+    if ('close' in one) learner.close(one.close)
     if ('tick' in one) learner.tick(one.tick)
-    if ('update' in one) learner.update(one.update)
+    if ('update' in one) learner.update(one.update, one.carries)
   }
   learner.update(false)
 }
@@ -124,10 +134,46 @@ describe('the journal', () => {
           assert.ok(Math.min(used, available, waiting, discarded, repeated) >= 0)
           assert.equal(available, learner.ledger.count)
           if (hasJournal) assert.equal(discarded, 0, 'gradients are lost, although their inputs can be learned again')
-          const vectors = learner.ledger.segments.filter(({ sum }) => sum !== undefined).length
-          assert.ok(learner.ledger.retainedSums >= vectors && learner.ledger.retainedSums <= maxRetainedSums(CARRY))
+          const { segments, retainedSums, oldestRetained = learner.period } = learner.ledger
+          assert.ok(retainedSums >= segments.filter(({ sum }) => sum !== undefined).length)
+          assert.ok(retainedSums <= CARRY + MORE_VECTORS && learner.period - oldestRetained <= CARRY)
+          if ('update' in one && !one.carries) assert.equal(available, 0)
         }
         if (!hasJournal) assert.deepEqual(learner.records, [])
+      }),
+      { numRuns: 100 }
+    )
+  })
+
+  it('continues with the next numbers in a later run, which learns again what no batch has used', () => {
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 30 }), fc.array(operation, { maxLength: 10 }), (first, second) => {
+        const earlier = new Learner(1000, true)
+        operate(earlier, first)
+        const later = new Learner(1000, true)
+        const table = new ContributorTable()
+        const indices = [{ ...run, incarnation: 2 }, run].map(one => table.indexOf(one))
+        later.ledger.recover(recover(earlier.records, SELF, table))
+        assert.equal(later.ledger.waiting, earlier.inputs)
+        const lineage = earlier.lineage.map(header => {
+          const contributors = header.coverage.contributors.map(one => indices[one + 1] ?? one)
+          return { ...header, coverage: { ...header.coverage, contributors } }
+        })
+        later.ledger.switchPredictor(lineage[0].id, lineage, 0)
+        assert.equal(later.ledger.waiting, earlier.inputs - earlier.ledger.account.used)
+        assert.equal(later.ledger.account.waiting, 0, 'these are not gradients of this run')
+        later.records.push(...later.ledger.takeRecords())
+        Object.assign(later, { inputs: earlier.inputs, updates: earlier.updates, lineage })
+        operate(later, second)
+        const numbersOf = (records: readonly JournalRecord[], kind: 'epoch' | 'segment') =>
+          records.flatMap(record => (record.kind === kind && 'number' in record ? [record.number] : []))
+        for (const kind of ['epoch', 'segment'] as const) {
+          const numbers = [...numbersOf(earlier.records, kind), ...numbersOf(later.records, kind)]
+          assert.deepEqual(
+            numbers,
+            numbers.map((_, i) => i + 1)
+          )
+        }
       }),
       { numRuns: 100 }
     )
