@@ -41,12 +41,15 @@ const METHODS: Readonly<Record<string, string>> = {
 }
 const TYPED_EXPRESSIONS = ['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']
 const RAW = ['ThrowStatement', 'ImportDeclaration', 'ExportSpecifier']
+const COMPOUND = /^(?:Logical|Conditional|Binary|Assignment|Await|ArrowFunction|TSAs)Expression$/
 const LOOPS = ['WhileStatement', 'DoWhileStatement', 'ForStatement']
 
 /** @param firstId id of the first mutant @returns the code in JavaScript, and its mutants in the order of their ids */
 export async function instrument(file: string, source: string, firstId: number) {
   const mutants: Mutant[] = []
   const raw = (node: Node) => source.slice(node.start, node.end)
+  /** The tree has no parentheses. */
+  const operand = (node: Node) => (COMPOUND.test(node.type) ? `(${raw(node)})` : raw(node))
   let functions = 0
 
   const add = (node: Node, to: string, from = raw(node)): string => {
@@ -114,11 +117,11 @@ export async function instrument(file: string, source: string, firstId: number) 
       case 'BinaryExpression': {
         if (operator === '+' && [left, right].some(isText)) return []
         const others = RELATIONS[operator] ?? [ARITHMETIC[operator] ?? BITS[operator] ?? []].flat()
-        return others.map(other => `${raw(left)} ${other} ${raw(right)}`)
+        return others.map(other => `${operand(left)} ${other} ${operand(right)}`)
       }
       case 'LogicalExpression':
         if (operator === '??') return [raw(left), raw(right)]
-        return [`(${raw(left)}) ${operator === '&&' ? '||' : '&&'} (${raw(right)})`]
+        return [`${operand(left)} ${operator === '&&' ? '||' : '&&'} ${operand(right)}`]
       case 'AssignmentExpression': {
         const other = ASSIGNMENTS[operator] ?? (/^(?:\?\?|\|\||&&)=$/.test(operator) ? '=' : undefined)
         return other === undefined || isText(right) ? [] : [`${raw(left)} ${other} ${raw(right)}`]
@@ -152,7 +155,7 @@ export async function instrument(file: string, source: string, firstId: number) 
 
   /** Conditions that are always true or false, unless the condition around this one then is so, too. */
   function conditions(node: Node, parent: Node, key: string): string[] {
-    if (node.type === 'ParenthesizedExpression' || node.type === 'Literal') return []
+    if (node.type === 'Literal') return []
     if (key === 'test' && LOOPS.includes(parent.type)) return ['false']
     if (key === 'test' && parent.type !== 'SwitchCase') return ['true', 'false']
     if (parent.type === 'LogicalExpression' && parent.operator !== '??')
@@ -183,7 +186,7 @@ interface Fields {
 
 function collectTests(node: Node, tests: Set<Node>, isTest = false): void {
   if (isTest) tests.add(node)
-  const isPassedOn = isTest && ['LogicalExpression', 'ParenthesizedExpression'].includes(node.type)
+  const isPassedOn = isTest && node.type === 'LogicalExpression'
   for (const [key, child] of childrenOf(node)) collectTests(child, tests, isPassedOn || key === 'test')
 }
 

@@ -160,7 +160,8 @@ async function run(): Promise<void> {
 /** Steps that run a mutant's code: simulated ones first, of these short ones and ones that killed others. */
 function stepsFor({ id, isStatic }: Mutant, steps: readonly Measured[], kills: readonly number[]): number[] {
   const cost = (step: number) => steps[step].ms / (1 + kills[step])
-  const order: readonly Kind[] = ['simulator', 'property', 'unit']
+  // Survivors of simulated trials are tried on all kinds of steps alike.
+  const order: readonly Kind[] = values.only ? [] : ['simulator', 'property', 'unit']
   return [...steps.keys()]
     .filter(step => (isStatic || steps[step].reached.includes(id)) && steps[step].ms <= Number(values.limit))
     .sort((a, b) => order.indexOf(steps[a].kind) - order.indexOf(steps[b].kind) || cost(a) - cost(b))
