@@ -79,10 +79,11 @@ async function trialSteps(): Promise<Step[]> {
     share: number,
     check: (trial: Trial) => string | undefined
   ][] = [
-    ['trial', trials(SHORT), 0.4, trial => checkExactly(trial)],
+    ['trial', trials(SHORT), 0.3, trial => checkExactly(trial)],
     ['hostile trial', hostileTrials(SHORT), 0.2, trial => checkExactly(trial)],
     ['specified trial', trials({ ...SPECIFIED, ...SHORT }), 0.2, trial => void checkRefinement(trial)],
-    ['long trial', trials(), 0.2, trial => checkExactly(trial)]
+    ['trial on the overlay', trials({ ...SHORT, topology: 'overlay' }), 0.15, trial => checkExactly(trial)],
+    ['long trial', trials(), 0.15, trial => checkExactly(trial)]
   ]
   return kinds.flatMap(([name, drawn, share, check]) =>
     fc.sample(drawn, { numRuns: Math.ceil(options.trials * share), seed: options.seed }).map(

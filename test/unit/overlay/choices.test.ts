@@ -1,6 +1,6 @@
 /** Choices of the tree protocol on single nodes: whom a node asks next, who takes whose place, and how long it waits. */
 import assert from 'node:assert/strict'
-import { type OverlayNode, TRANSPORT_TCP } from '../../../src/overlay/index.js'
+import { type OverlayNode, TRANSPORT_TCP, TRANSPORT_WEBRTC } from '../../../src/overlay/index.js'
 import { attach, contact, join, kinds, label, make, sent, T0 } from '../../support/overlay-node.js'
 
 /** A child of `dad` at the end of this path. */
@@ -132,6 +132,49 @@ describe('overlay node: a joining peer', () => {
         ['dad', 1],
         ['me', 1]
       ]
+    )
+  })
+})
+
+describe('overlay node: a full root whose children are tabs', () => {
+  const BITS: Readonly<Record<string, number>> = { tcp: TRANSPORT_TCP, rtc: TRANSPORT_WEBRTC }
+  const transportsOf = (addresses: readonly string[]) =>
+    addresses.reduce((all, address) => all | BITS[address.split('/')[1]], 0)
+
+  function joins(node: OverlayNode, now: number, peer: string, addresses: readonly string[], createdAt: number) {
+    const session = node.inbound(now, peer) as number
+    const dials = addresses.includes(`/tcp/${peer}`) ? {} : { dials: TRANSPORT_WEBRTC }
+    node.receive(now, session, { kind: 'join', label: label(createdAt, peer), addresses, ...dials })
+    return { session, did: node.takeEffects() }
+  }
+
+  it('yields to a peer that can dial none of them; if it has just done so in vain, the smallest tab makes room', () => {
+    const node = make('me', { addresses: ['/tcp/me'], transportsOf })
+    const tabs = ['x', 'y', 'hidden'].map(
+      peer => joins(node, T0, peer, peer === 'hidden' ? [] : [`/rtc/${peer}`], T0 + 1).session
+    )
+    for (const [i, session] of tabs.entries())
+      node.receive(T0, session, { kind: 'up', summary: { size: 3 - i, height: 1, slot: undefined } })
+    node.takeEffects()
+    const first = joins(node, T0 + 1, 'new', ['/tcp/new'], T0 + 5)
+    assert.ok(sent(first.did).some(message => message.kind === 'refuse' && message.reason === 'younger'))
+    // While it is frozen it does not yield again.
+    const meanwhile = joins(node, T0 + 2, 'other', ['/tcp/other'], T0 + 50)
+    assert.ok(sent(meanwhile.did).some(message => message.kind === 'refuse' && message.reason === 'busy'))
+    for (const session of tabs) node.receive(T0 + 3, session, { kind: 'frozen', label: node.view().label })
+    assert.equal(node.view().joining, 'new')
+    const open = node.takeEffects().find(effect => effect.kind === 'open')
+    assert.ok(open?.kind === 'open')
+    node.closed(T0 + 4, open.session)
+    node.takeEffects()
+    const second = joins(node, T0 + 5, 'new', ['/tcp/new'], T0 + 60)
+    assert.deepEqual(
+      second.did.flatMap(effect => (effect.kind === 'edge-down' ? [effect.peer] : [])),
+      ['hidden']
+    )
+    assert.deepEqual(
+      node.view().children.map(({ peer }) => peer),
+      ['x', 'y', 'new']
     )
   })
 })
