@@ -148,6 +148,8 @@ const schema = z.strictObject({
     .int()
     .min(0)
     .default(1 << 20),
+  /** Whether frames of ADMB are as on a network. Without, all edges have one dictionary of contributors, and bytes are not measured. */
+  wire: z.boolean().default(true),
   /** ADMB keeps at most this many bytes of integer sums, but at least two sums, for a neighbour as bases of differences. */
   keptBytes: z
     .int()
@@ -276,7 +278,7 @@ function conflict(scenario: Scenario): string | undefined {
   const { rule, trust, signed, loss, delay, duplicate, reorder, watchers, tabLinks } = scenario
   const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
-  const { epsilon, delta, clip, journal } = scenario
+  const { epsilon, delta, clip, journal, wire, checks, bandwidth, nodeBandwidth } = scenario
   const { makesLocalSteps = false } = definitionOf(algorithm)
   const isDualRule = rule === 'theory' || isDual({ name: rule })
   const hasMaster = algorithm === 'mawo-overlay' || algorithm === 'dmb-overlay'
@@ -314,6 +316,8 @@ function conflict(scenario: Scenario): string | undefined {
   if (batchMax !== undefined && batchMax < batch) {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
   }
+  if (!wire && (checks || signed || bandwidth > 0 || nodeBandwidth > 0 || adversaries.nodes > 0))
+    return 'wire: checks, signed headers, bandwidths and hostile nodes need frames as on a network; set checks=false, or remove wire'
   if (adversaries.nodes >= nodes) {
     return `adversaries.nodes: ${adversaries.nodes} of ${nodes} nodes would be hostile; set it to at most ${nodes - 1}`
   }

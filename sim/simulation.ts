@@ -220,6 +220,11 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     return this.#monitor?.create(index, options, this.#createLearningNode) ?? this.#createLearningNode(options, index)
   }
 
+  /** Bytes sent; 0 if frames are not as on a network. */
+  get #bytes(): number {
+    return this.scenario.wire ? this.transport.bytes : 0
+  }
+
   send(from: number, to: number, content: unknown, bytes: number): void {
     if (this.#updateTime?.isBusy(from)) this.#updateTime.whenMade(from, () => this.send(from, to, content, bytes))
     else this.#wiring.send(from, to, content, bytes)
@@ -267,7 +272,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.#wiring.start()
     try {
       while (this.#served < inputs && this.#queue.nextTime <= end && this.#step());
-      meter.end(this.now, this.algorithm.totals().updates, this.transport.bytes)
+      meter.end(this.now, this.algorithm.totals().updates, this.#bytes)
       if (this.#quiesces) this.#quiesce()
     } catch (error) {
       if (!(error instanceof Violation)) throw error
@@ -292,7 +297,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
       held: totals.held,
       discarded: totals.discarded ?? this.#served - totals.used - totals.held,
       messages: this.transport.messages,
-      bytes: this.transport.bytes,
+      bytes: this.#bytes,
       statuses: this.#statuses?.traffic,
       violations: this.#violation === undefined ? [] : [this.#violation],
       events: this.#events,
@@ -351,7 +356,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     if (this.algorithm.version) this.#monitor?.served(this.algorithm.version(node))
     this.algorithm.input(node, this.adversaries.inputs(node, examples, data), this.#served - 1)
     this.#observer.onInput?.(this.#served)
-    if (meter.isPointDue) meter.point(this.now, this.algorithm.totals().updates, this.transport.bytes)
+    if (meter.isPointDue) meter.point(this.now, this.algorithm.totals().updates, this.#bytes)
   }
 
   /**

@@ -23,6 +23,8 @@ interface AlgorithmOptions {
   readonly pushBytes: number
   /** Bytes of vectors above which a frame is split into fragments. */
   readonly fragmentBytes: number
+  /** Whether frames are as on a network. */
+  readonly wire: boolean
   /** Bytes of the integer sums that are kept for a neighbour as bases of differences. */
   readonly keptBytes: number
   /** Bytes that a link carries in a virtual millisecond; 0: no limit. */

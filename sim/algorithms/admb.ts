@@ -159,7 +159,7 @@ function create(world: World, precedence: Precedence, algorithm?: MasterAlgorith
   const { rate, signers } = scenario.trust
   const quota = rate === undefined ? undefined : quotaOf(rate, scenario.period)
   const shared = new SharedPredictors()
-  const contributors = world.sharesPredictors && !scenario.signed ? new SharedContributors() : undefined
+  const contributors = world.sharesPredictors && !scenario.signed ? new SharedContributors(!scenario.wire) : undefined
   const slab = new SlabAllocator()
   const gates: LossGate[] = []
   /** Peer ids of all nodes so far. */

@@ -3,7 +3,7 @@
  * anything while checkers run, so that none can hide a fault of another.
  */
 import { formatId, type Predictor, type PredictorId } from '../../src/admb/index.js'
-import { appendRun, ContributorTable, type Coverage } from '../../src/admb/state/coverage.js'
+import { appendRun, type Contributor, ContributorTable, type Coverage } from '../../src/admb/state/coverage.js'
 
 const MAX_SHARED = 4096
 
@@ -25,9 +25,27 @@ export class SharedPredictors {
 
 /** The contributors of all nodes, and the newest coverages of headers. */
 export class SharedContributors extends ContributorTable {
+  readonly #dictionary: number[] | undefined
   readonly #coverages = new Map<number, Coverage>()
   /** Scratch memory: segments by contributor, which are 0 between calls. */
   #segments = new Float64Array(0)
+
+  /** @param isDictionary whether it is the dictionary of all edges */
+  constructor(isDictionary: boolean) {
+    super()
+    this.#dictionary = isDictionary ? [] : undefined
+  }
+
+  override get dictionary(): number[] | undefined {
+    return this.#dictionary
+  }
+
+  override indexOf(contributor: Contributor): number {
+    const index = super.indexOf(contributor)
+    const dictionary = this.#dictionary
+    if (dictionary !== undefined) while (dictionary.length <= index) dictionary.push(dictionary.length)
+    return index
+  }
 
   override intern(coverage: Coverage): Coverage {
     const sorted = this.#sorted(coverage)

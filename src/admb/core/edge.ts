@@ -8,7 +8,7 @@ import type { Sum } from '../../numeric/sums.js'
 import { type Coverage, IndexSet } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { CoverageDecoder } from '../wire/coverage-decoder.js'
-import { CoverageEncoder } from '../wire/coverage-encoder.js'
+import { CommonCoverageEncoder, CoverageEncoder } from '../wire/coverage-encoder.js'
 import type { ExchangedSums } from '../wire/exchanged-sums.js'
 import type { Transfer } from '../wire/fragments.js'
 import type { ReceivedFrame } from '../wire/frame.js'
@@ -134,8 +134,8 @@ export class Edge {
   readonly session: number
   /** Peer id of the neighbour. */
   readonly peer: string
-  readonly encoder = new CoverageEncoder()
-  readonly decoder = new CoverageDecoder()
+  readonly encoder: CoverageEncoder
+  readonly decoder: CoverageDecoder
 
   readonly due = new DueContent()
   readonly pushed = new PushedPredictor()
@@ -167,7 +167,10 @@ export class Edge {
   #transferCount = 0
   #deferredSequence = 0
 
-  constructor(session: number, peer: string, exchanged?: ExchangedSums) {
+  /** @param dictionary the one that all edges have in common */
+  constructor(session: number, peer: string, exchanged?: ExchangedSums, dictionary?: number[]) {
+    this.encoder = dictionary === undefined ? new CoverageEncoder() : new CommonCoverageEncoder(dictionary)
+    this.decoder = new CoverageDecoder(dictionary)
     this.session = session
     this.peer = peer
     this.exchanged = exchanged

@@ -392,7 +392,8 @@ export class AdmbNode {
     const created = new Edge(
       session,
       peer,
-      this.shapes.isLattice ? new ExchangedSums(this.shapes, this.predictor.id, this.#options) : undefined
+      this.shapes.isLattice ? new ExchangedSums(this.shapes, this.predictor.id, this.#options) : undefined,
+      this.#table.dictionary
     )
     created.pushed.helloBackoff.start(this.#period, 0)
     this.#edges.set(edge, created)

@@ -280,6 +280,15 @@ export class ContributorTable {
     return this.#contributors.length
   }
 
+  /**
+   * Each contributor at its own index, which is the dictionary of all edges, if all nodes share the table and no frame leaves the
+   * process. Frames then contain no definitions.
+   * @default each edge has its own dictionary
+   */
+  get dictionary(): number[] | undefined {
+    return undefined
+  }
+
   /** An equal coverage. A table that nodes of a process share returns the same object to all. */
   intern(coverage: Coverage): Coverage {
     return coverage

@@ -24,7 +24,7 @@ export class CoverageDecoder {
   digestId: PredictorId | undefined
 
   /** The neighbour's dictionary, as indices into the table. The coverages of its sums share it. */
-  #dictionary: number[] = []
+  #dictionary: number[]
   readonly #defined = new IndexSet()
   /** Whether the current definitions replace the dictionary. */
   #isReplaced = false
@@ -36,6 +36,11 @@ export class CoverageDecoder {
     sizeOf: ({ runs }) => runs.length,
     maxSize: MAX_BASE_LENGTH
   })
+
+  /** @param dictionary the one that all edges have in common @default empty */
+  constructor(dictionary: number[] = []) {
+    this.#dictionary = dictionary
+  }
 
   /** Number of dictionary entries. */
   get size(): number {

@@ -2,7 +2,7 @@
  * Encoding state of one edge session: the dictionary of contributors, whose indices stand for them
  * in frames, and the coverages of the sums sent, which are the bases of later differences.
  */
-import { type Coverage, IndexSet, type Runs } from '../state/coverage.js'
+import { type Coverage, changedRuns, IndexSet, type Runs } from '../state/coverage.js'
 import { FRAME_LIMITS } from './frame.js'
 
 /** Limits of the coverages kept as bases in each direction. Two are kept whatever their length. */
@@ -208,6 +208,27 @@ export class CoverageEncoder {
 
   #createWindow(): SequenceWindow<Runs> {
     return new SequenceWindow(MAX_BASES, { sizeOf: runs => runs.length, maxSize: MAX_BASE_LENGTH })
+  }
+}
+
+/** Encodes with the dictionary that all edges have in common: `ContributorTable.dictionary`. */
+export class CommonCoverageEncoder extends CoverageEncoder {
+  readonly #common: readonly number[]
+
+  constructor(dictionary: readonly number[]) {
+    super()
+    this.#common = dictionary
+  }
+
+  override runs(coverages: readonly Coverage[]): Runs {
+    let runs: Runs = []
+    for (const coverage of coverages)
+      runs = changedRuns(runs, coverage.contributors === this.#common ? coverage.runs : super.runs([coverage]))
+    return runs
+  }
+
+  override index(contributor: number): number {
+    return contributor
   }
 }
 
