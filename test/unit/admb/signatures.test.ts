@@ -127,6 +127,37 @@ describe('signed headers', () => {
   })
 })
 
+describe('two signed headers with one name', () => {
+  it('exclude their maker, and every neighbour of a session that starts later receives them', () => {
+    const [one, another] = [0, 1].map(input => learn(nodeOf('maker'), input))
+    const witness = nodeOf('witness')
+    witness.connect(3, 1, 'maker')
+    witness.offer(one.storage.save(), 'a')
+    assert.deepEqual(excluded(witness), [])
+    witness.offer(another.storage.save(), 'b')
+    assert.deepEqual(excluded(witness), [3])
+    const neighbour = nodeOf('neighbour')
+    neighbour.connect(1, 5, 'witness')
+    neighbour.connect(2, 6, 'maker')
+    neighbour.connect(4, 7, 'other')
+    witness.connect(1, 5, 'neighbour')
+    const proofs = witness.takeEffects().flatMap(effect => (effect.kind === 'announced' ? [effect] : []))
+    assert.deepEqual(
+      proofs.map(({ edge }) => edge),
+      [1]
+    )
+    for (const { bytes } of proofs) neighbour.receive(1, bytes)
+    assert.deepEqual(excluded(neighbour), [2])
+  })
+})
+
+/** Edges whose sessions end, as there is a proof against the neighbour. */
+function excluded(node: AdmbNode): number[] {
+  return node
+    .takeEffects()
+    .flatMap(effect => (effect.kind === 'refused' && /different headers/.test(effect.reason) ? [effect.edge] : []))
+}
+
 function stored(node: AdmbNode) {
   const { head, blocks } = node.storage.saveBlocks()
   return { head, blocks: [...blocks] }
