@@ -130,6 +130,9 @@ describe('a lineage', () => {
   })
 
   it('has no headers without one', () => {
-    assert.deepEqual(new HeaderCache(5).extend([]), [])
+    const cache = new HeaderCache(5)
+    assert.deepEqual(cache.extend([]), [])
+    cache.extend(chainFrom(initial, 2, 1))
+    assert.deepEqual(cache.extend([]), [])
   })
 })

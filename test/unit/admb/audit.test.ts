@@ -76,6 +76,12 @@ describe('an audited journal', () => {
     assert.equal(audited(journal(1).toSpliced(2, 2)).isWhole, false)
   })
 
+  it('knows nothing of earlier segments without headers', () => {
+    const { segments } = auditJournal('me', journal(), 1, { id: p3, headers: [] }, new ContributorTable())
+    const states = segments.map(({ state }) => state)
+    assert.deepEqual(states, ['unknown', 'unknown', 'deferred', 'unknown', 'unknown', 'doubt', 'doubt'])
+  })
+
   it('lists every predictor that has used a segment', () => {
     const [, second] = audited(journal(), 1, 1, 1).segments
     assert.deepEqual(
