@@ -1,10 +1,12 @@
 /** Lineages from cached headers: what they contain, and their limits, which neighbours check. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { HeaderCache } from '../../../src/admb/core/current-predictor.js'
+import { CurrentPredictor, HeaderCache } from '../../../src/admb/core/current-predictor.js'
 import type { Header, PredictorId } from '../../../src/admb/index.js'
 import { coverageOf } from '../../../src/admb/state/coverage.js'
+import { shapesOf } from '../../../src/admb/state/vectors.js'
 import { FRAME_LIMITS, LINEAGE_LIMITS, lineageLength, sizeOfCoverages } from '../../../src/admb/wire/frame.js'
+import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const initial: PredictorId = { updates: 0, origin: '', incarnation: 0, nonce: 0, digest: '' }
 
@@ -40,6 +42,21 @@ function ancestry(chain: readonly Header[], known: ReadonlyMap<PredictorId, Head
 
 const updatesOf = (headers: readonly Header[]) => headers.map(({ id }) => `${id.updates}#${id.nonce}`)
 
+describe('a current predictor', () => {
+  it('is held, and so are the first one and those with headers', () => {
+    const layout = toyLayout(4)
+    const first = toyStart(4)
+    const current = new CurrentPredictor(first, shapesOf(layout, toy), { ...toy, batch: 1 }, 9)
+    const [two, one] = chainFrom(first.id, 2, 1)
+    const holds = () => [first.id, one.id, two.id, { ...two.id, origin: 'other' }].map(id => current.holds(id))
+    assert.deepEqual(holds(), [true, false, false, false])
+    current.switchPredictor([], { predictor: { ...first, id: two.id }, steps: [] })
+    assert.deepEqual(holds(), [true, false, true, false])
+    current.switchPredictor([two, one], { predictor: { ...first, id: two.id }, steps: [] })
+    assert.deepEqual(holds(), [true, true, true, false])
+  })
+})
+
 describe('a lineage', () => {
   it('has all cached ancestors up to the limit, also after changes of the branch', () => {
     const step = fc.record({ parent: fc.nat(1000), length: fc.integer({ min: 1, max: 4 }) })
@@ -66,7 +83,7 @@ describe('a lineage', () => {
   it('is as long as its coverages allow, whether it grows or is received at once', () => {
     const step = fc.record({
       length: fc.integer({ min: 1, max: 40 }),
-      size: fc.constantFrom(1, 500, 2000, 20_000),
+      size: fc.constantFrom(1, 500, 2000, 5000, 8000, 20_000),
       from: fc.constantFrom(0, 0, FRAME_LIMITS.contributors - 1000, FRAME_LIMITS.contributors)
     })
     fc.assert(

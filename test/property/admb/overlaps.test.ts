@@ -86,6 +86,26 @@ describe('sums of neighbours', () => {
     )
   })
 
+  it('are refused if they have more gradients than fit into their segments, also if b adapts', () => {
+    const max = 10
+    const adaptive = { min: 2, max, of: () => 5, countUnshared: () => undefined }
+    for (const batch of [max, adaptive]) {
+      const node = new AdmbNode({ ...options, batch, self: 'self0' })
+      const forger = new Forger(node, 0)
+      const refused = (count: number, segments: number) =>
+        forger.sum(options.initial.parameters, count, { prefix: 'p', size: 1, segments }).length > 0
+      assert.deepEqual([refused(4 * max + 1, 1), refused(8 * max + 1, 2)], [true, true])
+      assert.ok(!refused(4 * max, 1))
+      const { digest } = options.initial.id
+      const adopted = (count: number) => {
+        const coverage = { prefix: 'q', size: 1, segments: 1 }
+        const [id, parent] = [5, 4].map(updates => forger.id(updates, digest))
+        return forger.whole(options.initial, [{ id, parent, count, coverage }]).length === 0
+      }
+      assert.deepEqual([adopted(4 * max + 1), adopted(4 * max)], [false, true])
+    }
+  })
+
   it('are not sent on if the total is not finite', () => {
     for (const [value, isSent] of [
       [3e38, false],
