@@ -1,13 +1,17 @@
 /**
- * A peer whose parameters count how often each input was used: a program for tests that kill it. Row i of its file has the single
- * feature i. Every gradient is a unit vector, and the update rule adds gradients. Prints its status as JSON lines.
+ * A peer whose parameters count how often each input was used: a program for tests that kill it. Row i of its file, if it has
+ * one, has the single feature i. Every gradient is a unit vector, and the update rule adds gradients. Prints its status as JSON lines.
  */
 import { createPeer } from '../../src/index.js'
 
-const { plugin, ...options } = JSON.parse(process.argv[2]) as { plugin: string; data: string; dimension: number }
-const { data, dimension, ...rest } = options
+const { plugin, data, dimension, port, ...rest } = JSON.parse(process.argv[2]) as {
+  plugin: string
+  data?: string
+  dimension: number
+  port: number
+}
 const peer = await createPeer({
-  data: { data, dimension },
+  ...(data === undefined ? { features: dimension } : { data: { data, dimension } }),
   model: 'custom:count',
   rule: { name: 'custom:add' },
   averaging: { name: 'uniform' },
@@ -15,7 +19,7 @@ const peer = await createPeer({
   predictWith: 'current',
   drift: 'off',
   listen: ['/ip4/127.0.0.1/tcp/0'],
-  http: { port: 0 },
+  http: { port },
   log: (level, message) => {
     if (level !== 'info' && level !== 'debug') process.stderr.write(`${level} ${message}\n`)
   },
@@ -23,3 +27,4 @@ const peer = await createPeer({
 })
 console.log(JSON.stringify({ address: peer.addresses[0], url: peer.url }))
 process.on('disconnect', () => process.exit())
+process.once('SIGTERM', () => void peer.stop().then(() => process.exit()))

@@ -90,6 +90,11 @@ export const commands = {
     summary: 'train a tokenizer for networks that read text',
     load: async () => (await import('./tokenizer.js')).tokenizerCommand
   },
+  split: {
+    group: 'Network',
+    summary: 'deal a stream of inputs to peers',
+    load: async () => (await import('./split.js')).splitCommand
+  },
   status: {
     group: 'Network',
     summary: 'print the status of a running peer',

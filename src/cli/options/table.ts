@@ -25,6 +25,8 @@ const PEERS = ['peer', 'demo'] as const
 const FITTING = ['train', 'plan', 'schema', 'tune', 'regret'] as const
 const ALONE = [...FITTING, 'eval', 'predict', 'explain'] as const
 const READING = [...PEERS, ...ALONE] as const
+/** Commands that read text of any kind. */
+const TEXTUAL = [...ALONE, 'split'] as const
 const FEATURES = [...PEERS, ...FITTING] as const
 const SERIAL = ['train', 'tune', 'regret'] as const
 const LEARNING = [...PEERS, ...SERIAL] as const
@@ -36,7 +38,17 @@ const STORED = ['eval', 'predict', 'generate', 'export', 'explain'] as const
 const EVERY = [
   ...READING,
   ...STORED,
-  ...['tokenizer train', 'status', 'audit', 'keygen network', 'keygen token', 'keygen identity', 'invite', 'doctor'],
+  ...[
+    'tokenizer train',
+    'split',
+    'status',
+    'audit',
+    'keygen network',
+    'keygen token',
+    'keygen identity',
+    'invite',
+    'doctor'
+  ],
   ...['sim run', 'sim compare', 'sim sweep', 'sim experiment', 'sim fuzz', 'sim replay', 'sim list']
 ] as const
 
@@ -44,7 +56,8 @@ const EVERY = [
 const inputs = { group: 'Inputs', in: 'read', for: READING } as const
 const inputsRare = { ...inputs, rare: true } as const
 const inputsAlone = { ...inputsRare, for: ALONE } as const
-const inputsPeer = { ...inputs, for: ['peer'] } as const
+const inputsText = { ...inputsRare, for: TEXTUAL } as const
+const inputsPeer = { ...inputs, for: ['peer', 'split'] } as const
 const column = { group: 'Columns', in: 'read', for: READING } as const
 const columnRare = { ...column, rare: true } as const
 const columnAlone = { ...columnRare, for: ALONE } as const
@@ -80,6 +93,7 @@ const audit = { group: 'State', for: ['audit'] } as const
 const http = { group: 'HTTP', for: ['peer'] } as const
 const httpRare = { ...http, rare: true } as const
 const status = { group: 'HTTP', for: ['status'] } as const
+const split = { group: 'HTTP', for: ['split'] } as const
 const output = { group: 'Output', for: EVERY } as const
 
 const KINDS = ['wordpiece', 'bpe'] as const
@@ -98,22 +112,20 @@ const rule = to.named('rule', rules)
 const average = to.named('average', averages)
 
 export const rows = [
-  value(
-    'data',
-    '<file>',
-    to.once,
-    'a file, folder, pattern or URL, - (stdin), digits, digits:test or synthetic',
-    inputs
-  ),
+  value('data', '<file>', to.once, 'a file, folder, pattern or URL, - (stdin), digits, digits:test or synthetic', {
+    ...inputs,
+    for: [...READING, 'split']
+  }),
   value('format', '<name[,…]>', to.format, `${formatNames.join(', ')} (default: from the name)`, {
     ...inputs,
+    for: [...READING, 'split'],
     spreads: true
   }),
-  value('delimiter', '<char>', to.delimiter, DELIMITERS, inputsAlone),
-  value('encoding', '<name>', text, 'encoding of text (default: UTF-8, or UTF-16 by its byte order mark)', inputsAlone),
+  value('delimiter', '<char>', to.delimiter, DELIMITERS, inputsText),
+  value('encoding', '<name>', text, 'encoding of text (default: UTF-8, or UTF-16 by its byte order mark)', inputsText),
   value('decimal', '<mark>', to.decimal, 'CSV: . or , (default: by column)', inputsAlone),
-  flag('header', 'CSV: the first line holds the names of the columns (default)', inputsAlone),
-  flag('no-header', 'CSV: the first line is a row', inputsAlone),
+  flag('header', 'CSV: the first line holds the names of the columns (default)', inputsText),
+  flag('no-header', 'CSV: the first line is a row', inputsText),
   value('na', '<list>', to.list, 'texts of missing values (default: NA, null, -, … in any case)', inputsAlone),
   value('shard', '<I/N>', to.shard, 'only every N-th input, starting with the I-th', inputs),
   value('passes', '<n>', to.whole(1), 'number of passes over the data', inputs),
@@ -122,12 +134,13 @@ export const rows = [
   value('limit', '<rows>', to.whole(0), 'maximum number of inputs', { ...inputsRare, as: 'maxRows' }),
   value('noise', '<x>', to.amount(), 'synthetic: share of flipped classes, or deviation of numbers', inputsAlone),
   value('skip-limit', '<share>', to.share, 'fail if more inputs are skipped (default: 0.01)', {
-    ...inputsAlone,
+    ...inputsText,
     in: undefined
   }),
   flag('strict', 'stop at the first malformed input instead of skipping it', inputsAlone),
   value('from', '<where>', to.startAt, 'start, now, stored, or an offset in bytes (default: stored)', {
     ...inputsPeer,
+    for: ['peer'],
     rare: true
   }),
   flag('follow', 'read on as a file grows, also when it is rotated', inputsPeer),
@@ -143,6 +156,10 @@ export const rows = [
   value('columns', '<list>', to.list, 'CSV: the numeric columns; without a header, the names of all', {
     ...columnRare,
     in: 'table'
+  }),
+  value('columns', '<list>', to.list, 'CSV without a header: the names of its columns', {
+    ...inputsText,
+    for: ['split']
   }),
   value('schema', '<file>', text, 'what columns mean: a file (admb schema), or a URL', {
     ...features,
@@ -366,6 +383,10 @@ export const rows = [
     for: ['train']
   }),
   value('dir', '<dir>', text, 'directory of the stored predictor', { group: 'State', for: STORED }),
+  value('state', '<file>', text, 'what was dealt, so that the next run continues after it', {
+    group: 'State',
+    for: ['split']
+  }),
   value('dir', '<dir>', to.collect, 'state directory of a stopped peer; repeatable', audit),
   flag('complete', 'also fail if an input is lost', audit),
   value('out', '<path>', text, 'new folder, or file of the weights', { ...exporting, required: true }),
@@ -388,7 +409,12 @@ export const rows = [
     default: `127.0.0.1:${DEFAULT_HTTP_PORT}`
   }),
   value('http-token-file', '<file>', text, 'a token of the peer', status),
-  value('http-ca', '<file>', text, 'certificate (PEM) to trust, such as a self-signed one', status),
+  value('to', '<address>', to.collect, 'HOST:PORT or URL of a peer that learns; repeatable', split),
+  value('http-token-file', '<file>', to.collect, 'a token of all peers, or repeated, one for each --to', split),
+  value('http-ca', '<file>', text, 'certificate (PEM) to trust, such as a self-signed one', {
+    ...status,
+    for: ['status', 'split']
+  }),
 
   value('log-level', '<level>', to.choice(LEVELS), 'on stderr', {
     ...output,

@@ -20,11 +20,15 @@ export class TokenRefusedError extends CodedError {
   static override readonly code = 'ERR_HTTP_TOKEN'
 }
 
-/** `GET` of a path, as JSON. @throws NoPeerError, TokenRefusedError */
-export async function askPeer(path: string, { http, httpTokenFile, httpCa }: Flags<'status'>): Promise<unknown> {
-  const url = urlOf(path, http, httpCa !== undefined)
+/** `GET` of a path, as JSON. @param option that names the peer @throws NoPeerError, TokenRefusedError */
+export async function askPeer(
+  path: string,
+  { http, httpTokenFile, httpCa }: Flags<'status'>,
+  option = '--http'
+): Promise<unknown> {
+  const url = urlOf(path, http, httpCa !== undefined, option)
   const token = httpTokenFile === undefined ? undefined : await readToken(httpTokenFile, createLog('warn'))
-  const answer = await send(url, {
+  const answer = await send(url, option, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ca: httpCa === undefined ? undefined : await readText(httpCa, '--http-ca')
@@ -39,21 +43,25 @@ export async function askPeer(path: string, { http, httpTokenFile, httpCa }: Fla
   throw new NoPeerError(`the peer at ${url} answers ${answer.status}: ${said}`)
 }
 
-function urlOf(path: string, http: string, isTrusting: boolean): URL {
+export function urlOf(path: string, http: string, isTrusting: boolean, option = '--http'): URL {
   const place = http.includes(':') ? http : `127.0.0.1:${http}`
   const url = /^https?:\/\//.test(place) ? place : `${isTrusting ? 'https' : 'http'}://${place}`
-  if (!URL.canParse(url)) throw new NoPeerError(`--http ${http} is no address: give HOST:PORT, or a URL`)
+  if (!URL.canParse(url)) throw new NoPeerError(`${option} ${http} is no address: give HOST:PORT, or a URL`)
   return new URL(path, url)
 }
 
-async function send(url: URL, options: RequestOptions): Promise<{ readonly status: number; readonly body: string }> {
+async function send(
+  url: URL,
+  option: string,
+  options: RequestOptions
+): Promise<{ readonly status: number; readonly body: string }> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   try {
     const response = await responseTo(request(url, options))
     return { status: response.statusCode ?? 0, body: await text(response) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new NoPeerError(`no peer at ${url} (${code ?? message}): ${remedyFor(code, url)}`)
+    throw new NoPeerError(`no peer at ${url} (${code ?? message}): ${remedyFor(code, url, option)}`)
   }
 }
 
@@ -64,24 +72,25 @@ function responseTo(request: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** @param code of Node.js or of OpenSSL */
-function remedyFor(code = '', { protocol, host }: URL): string {
-  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET)/.test(code)) {
+function remedyFor(code: string | undefined, { protocol, host }: URL, option: string): string {
+  const given = code ?? ''
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET)/.test(given)) {
     return "its certificate is not trusted: give the peer's certificate with --http-ca FILE"
   }
-  if (code.includes('ALTNAME'))
-    return 'its certificate is for other names: give one of them as --http https://NAME:PORT'
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert CERT,KEY'
-  if (protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'))) {
-    return `it may serve HTTPS: give --http https://${host}`
+  if (given.includes('ALTNAME'))
+    return `its certificate is for other names: give one of them as ${option} https://NAME:PORT`
+  if (given === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert CERT,KEY'
+  if (protocol === 'http:' && (given === 'ECONNRESET' || given.startsWith('HPE_'))) {
+    return `it may serve HTTPS: give ${option} https://${host}`
   }
-  if (protocol === 'https:' && (code === 'EPROTO' || code.includes('_SSL_'))) {
-    return `it may serve HTTP: give --http http://${host}`
+  if (protocol === 'https:' && (given === 'EPROTO' || given.includes('_SSL_'))) {
+    return `it may serve HTTP: give ${option} http://${host}`
   }
-  return 'start one, or give its --http HOST:PORT'
+  return `start one, or give its ${option} HOST:PORT`
 }
 
 /** The line of an error answer. */
-function refusalIn(body: string): string {
+export function refusalIn(body: string): string {
   try {
     const { error, remedy } = JSON.parse(body) as { readonly error?: string; readonly remedy?: string }
     return [error, remedy].filter(Boolean).join(': ')

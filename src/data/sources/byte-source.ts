@@ -8,7 +8,7 @@ import { StreamOptionsError } from '../errors.js'
 import type { SourceOptions } from '../options.js'
 import { checkSource, isEncoded, readSource } from '../source.js'
 import { checkEncoding } from './encodings.js'
-import { rowStart } from './file-position.js'
+import { type FilePosition, rowStart } from './file-position.js'
 import { followed } from './follow.js'
 import { type ByteSource, type ByteSourceOptions, filePiece, inputFiles, type Plan, planFrom } from './segments.js'
 import { isUrl, openUrl } from './url.js'
@@ -54,19 +54,20 @@ function onceSource(path: string, name: string, options: SourceOptions): ByteSou
 }
 
 function fileSource(data: string, options: ByteSourceOptions): ByteSource {
-  // The plan that `resume` has checked.
-  let checked: Plan | undefined
+  // The plan that `resume` has checked, for the same position.
+  let checked: { readonly from: FilePosition; readonly plan: Plan } | undefined
   return {
     isReplayable: true,
     async *pieces(from, once = false) {
-      const plan = checked ?? (await planFrom(data, from, options))
+      const plan = from !== undefined && checked?.from === from ? checked.plan : await planFrom(data, from, options)
       checked = undefined
       if (options.follow && !once) yield* followed(data, plan.segments, options, from?.path)
       else for (const segment of plan.segments) yield filePiece(segment, options)
     },
     async resume(from) {
-      checked = await planFrom(data, from, options)
-      return checked
+      const plan = await planFrom(data, from, options)
+      checked = { from, plan }
+      return plan
     },
     async locate(from, first) {
       const files = await inputFiles(data)

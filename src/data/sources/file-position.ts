@@ -68,7 +68,7 @@ export async function bytesAt(read: ReadAt, from: number, length: number): Promi
 /** Follows a parser through a file, and knows the position of the rows of each chunk. */
 export class PositionTracker {
   readonly #path: string
-  readonly #parser: Parser
+  readonly #parser: Pick<Parser, 'held' | 'line'>
   #head: Fingerprint | undefined
   /** Bytes of the first rows, until they are complete. */
   #beginning: Uint8Array[] | undefined
@@ -79,7 +79,7 @@ export class PositionTracker {
   #tail: Uint8Array | undefined
 
   /** @param start the position of the first byte that the parser receives */
-  constructor(parser: Parser, start: FilePosition) {
+  constructor(parser: Pick<Parser, 'held' | 'line'>, start: FilePosition) {
     this.#parser = parser
     this.#path = start.path
     this.#head = start.head
