@@ -262,9 +262,7 @@ export class LearnerLoop {
   /** Runs the periodic step of algorithm 4. */
   tick(): void {
     const now = this.#now()
-    // Inputs of requests may never come.
-    if (this.#init.stream === undefined) this.#node.end()
-    this.#driver.tick(now, this.#hasEnded && !this.#isStopping)
+    this.#driver.tick(now, this.#isOver && !this.#isStopping)
     this.#driver.protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const { id } = this.#node.predictor
@@ -283,6 +281,12 @@ export class LearnerLoop {
     }
     this.#checkpoints?.write()
     this.#flush()
+  }
+
+  /** Whether no further inputs are expected. A master without a stream would wait forever for inputs of requests. */
+  get #isOver(): boolean {
+    const { stream, spec } = this.#init
+    return this.#hasEnded || (stream === undefined && spec.algorithm !== undefined)
   }
 
   /** Whether the last status is out of date. */

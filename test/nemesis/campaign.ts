@@ -24,6 +24,8 @@ export interface CampaignOptions {
   readonly sums: string
   /** As --trust of peers. Hostile peers need bounded, and join only networks with linear models. */
   readonly trust: string
+  /** As --algorithm of peers. */
+  readonly algorithm: string
   /** Length of a round's fault in seconds: uniform between these. */
   readonly seconds: readonly [min: number, max: number]
   /** Rounds with the same peers. */
@@ -45,6 +47,11 @@ export interface Round {
   readonly agreement: number
   /** The time limit for that, in seconds. */
   readonly bound: number
+  /** Longest time without an update of the peers that the fault has not struck, until one after its end, in seconds. */
+  readonly stalled: number
+  /** Inputs that the peers have learned in this episode, and bytes that they have sent. */
+  readonly inputs: number
+  readonly bytes: number
   /** Largest resident memory of a peer, in MB. */
   readonly memory: number
   /** Largest state directory, in MB. */
@@ -102,7 +109,12 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   let number = 0
   try {
     for (let e = 0; number < rounds && performance.now() < end; e++) {
-      const workload = { ...models[e % models.length], sums: options.sums, trust: options.trust }
+      const workload = {
+        ...models[e % models.length],
+        sums: options.sums,
+        trust: options.trust,
+        algorithm: options.algorithm
+      }
       const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {
@@ -154,14 +166,19 @@ async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options:
   const seconds = Math.max(nemesis.seconds ?? 0, min + (max - min) * random.next())
   const known = cluster.faults.length
   const linksBefore = cluster.lostLinks
+  const bound = agreementBound(base, workload)
   cluster.feed()
+  if (nemesis.isOfMaster) await until(60, () => cluster.peers.every(({ latest }) => (latest?.gradients.used ?? 0) > 0))
+  const struck = nemesis.isOfMaster ? cluster.master : undefined
   const begin = performance.now()
+  const progress = new Progress(() => cluster.updates(struck))
   await nemesis.inflict(cluster, random, 1000 * seconds)
   const lasted = (performance.now() - begin) / 1000
   cluster.heal()
   await sleep(GO_ON_MS)
+  const resumes = !nemesis.isOfMaster || (await until(bound, () => progress.hasResumed))
+  const stalled = progress.stop()
   cluster.stopFeeding()
-  const bound = agreementBound(base, workload)
   const agreement = GO_ON_MS / 1000 + (await cluster.agreement(2 * bound))
   const memory = Math.max(...cluster.peers.map(peer => peer.memory)) / 1e6
   const state = Math.max(...cluster.peers.map(peer => peer.stateBytes)) / 1e6
@@ -169,6 +186,7 @@ async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options:
   const lostLinks = cluster.lostLinks - linksBefore
   const megabytes = predictorBytes(workload) / 1e6
   const failures = cluster.faults.slice(known)
+  if (!resumes) failures.push(`no update within ${bound.toFixed(0)} s`)
   if (agreement > bound) failures.push(`no agreement within ${bound.toFixed(0)} s`)
   if (memory > BASE_MEMORY_MB + 30 * megabytes) failures.push(`${memory.toFixed(0)} MB of memory`)
   if (state > BASE_STATE_MB + 10 * megabytes) failures.push(`${state.toFixed(0)} MB of state`)
@@ -180,10 +198,56 @@ async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options:
     lostLinks,
     agreement,
     bound,
+    stalled,
+    inputs: cluster.inputs,
+    bytes: cluster.peers.reduce((sum, { sent }) => sum + sent, 0),
     memory,
     state,
     loss,
     failures
+  }
+}
+
+/** @returns whether the condition holds within `seconds` */
+async function until(seconds: number, condition: () => boolean): Promise<boolean> {
+  for (const limit = performance.now() + 1000 * seconds; !condition(); await sleep(50))
+    if (performance.now() > limit) return false
+  return true
+}
+
+/** Watches for updates, as far as peers report them. */
+class Progress {
+  readonly #updates: () => number
+  readonly #timer: NodeJS.Timeout
+  #last: number
+  #since = performance.now()
+  #longest = 0
+
+  constructor(updates: () => number) {
+    this.#updates = updates
+    this.#last = updates()
+    this.#timer = setInterval(() => this.#look(), 50)
+  }
+
+  /** Whether an update was reported in the last half second. */
+  get hasResumed(): boolean {
+    return performance.now() - this.#since < 500
+  }
+
+  /** @returns the longest time without an update, in seconds */
+  stop(): number {
+    clearInterval(this.#timer)
+    this.#look()
+    return Math.max(this.#longest, performance.now() - this.#since) / 1000
+  }
+
+  #look(): void {
+    const updates = this.#updates()
+    if (updates <= this.#last) return
+    const now = performance.now()
+    this.#longest = Math.max(this.#longest, now - this.#since)
+    this.#last = updates
+    this.#since = now
   }
 }
 

@@ -48,6 +48,23 @@ export class Cluster {
     return this.#peers
   }
 
+  /** The root of the tree, which the first peer is in a network without faults. */
+  get master(): LabPeer {
+    const id = this.#peers.find(({ latest }) => latest?.master !== undefined)?.latest?.master
+    return this.#peers.find(({ latest }) => latest?.id === id) ?? this.#peers[0]
+  }
+
+  /** The largest number of updates that peers have reported. @param except a peer that does not count */
+  updates(except?: LabPeer): number {
+    const counted = this.#peers.filter(peer => peer !== except)
+    return Math.max(0, ...counted.map(({ latest }) => latest?.predictor.updates ?? 0))
+  }
+
+  /** Inputs that its peers have learned. */
+  get inputs(): number {
+    return this.#peers.reduce((sum, { latest }) => sum + (latest?.inputs ?? 0), this.#gone.inputs)
+  }
+
   /** A peer on a free node, which is not part of the cluster yet and does not run. @param adversary makes it hostile */
   create(adversary?: AdversaryName): LabPeer {
     const node = this.#freeNodes.shift()

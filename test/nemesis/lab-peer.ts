@@ -42,6 +42,8 @@ export class LabPeer {
   readonly disk: string
   readonly log: string[] = []
   latest: Report | undefined
+  /** Bytes that earlier runs have sent to peers. */
+  #sentBefore = 0
   /** When `latest` arrived, in ms of `performance.now()`. */
   latestAt = 0
   /** Log lines that accuse another peer, and peers that the status lists as not trusted. */
@@ -68,6 +70,11 @@ export class LabPeer {
   /** The address that it reported in its first run. */
   get address(): string | undefined {
     return this.latest?.addresses[0]
+  }
+
+  /** Bytes that it has sent to peers, in all runs. */
+  get sent(): number {
+    return this.#sentBefore + (this.latest?.sent.bytes ?? 0)
   }
 
   start(contacts: readonly string[]): void {
@@ -179,8 +186,10 @@ export class LabPeer {
 
   #onReport(line: string): void {
     if (!line.startsWith('{')) return
-    const before = this.latest?.distrusted ?? []
+    const earlier = this.latest
+    const before = earlier?.distrusted ?? []
     this.latest = JSON.parse(line) as Report
+    if (earlier && earlier.incarnation !== this.latest.incarnation) this.#sentBefore += earlier.sent.bytes
     const { distrusted = [] } = this.latest
     for (const id of distrusted) if (!before.includes(id)) this.accusations.push(`${id} is not trusted`)
     this.latestAt = performance.now()

@@ -27,6 +27,8 @@ export interface Nemesis {
   readonly name: string
   /** Whether a peer is hostile, which needs bounded influence, and the loss gate of linear models. */
   readonly isHostile?: boolean
+  /** Whether it strikes the root of the tree, the master of MaWo and DMB. */
+  readonly isOfMaster?: boolean
   /** Whether it needs `faults.c`. */
   readonly needsFaults?: boolean
   /** Least duration in seconds, if it takes longer than others. */
@@ -107,6 +109,16 @@ function hostile(adversary: AdversaryName, sign: RegExp | undefined): Nemesis {
 async function until(what: string, condition: () => boolean): Promise<void> {
   for (const limit = performance.now() + NAMING_MS; !condition(); await sleep(50)) {
     if (performance.now() > limit) throw new Error(`not within ${NAMING_MS / 1000} s: ${what}`)
+  }
+}
+
+/** Faults of the master. */
+const OF_MASTER: Readonly<Record<string, (cluster: Cluster, master: LabPeer) => Promise<void> | void>> = {
+  'master killed': (_cluster, master) => master.kill(),
+  'master paused': (_cluster, master) => master.pause(),
+  'master cut off': (cluster, { options: { node } }) => {
+    const others = cluster.peers.map(peer => peer.options.node).filter(other => other !== node)
+    cluster.lab.cut(between([node], others))
   }
 }
 
@@ -252,5 +264,13 @@ export const nemeses: readonly Nemesis[] = [
       }
     }
   },
+  ...Object.entries(OF_MASTER).map(([name, strike]) => ({
+    name,
+    isOfMaster: true,
+    inflict: async (cluster: Cluster, _random: Random, ms: number) => {
+      await strike(cluster, cluster.master)
+      await sleep(ms)
+    }
+  })),
   ...Object.entries(HOSTILE).map(([adversary, sign]) => hostile(adversary as AdversaryName, sign))
 ]

@@ -23,6 +23,8 @@ export interface Workload {
   readonly sums?: string
   /** As --trust of peers. @default 'members' */
   readonly trust?: string
+  /** As --algorithm of peers. @default 'admb' */
+  readonly algorithm?: string
 }
 
 export const workloads: readonly Workload[] = [
@@ -42,10 +44,10 @@ export function predictorBytes({ model, classes, dimension, hidden }: Workload):
 
 /** Options of `admb peer`. @param folder for files that they name */
 export function peerOptions(workload: Workload, folder: string): string[] {
-  const { model, classes, dimension, batch, hidden, sums = 'lattice', trust = 'members' } = workload
+  const { model, classes, dimension, batch, hidden, sums = 'lattice', trust = 'members', algorithm = 'admb' } = workload
   const features = hidden === undefined ? `${dimension},constant=no` : `${dimension}`
   const shared = ['--format', 'libsvm', '--classes', `${classes}`, '--dimension', features]
-  shared.push('--batch', `${batch}`, '--sums', sums, '--trust', trust)
+  shared.push('--batch', `${batch}`, '--sums', sums, '--trust', trust, '--algorithm', algorithm)
   if (hidden === undefined) return [...shared, '--model', model]
   const file = join(folder, 'model.yaml')
   writeFileSync(file, `model: ${model}\nhidden: [${hidden}]\n`)

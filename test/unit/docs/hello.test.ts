@@ -19,6 +19,7 @@ describe('the hello of docs/protocol.md', () => {
         weights: '0123456789abcdef',
         tuning: { freeze: ['dense0'] }
       },
+      algorithm: 'dmb',
       localSteps: 8,
       localMomentum: 0.5,
       influence: 'bounded',
