@@ -24,6 +24,8 @@ export interface CampaignOptions {
   readonly sums: string
   /** As --trust of peers. Hostile peers need bounded, and join only networks with linear models. */
   readonly trust: string
+  /** b. @default that of the workload */
+  readonly batch?: number
   /** As --algorithm of peers. */
   readonly algorithm: string
   /** Length of a round's fault in seconds: uniform between these. */
@@ -109,12 +111,9 @@ export async function* campaign(options: CampaignOptions): AsyncGenerator<Round>
   let number = 0
   try {
     for (let e = 0; number < rounds && performance.now() < end; e++) {
-      const workload = {
-        ...models[e % models.length],
-        sums: options.sums,
-        trust: options.trust,
-        algorithm: options.algorithm
-      }
+      const { sums, trust, algorithm } = options
+      const model = models[e % models.length]
+      const workload = { ...model, batch: options.batch ?? model.batch, sums, trust, algorithm }
       const lineName = lineNames[Math.floor(e / models.length) % lineNames.length]
       const cluster = new Cluster(lab, lines[lineName], workload, seed + e, faults)
       try {

@@ -1,6 +1,6 @@
 /**
  * `npm run nemesis -- --minutes N --seed S [--rounds N] [--peers N] [--models 300,1M] [--nemeses partition,kill] [--lines lan]
- * [--sums lattice] [--algorithm mawo] [--trust bounded] [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in
+ * [--sums lattice] [--algorithm mawo] [--batch N] [--trust bounded] [--seconds MIN,MAX] [--episode N] [--logs DIR] [--json]`: injects faults into networks of real peers in
  * namespaces of their own, and prints a row for each round. The exit code is 1 if something did not hold, 3 if namespaces are not
  * allowed here.
  */
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     sums: { type: 'string', default: 'lattice' },
     trust: { type: 'string', default: 'members' },
     algorithm: { type: 'string', default: 'admb' },
+    batch: { type: 'string' },
     seconds: { type: 'string', default: '3,8' },
     episode: { type: 'string', default: '18' },
     logs: { type: 'string' },
@@ -55,6 +56,7 @@ async function run(): Promise<void> {
     sums: values.sums,
     trust: values.trust,
     algorithm: values.algorithm,
+    batch: values.batch === undefined ? undefined : Number(values.batch),
     seconds: [seconds, longest ?? seconds] as const,
     episode: Number(values.episode),
     logs: values.logs

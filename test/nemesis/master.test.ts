@@ -12,7 +12,7 @@ describe('real peers with a master', function () {
 
   const play = (algorithm: string) =>
     run(
-      ...['--algorithm', algorithm, '--peers', '4', '--models', '300', '--lines', 'lan'],
+      ...['--algorithm', algorithm, '--peers', '4', '--models', '300', '--lines', 'lan', '--batch', '256'],
       ...['--nemeses', FAULTS.join(), '--rounds', '3', '--seconds', `${SECONDS}`, '--episode', '3']
     )
 
