@@ -80,6 +80,8 @@ const SPARE_NODES = 2
 const BASE_BOUND_S = 15
 /** Inputs continue for this long after a fault, in ms, so the peers still differ. */
 const GO_ON_MS = 1000
+/** Time limit for inputs to be learned again before the audit, in seconds. */
+const SETTLING_S = 30
 /** Hops over which a whole predictor may have to travel, one after the other. */
 const HOPS = 6
 const MAX_LOSS_RATIO = 2
@@ -147,8 +149,8 @@ async function begin(cluster: Cluster, peers: number): Promise<void> {
     const peer = cluster.create()
     cluster.add(peer)
     cluster.start(peer)
-    // The others need the address of the first.
-    while (i === 0 && peer.address === undefined && peer.isRunning) await sleep(50)
+    // The next ones know its address, so that they find each other without the first.
+    while (peer.address === undefined && peer.isRunning) await sleep(50)
   }
   const limit = performance.now() + 60_000
   while (cluster.peers.some(peer => peer.latest === undefined)) {
@@ -179,6 +181,8 @@ async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options:
   const stalled = progress.stop()
   cluster.stopFeeding()
   const agreement = GO_ON_MS / 1000 + (await cluster.agreement(2 * bound))
+  // What the fault has left unused is learned again.
+  await until(SETTLING_S, () => cluster.peers.every(({ latest }) => !latest?.gradients.waiting))
   const memory = Math.max(...cluster.peers.map(peer => peer.memory)) / 1e6
   const state = Math.max(...cluster.peers.map(peer => peer.stateBytes)) / 1e6
   const loss = cluster.lossRatio

@@ -8,7 +8,7 @@
  *   updates when own and received gradients fill a batch.
  * - `dmb` (Dekel et al., "Optimal Distributed Online Prediction Using Mini-Batches", Algorithm 3):
  *   each of the k members contributes b/k gradients to each batch. The members are the peers in the
- *   last batch; the first batch has one gradient of each peer. A node takes no inputs beyond its
+ *   last batch; the first batch has b gradients, and at least one of each peer. A node takes no inputs beyond its
  *   share, and sends its sum when it has the share and the sums of all edges. The master waits for
  *   every member, and for every peer linked with it. A peer that has left or has no further inputs
  *   is no longer waited for: a notice with its run crosses the tree. A peer that has crashed is.
@@ -93,13 +93,15 @@ export class Mastership {
   mayUpdate(gradients: number, needed: number, isRemainder: boolean): boolean {
     if (!this.isMaster) return false
     if (!this.#isDmb || isRemainder) return gradients >= needed
-    return gradients > 0 && this.#hasShare && this.waitsFor.length === 0
+    const isEnough = gradients >= (this.#isStart ? needed : 1)
+    return isEnough && this.#hasShare && this.waitsFor.length === 0
   }
 
   /** Number of own gradients that the node takes before it must wait. */
   room(missing: number): number {
-    if (this.#isDmb) return Math.max(0, this.#share - this.#parts.ledger.count)
-    return Math.max(1, this.isMaster ? missing : this.#parts.batch())
+    const { batch, ledger } = this.#parts
+    if (this.#isDmb) return Math.max(0, (this.#isStart ? batch() : this.#share) - ledger.count)
+    return Math.max(1, this.isMaster ? missing : batch())
   }
 
   /** Whether own gradients must be in a closed segment now, because others limit the gradients of a segment. */
@@ -118,10 +120,15 @@ export class Mastership {
     return [...missing]
   }
 
-  /** b/k; 1 at the starting predictor, when no node knows k. */
+  /** Whether there was no update, so that no node knows k. */
+  get #isStart(): boolean {
+    return this.#parts.current.predictor.id.updates === 0
+  }
+
+  /** b/k. */
   get #share(): number {
-    const { current, batch } = this.#parts
-    if (current.predictor.id.updates === 0) return 1
+    const { batch } = this.#parts
+    if (this.#isStart) return 1
     return Math.ceil(batch() / Math.max(1, this.#lastBatch?.coverage.size ?? 1))
   }
 

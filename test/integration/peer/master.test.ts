@@ -66,15 +66,18 @@ describe('peers with a master', function () {
   }
 
   it('dmb: computes the bits of the simulator', async () => {
-    // One input of each peer, then shares.
-    const lines = linesOf(PEERS + 8 * BATCH)
+    const lines = linesOf(9 * BATCH)
     const peers: PeerProcess[] = []
     for (let i = 0; i < PEERS; i++) {
       const options = ['--algorithm', 'dmb', '--batch', String(BATCH), '--period', '20', ...others(peers)]
       peers.push(await processes.start(...task, '--data', '-', ...options).ready())
     }
     await linked(peers)
-    for (const [i, line] of lines.entries()) peers[i % PEERS].child.stdin?.write(line)
+    for (const [i, line] of lines.entries()) {
+      // In the first batch, no peer has a share.
+      if (i === BATCH) await until('an update', () => peers[0].latest.predictor.updates === 1)
+      peers[i % PEERS].child.stdin?.write(line)
+    }
     const [digest, updates] = await simulated('dmb-overlay', PEERS, lines)
     assert.equal(updates, 9)
     await until('all updates', () => peers.every(({ latest }) => latest.predictor.updates === updates))

@@ -100,13 +100,16 @@ describe('MaWo-DMB on the nodes of ADMB', () => {
 })
 
 describe('DMB on the nodes of ADMB', () => {
-  /** A row after its first batch, which has one gradient of each node. */
+  /** A row after its first batch of b gradients. */
   function started(count: number): Row {
     const row = new Row('dmb', count)
     for (let i = 0; i < count; i++) row.learn(i)
     row.run()
+    assert.deepEqual(row.updates, new Array(count).fill(0))
+    row.learn(count - 1, B - count)
+    row.run()
     assert.deepEqual(row.updates, new Array(count).fill(1))
-    assert.equal(row.used, count)
+    assert.equal(row.used, B)
     return row
   }
 
@@ -125,7 +128,7 @@ describe('DMB on the nodes of ADMB', () => {
     row.learn(2, 2)
     row.run()
     assert.deepEqual(row.updates, [2, 2, 2])
-    assert.equal(row.used, 3 + B)
+    assert.equal(row.used, 2 * B)
   })
 
   it('waits for a node that is gone, by name, and not for one that has left', () => {
@@ -153,7 +156,7 @@ describe('DMB on the nodes of ADMB', () => {
     for (const i of [0, 1]) row.learn(i, 2)
     row.run()
     assert.deepEqual(row.updates, [2, 2, 2])
-    assert.equal(row.used, 3 + 5)
+    assert.equal(row.used, B + 5)
   })
 
   it('waits for the old master when there is a new one', () => {
@@ -168,6 +171,6 @@ describe('DMB on the nodes of ADMB', () => {
     row.learn(0, 2)
     row.run()
     assert.deepEqual(row.updates, [2, 2, 2])
-    assert.equal(row.used, 3 + B)
+    assert.equal(row.used, 2 * B)
   })
 })
