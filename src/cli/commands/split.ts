@@ -33,9 +33,10 @@ export function splitCommand(program: Command): Command {
     program,
     'split',
     {
-      help: `Each row is learned by one of the peers, which are started without --data. A fast
-peer gets more rows. When a peer fails, the others get the next rows; those that
-it may have learned wait until it is back. For exactly-once it needs a --dir.
+      help: `Each row is learned by one of the peers, which are started without --data. A
+fast peer gets more rows. When a peer fails, the others get the next rows; those
+that it may have learned wait for it. So that each row is learned exactly once,
+also after a crash, the peers need a --dir.
 
 Examples:
   admb split --data clicks.vw.gz --to 192.0.2.7:7280 --to 192.0.2.8:7280
