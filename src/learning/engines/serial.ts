@@ -7,7 +7,7 @@ import type { Drift } from '../drift.js'
 import type { Metrics, Outcome } from '../metrics/index.js'
 import { classTable, fitsTable } from '../models/class-table.js'
 import { createLearner } from '../models/linear.js'
-import { logistic, type TargetScale } from '../models/losses.js'
+import type { TargetScale } from '../models/losses.js'
 import {
   checkClassWeights,
   checkDimension,
@@ -31,7 +31,7 @@ import {
   type Rest,
   type Trained
 } from './batch-engine.js'
-import { LogisticKernel } from './sparse-kernel.js'
+import { SparseKernel } from './sparse-kernel.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
 
@@ -217,13 +217,14 @@ function createEngine(options: SerialOptions): Engine {
   if (loss === undefined) return new SparseSoftmaxEngine(sparse)
   const { forget = 0, maxForget = 0, ...steps } = adagrad
   const kernel =
-    loss === logistic && maxForget > 0 && averaging.name !== 'none' && classWeights === undefined
-      ? new LogisticKernel({
+    maxForget > 0 && averaging.name !== 'none' && classWeights === undefined
+      ? new SparseKernel(loss, {
           ...steps,
           forget,
           maxForget,
           isFollowing: averaging.weight(1e9, 0.5) === 0.5,
-          servesAverage: predictWith === 'average'
+          servesAverage: predictWith === 'average',
+          targetScale
         })
       : undefined
   return new SparseScalarEngine(sparse, loss, classesOf(model, outputs), kernel)

@@ -7,7 +7,7 @@ import { adagradWeight, countUpdate, measure, measures } from '../rules/adagrad.
 import { type Examples, weightOf } from '../types.js'
 import type * as cell from './sparse-engine.js'
 import { SMALLEST_RETENTION, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
-import type { LogisticKernel } from './sparse-kernel.js'
+import type { SparseKernel } from './sparse-kernel.js'
 
 // V8 inlines the values of this module's constants, but not those of imported ones.
 const CELL: typeof cell.CELL = 4
@@ -27,7 +27,7 @@ const MAX_ODD = 1 / 8
 const RETRY_ROWS = 1 << 14
 
 export class SparseScalarEngine extends SparseEngine {
-  readonly #kernel: LogisticKernel | undefined
+  readonly #kernel: SparseKernel | undefined
   /** Rows until the kernel is tried again. */
   #pause = 0
   readonly #loss: ScalarLoss
@@ -43,7 +43,7 @@ export class SparseScalarEngine extends SparseEngine {
     options: Omit<SparseEngineOptions, 'outputs' | 'allocate'>,
     loss: ScalarLoss,
     classes: number,
-    kernel?: LogisticKernel
+    kernel?: SparseKernel
   ) {
     super({ ...options, outputs: 1, allocate: kernel && (length => kernel.cells(length)) }, outcomesOf(loss))
     this.#kernel = kernel
@@ -68,7 +68,7 @@ export class SparseScalarEngine extends SparseEngine {
   }
 
   /** Learns rows in the kernel, and those of them that are not plain in the loop below. @returns the end of the rows */
-  #learnTaken(kernel: LogisticKernel, examples: Examples, start: number): number {
+  #learnTaken(kernel: SparseKernel, examples: Examples, start: number): number {
     const { averaging, agreement, progress } = this
     const outcomes = this.#outcomes
     const end = kernel.take(examples, start, examples.size, this.updates, updates => averaging.weight(updates, 0))

@@ -54,7 +54,7 @@ export const logistic: ScalarLoss = {
  * Predicts the probability of class 1 for which the score minimises the expected loss: 1/(2 − s) on [0, 1], its mirror image
  * below zero, and 0 or 1 outside (−1, 1).
  */
-const hinge: ScalarLoss = {
+export const hinge: ScalarLoss = {
   classifies: true,
   value(score, label) {
     const t = label > 0 ? score : -score

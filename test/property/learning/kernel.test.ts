@@ -1,10 +1,10 @@
-/** The WebAssembly loop of logistic regression has the same bits in every cell as the loop in TypeScript, whatever the rows are. */
+/** The WebAssembly loops of the built-in losses have the same bits in every cell as the loop in TypeScript, whatever the rows are. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { LogisticKernel } from '../../../src/learning/engines/sparse-kernel.js'
+import { SparseKernel } from '../../../src/learning/engines/sparse-kernel.js'
 import { SparseScalarEngine } from '../../../src/learning/engines/sparse-scalar.js'
 import { type AveragingSpec, createAveraging, type Examples, type PredictWith } from '../../../src/learning/index.js'
-import { logistic } from '../../../src/learning/models/losses.js'
+import { type ScalarLoss, scalarLosses, standardised, type TargetScale } from '../../../src/learning/models/losses.js'
 
 class OpenEngine extends SparseScalarEngine {
   get bits() {
@@ -15,7 +15,16 @@ class OpenEngine extends SparseScalarEngine {
   }
 }
 
+const targetScale: TargetScale = { mean: 190.5, deviation: 77 }
+const LOSSES: Readonly<Record<string, { loss: ScalarLoss; targetScale?: TargetScale }>> = {
+  logistic: { loss: scalarLosses.logistic },
+  hinge: { loss: scalarLosses.hinge },
+  squared: { loss: scalarLosses.linear },
+  'standardised squared': { loss: standardised(targetScale), targetScale }
+}
+
 interface Options {
+  readonly name: string
   readonly averaging: AveragingSpec
   readonly predictWith: PredictWith
   readonly step: number
@@ -24,14 +33,16 @@ interface Options {
   readonly maxForget: number
 }
 
-function engineFor({ averaging: spec, predictWith, ...steps }: Options, hasKernel: boolean): OpenEngine {
+function engineFor({ name, averaging: spec, predictWith, ...steps }: Options, hasKernel: boolean): OpenEngine {
   const averaging = createAveraging(spec)
   const adagrad = { initial: 0.01, ...steps } as ConstructorParameters<typeof SparseScalarEngine>[0]['adagrad']
   const isFollowing = spec.name === 'tail'
   const common = { ...steps, initial: 0.01, forget: steps.forget ?? 0, isFollowing }
-  const kernel = hasKernel ? new LogisticKernel({ ...common, servesAverage: predictWith === 'average' }) : undefined
+  const { loss, targetScale } = LOSSES[name]
+  const options = { ...common, servesAverage: predictWith === 'average', targetScale }
+  const kernel = hasKernel ? new SparseKernel(loss, options) : undefined
   const room = { dimension: undefined, dimensionLimit: 1 << 20 }
-  return new OpenEngine({ ...room, adagrad, averaging, predictWith }, logistic, 2, kernel)
+  return new OpenEngine({ ...room, adagrad, averaging, predictWith }, loss, loss.classifies ? 2 : 0, kernel)
 }
 
 const plain = fc.uniqueArray(fc.nat(300), { maxLength: 12 }).map(features => features.sort((a, b) => a - b))
@@ -74,6 +85,7 @@ function assertEqual(one: OpenEngine['bits'], other: OpenEngine['bits']): void {
 }
 
 const options = fc.record({
+  name: fc.constantFrom(...Object.keys(LOSSES)),
   averaging: fc.constantFrom<AveragingSpec>(
     { name: 'tail' },
     { name: 'uniform' },
@@ -86,7 +98,7 @@ const options = fc.record({
   maxForget: fc.constantFrom(0.05, 0.9)
 })
 
-describe('the kernel of logistic regression', () => {
+describe('the kernels of linear models', () => {
   it('has the bits of the loop in TypeScript, for plain rows and others, in blocks of any size', () => {
     let learnedInKernel = 0
     fc.assert(
@@ -96,8 +108,10 @@ describe('the kernel of logistic regression', () => {
         fc.integer({ min: 1, max: 60 }),
         (given, blocks, copies) => {
           const [one, other] = [engineFor(given, true), engineFor(given, false)]
+          const { classifies } = LOSSES[given.name].loss
           for (const block of blocks) {
             const examples = examplesOf(Array.from({ length: copies }, () => block).flat())
+            if (!classifies) for (let i = 0; i < examples.size; i++) examples.labels[i] *= 61.5 - (i % 7)
             one.learn(examples)
             other.learn(examples)
             assertEqual(one.bits, other.bits)
@@ -105,9 +119,9 @@ describe('the kernel of logistic regression', () => {
           }
         }
       ),
-      { numRuns: 150 }
+      { numRuns: 300 }
     )
-    assert.ok(learnedInKernel > 50)
+    assert.ok(learnedInKernel > 100)
   })
 
   it('has the same loss to the last bit if all rows are plain', () => {
@@ -116,9 +130,11 @@ describe('the kernel of logistic regression', () => {
       features: [i % 17, 20 + (i % 5), 40 + (i % 211)],
       values: [1, -0.5, 0.75]
     }))
-    const [one, other] = [true, false].map(hasKernel => engineFor(base, hasKernel))
-    for (const engine of [one, other]) engine.learn(examplesOf(rows))
-    assert.deepEqual(one.bits, other.bits)
+    for (const name of Object.keys(LOSSES)) {
+      const [one, other] = [true, false].map(hasKernel => engineFor({ ...base, name }, hasKernel))
+      for (const engine of [one, other]) engine.learn(examplesOf(rows))
+      assert.deepEqual(one.bits, other.bits, name)
+    }
   })
 
   it('reports rows that do not fit as the loop does, with the rows before learned', () => {
@@ -164,6 +180,7 @@ describe('the kernel of logistic regression', () => {
 })
 
 const base: Options = {
+  name: 'logistic',
   averaging: { name: 'tail' },
   predictWith: 'average',
   step: 0.2,
