@@ -182,7 +182,7 @@ async function play(cluster: Cluster, nemesis: Nemesis, random: Random, options:
   cluster.stopFeeding()
   const agreement = GO_ON_MS / 1000 + (await cluster.agreement(2 * bound))
   // What the fault has left unused is learned again.
-  await until(SETTLING_S, () => cluster.peers.every(({ latest }) => !latest?.gradients.waiting))
+  if (nemesis.isOfMaster) await until(SETTLING_S, () => cluster.peers.every(({ latest }) => !latest?.gradients.waiting))
   const memory = Math.max(...cluster.peers.map(peer => peer.memory)) / 1e6
   const state = Math.max(...cluster.peers.map(peer => peer.stateBytes)) / 1e6
   const loss = cluster.lossRatio
