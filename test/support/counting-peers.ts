@@ -14,6 +14,9 @@ const add = () => ({ step: ({ parameters }, sum) => ({
 export const plugin = { losses: { count: unit }, rules: { add } }
 `
 
+/** Ports that the system gives to no one else, who could take that of a killed peer. */
+const FIRST_PORT = 20_000
+
 interface Running {
   readonly child: ChildProcess
   readonly address: string
@@ -28,7 +31,6 @@ export class CountingPeers {
   fillers = 0
   readonly #options: object
   readonly #running = new Map<number, Running>()
-  readonly #ports = new Map<number, number>()
 
   private constructor(folder: string, dimension: number, options: object) {
     this.folder = folder
@@ -49,7 +51,7 @@ export class CountingPeers {
       plugin: join(this.folder, 'count.mjs'),
       dimension: this.dimension + 1,
       dir: this.dirs(peer + 1)[peer],
-      port: this.#ports.get(peer) ?? 0,
+      port: FIRST_PORT + (process.pid % 3000) * 3 + (peer % 3),
       peers: [...this.#running.values()].map(({ address }) => address),
       keepJournal: true,
       ...this.#options,
@@ -64,9 +66,7 @@ export class CountingPeers {
       child.stdout?.once('data', (text: Buffer) => resolve(text.toString()))
       child.once('exit', code => reject(new Error(`peer ${peer} ended with code ${code}: ${stderr}`)))
     })
-    const running: Running = { child, ...JSON.parse(line) }
-    this.#running.set(peer, running)
-    this.#ports.set(peer, Number(new URL(running.url).port))
+    this.#running.set(peer, { child, ...JSON.parse(line) })
   }
 
   url(peer: number): string | undefined {

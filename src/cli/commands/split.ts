@@ -20,6 +20,9 @@ import { SplitState } from '../split/state.js'
 
 /** Skipped rows after which their share is checked before the end. */
 const FEW_SKIPPED = 20
+/** Characters of a skipped row that are printed. */
+const SHOWN = 60
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const TYPES = { libsvm: 'text/x-libsvm', vw: 'text/x-vw', jsonl: 'application/x-ndjson', csv: 'text/csv' } as const
 const DELIMITERS = { ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'pipe' } as const
 
@@ -53,12 +56,17 @@ async function run(flags: Flags<'split'>): Promise<void> {
   if (to === undefined) throw new UsageError('no peers: give --to HOST:PORT for each')
   const reading = readOptions(flags as AnyFlags)
   const stopping = new AbortController()
+  const line = new ProgressLine()
+  const say = (text: string) => {
+    line.clear()
+    warn(text)
+  }
   const input = await openRaw({
     ...(reading as StreamOptions),
     columns: flags.columns,
     follow,
     signal: stopping.signal,
-    onNotice: line => warn(line)
+    onNotice: text => say(text)
   })
   const links = await openLinks(flags, input)
   const urls = links.map(({ url }) => url.origin)
@@ -71,19 +79,16 @@ async function run(flags: Flags<'split'>): Promise<void> {
   const names = resumed?.names ?? urls.map(() => randomUUID())
   const skipped = new SkippedInputs()
   const start = performance.now()
-  const line = new ProgressLine()
-  const say = (text: string) => {
-    line.clear()
-    warn(text)
-  }
   const splitter: Splitter = new Splitter({
     input,
     links,
     names,
     resumed,
     save: state && ((dealt, from) => state.save(names, dealt, from)),
-    onSkipped: reason => {
+    onSkipped: (row, why) => {
       line.clear()
+      // A peer numbers the lines of the request.
+      const reason = `${why.replace(/^request:\d+:\d+: /, '')} in the row ${JSON.stringify(row.slice(0, SHOWN))}`
       skipped.add({ source: flags.data as string, line: 0, column: 0, reason, index: 0 })
       if (splitter.skipped >= FEW_SKIPPED) checkSkipped()
     },
@@ -93,15 +98,15 @@ async function run(flags: Flags<'split'>): Promise<void> {
   })
   const checkSkipped = () => skipped.checkLimit(flags.data as string, sumOf(splitter.peers, 'rows'), 0, flags.skipLimit)
   let signalled: string | undefined
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => {
-      signalled = name
-      stopping.abort()
-    })
+  const stop = (name: string) => {
+    signalled = name
+    stopping.abort()
   }
+  for (const name of SIGNALS) process.once(name, stop)
   try {
     await splitter.run()
   } finally {
+    for (const name of SIGNALS) process.off(name, stop)
     line.clear()
     for (const link of links) link.close()
     report(splitter, json, performance.now() - start)
@@ -166,7 +171,8 @@ function progressOf(peers: readonly PeerCount[], ms: number): string {
   const rows = sumOf(peers, 'rows')
   const inDoubt = sumOf(peers, 'inDoubt')
   const doubts = inDoubt > 0 ? `, ${formatNumber(inDoubt)} in doubt` : ''
-  return `${formatNumber(rows)} rows learned by ${peers.length} peers${doubts}, ${formatNumber(rows / (ms / 1000))} a second`
+  const whom = peers.length === 1 ? '1 peer' : `${peers.length} peers`
+  return `${formatNumber(rows)} rows learned by ${whom}${doubts}, ${formatNumber(rows / (ms / 1000))} a second`
 }
 
 function sumOf(peers: readonly PeerCount[], key: 'rows' | 'inDoubt'): number {

@@ -37,8 +37,8 @@ export class SkippedInputs {
 
   /** The handler for a stream's `onMalformed`. */
   readonly add = (malformed: Malformed): void => {
-    const { source, line, column, reason } = malformed
-    if (this.#skipped++ < MAX_LINES) process.stderr.write(`${source}:${line}:${column}: ${reason}\n`)
+    const { reason } = malformed
+    if (this.#skipped++ < MAX_LINES) process.stderr.write(`${located(malformed)}\n`)
     if (this.#skipped === MAX_LINES) process.stderr.write('further malformed inputs are only counted\n')
     // Reasons that differ in a value only are the same reason.
     const kind = reason.replace(/"[^"]*"|'[^']*'|[-+]?\d[\d.e+-]*/g, '…')
@@ -84,7 +84,11 @@ export class SkippedInputs {
   #advice(unlabelled: number): string {
     const [most] = [...this.#reasons.values()].sort((a, b) => b.count - a.count)
     if (most === undefined || most.count < unlabelled) return ' because they have no label: check --label'
-    const { source, line, column, reason } = most.first
-    return `, ${formatNumber(most.count)} of them like ${source}:${line}:${column}: ${reason}: check the options of the model and the data`
+    return `, ${formatNumber(most.count)} of them like ${located(most.first)}: check the options of the model and the data`
   }
+}
+
+/** The reason with its place. Line 0 is not known. */
+function located({ source, line, column, reason }: Malformed): string {
+  return line === 0 ? `${source}: ${reason}` : `${source}:${line}:${column}: ${reason}`
 }

@@ -34,7 +34,7 @@ export async function askPeer(
     ca: httpCa === undefined ? undefined : await readText(httpCa, '--http-ca')
   })
   if (answer.status === 200) return JSON.parse(answer.body)
-  const said = refusalIn(answer.body)
+  const { line: said } = refusalIn(answer.body)
   if (answer.status === 401) {
     const which = token === undefined ? 'a' : 'another'
     throw new TokenRefusedError(`the peer at ${url} requires ${which} token: give its --http-token-file FILE`)
@@ -89,12 +89,16 @@ function remedyFor(code: string | undefined, { protocol, host }: URL, option: st
   return `start one, or give its ${option} HOST:PORT`
 }
 
-/** The line of an error answer. */
-export function refusalIn(body: string): string {
+/** The line of an error answer, and its code; '' for an answer without one. */
+export function refusalIn(body: string): { readonly line: string; readonly code: string } {
   try {
-    const { error, remedy } = JSON.parse(body) as { readonly error?: string; readonly remedy?: string }
-    return [error, remedy].filter(Boolean).join(': ')
+    const {
+      error,
+      remedy,
+      code = ''
+    } = JSON.parse(body) as Readonly<Record<'error' | 'remedy' | 'code', string | undefined>>
+    return { line: [error, remedy].filter(Boolean).join(': '), code }
   } catch {
-    return 'it is not a peer'
+    return { line: 'it is not a peer', code: '' }
   }
 }

@@ -55,13 +55,13 @@ export class Link {
     }
     const { statusCode: status = 0 } = answer
     if (status === 200) return { kind: 'learned' }
-    const reason = refusalIn(content)
+    const { line: reason, code } = refusalIn(content)
     if (status === 401 || status === 403) {
       throw new TokenRefusedError(`the peer at ${this.url.origin} refuses: ${reason}: give its --http-token-file FILE`)
     }
     if (OTHER.has(status)) throw new NoPeerError(`the peer at ${this.url.origin} answers ${status}: ${reason}`)
     if (REJECTED.has(status)) return { kind: 'rejected', reason }
-    return { kind: BUSY.has(codeIn(content)) ? 'refused' : 'lost', reason }
+    return { kind: BUSY.has(code) ? 'refused' : 'lost', reason }
   }
 
   close(): void {
@@ -95,13 +95,5 @@ export class Link {
       })
       request.end(body)
     })
-  }
-}
-
-function codeIn(content: string): string {
-  try {
-    return (JSON.parse(content) as { readonly code?: string }).code ?? ''
-  } catch {
-    return ''
   }
 }

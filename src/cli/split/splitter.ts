@@ -27,7 +27,7 @@ export interface SplitterOptions {
   /** Stores what is dealt: durable when it resolves. */
   readonly save?: (state: DealerState<RawBlock>, from: RawBlock['place']) => Promise<void>
   /** Called with a row that no peer can learn. */
-  readonly onSkipped: (reason: string) => void
+  readonly onSkipped: (row: string, reason: string) => void
   /** A line for people. */
   readonly say: (line: string) => void
   /** Called after each answer. */
@@ -212,7 +212,7 @@ export class Splitter {
     if (lines.length === 1) {
       this.#dealer.rejected(delivery, [])
       this.#skipped++
-      this.#options.onSkipped(reason)
+      this.#options.onSkipped(Buffer.from(lines[0]).toString('utf8').trim(), reason)
       return
     }
     const half = lines.length >> 1

@@ -105,13 +105,11 @@ describe('admb split', function () {
     const lines = rows(ROWS).split('\n')
     lines[700] = 'perhaps 1:1'
     lines[701] = 'yes 1:one'
-    const { rows: learned, skipped } = await admbJson([
-      'split',
-      '--data',
-      await file('a.svm', lines.join('\n')),
-      '--to',
-      peer.url
-    ])
+    const data = await file('a.svm', lines.join('\n'))
+    const { stdout, stderr: said } = await admb(['split', '--data', data, '--to', peer.url, '--json'])
+    const { rows: learned, skipped } = JSON.parse(stdout)
+    assert.match(said, /a\.svm: label "perhaps" .* in the row "perhaps 1:1"\n/)
+    assert.match(said, /a\.svm: the value is .* in the row "yes 1:one"\n/)
     assert.deepEqual([learned, skipped], [ROWS - 2, 2])
     assert.equal(await learnedBy(peer, ROWS - 2), ROWS - 2)
     const bad = await file('b.svm', rows(ROWS).replaceAll('yes', 'perhaps'))
@@ -190,7 +188,7 @@ describe('admb split', function () {
       else {
         request.socket.destroy()
         // The signal comes when the splitter has noticed.
-        setTimeout(() => process.emit('SIGTERM'), 100)
+        setTimeout(() => process.emit('SIGTERM', 'SIGTERM'), 100)
       }
     })
     const args = ['split', '--data', data, '--to', url, '--state', state]
