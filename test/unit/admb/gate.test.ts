@@ -81,12 +81,16 @@ describe('a gate', () => {
     const expected = () => node.expected?.updates
     announce(5)
     assert.equal(expected(), 5)
+    const refused = () => node.inspect.refused
+    assert.equal(refused(), undefined)
     send(forger, 1000, BAD)
+    assert.deepEqual([refused()?.id.updates, refused()?.from], [1000, 'forger1'])
     assert.equal(expected(), undefined)
     announce(2000)
     assert.equal(expected(), undefined)
     send(forger, 3000, 1)
     assert.equal(node.predictor.id.updates, 3000)
+    assert.equal(refused(), undefined)
     announce(4000)
     assert.equal(expected(), 4000)
   })
@@ -182,5 +186,6 @@ describe('a gate', () => {
     assert.ok(count >= 3 && count <= 12, `${count} requests for 300 predictors`)
     send(forger, 3000, 1)
     assert.equal(node.predictor.id.updates, 3000)
+    assert.equal(node.inspect.refused, undefined)
   })
 })
