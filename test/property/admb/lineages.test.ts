@@ -103,6 +103,20 @@ describe('a lineage', () => {
     )
   })
 
+  it('stays at the maximum number of headers while it grows', () => {
+    for (const [limit, size] of [
+      [40, 5000],
+      [200, 300]
+    ]) {
+      const cache = new HeaderCache(limit)
+      let lineage = cache.extend(chainFrom(initial, limit, size))
+      for (let i = 0; i < 5; i++) {
+        assert.equal(lineage.length, limit)
+        lineage = cache.extend(chainFrom(lineage[0].id, limit - 1, size))
+      }
+    }
+  })
+
   it('continues at an older header of the last one, within the limits', () => {
     const branch = fc.record({ from: fc.nat(70), length: fc.integer({ min: 1, max: 30 }) })
     fc.assert(
