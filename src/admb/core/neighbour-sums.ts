@@ -9,7 +9,7 @@ import { addInto, type BufferPool } from '../state/vectors.js'
 import type { Trust } from '../trust/trust.js'
 import { LONG_LIST } from '../wire/coverage-encoder.js'
 import { FRAME_LIMITS, MAX_SHARE } from '../wire/frame.js'
-import type { Edge, NeighbourSum } from './edge.js'
+import type { Edge, HeldSum, NeighbourSum } from './edge.js'
 
 export class NeighbourSums {
   readonly #self: number
@@ -222,19 +222,25 @@ export class NeighbourSums {
       held.indexed = 0
       held.peers.clear()
     }
-    for (const edge of this.#edges.values()) this.#indexContributors(edge)
+    for (const edge of this.#edges.values()) {
+      // A list that was reset lacks the contributors of the sum that is still held.
+      if (edge.held.sum) for (const contributor of covered(edge.held.sum.coverage)) this.#index(edge.held, contributor)
+      this.#indexContributors(edge)
+    }
   }
 
   /** Indexes contributors that were appended to an edge's list. */
   #indexContributors({ held, decoder }: Edge): void {
-    for (; held.indexed < decoder.contributors.length; held.indexed++) {
-      const contributor = decoder.contributors[held.indexed]
-      const peer = this.#peerOf(contributor)
-      if (!held.peers.add(peer)) continue
-      if (this.#isSelf(contributor)) this.#areDisjoint = false
-      for (const other of this.#edges.values())
-        if (other.held !== held && other.held.peers.has(peer)) this.#areDisjoint = false
-    }
+    for (; held.indexed < decoder.contributors.length; held.indexed++)
+      this.#index(held, decoder.contributors[held.indexed])
+  }
+
+  #index(held: HeldSum, contributor: number): void {
+    const peer = this.#peerOf(contributor)
+    if (!held.peers.add(peer)) return
+    if (this.#isSelf(contributor)) this.#areDisjoint = false
+    for (const other of this.#edges.values())
+      if (other.held !== held && other.held.peers.has(peer)) this.#areDisjoint = false
   }
 }
 

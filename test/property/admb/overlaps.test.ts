@@ -10,7 +10,7 @@ const INPUTS = 8
 const EDGES = 3
 /** Periods after which contributor lists are compacted. */
 const COMPACTION = 256
-const options = { ...toy, incarnation: 1, layout: toyLayout(INPUTS), initial: toyStart(INPUTS), batch: 1000 }
+const options = { ...toy, incarnation: 1, layout: toyLayout(INPUTS), initial: toyStart(INPUTS), batch: 10_000 }
 
 /** What a neighbour has sent: gradients of the contributors PREFIX0, PREFIX1, … */
 interface Held {
@@ -32,14 +32,14 @@ const operation = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       edge: fc.nat(EDGES - 1),
-      prefix: fc.constantFrom('p', 'q', 'r', 'self'),
+      prefix: fc.constantFrom('p', 'q', 'r', 's', 't', 'u', 'self'),
       size: fc.integer({ min: 1, max: 8 }),
       more: fc.nat(9)
     })
   },
   // Contributors that are forgotten later, as lists are compacted when they are long.
-  { weight: 2, arbitrary: fc.record({ edge: fc.nat(EDGES - 1), crowd: fc.constant(150) }) },
-  { weight: 1, arbitrary: fc.record({ periods: fc.constantFrom(1, COMPACTION) }) },
+  { weight: 2, arbitrary: fc.record({ edge: fc.nat(EDGES - 1), crowd: fc.constant(600) }) },
+  { weight: 2, arbitrary: fc.record({ periods: fc.constantFrom(1, COMPACTION, COMPACTION) }) },
   { weight: 1, arbitrary: fc.record({ update: fc.constant(true) }) },
   { weight: 1, arbitrary: fc.record({ leave: fc.nat(EDGES - 1) }) }
 )
@@ -47,7 +47,7 @@ const operation = fc.oneof(
 describe('sums of neighbours', () => {
   it('are used if they are disjoint, and contain no gradients of the node', () => {
     fc.assert(
-      fc.property(fc.array(operation, { maxLength: 25 }), operations => {
+      fc.property(fc.array(operation, { maxLength: 50 }), operations => {
         const node = new AdmbNode({ ...options, self: 'self0' })
         const forgers = Array.from({ length: EDGES }, (_, edge) => new Forger(node, edge))
         const held: (Held | undefined)[] = new Array(EDGES).fill(undefined)
@@ -82,7 +82,7 @@ describe('sums of neighbours', () => {
             assert.equal(node.inspect.neighbourSum(edge)?.count ?? 0, count)
         }
       }),
-      { numRuns: 200 }
+      { numRuns: 100 }
     )
   })
 
