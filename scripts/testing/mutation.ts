@@ -187,7 +187,9 @@ function survivorsOf(path: string, mutants: readonly Mutant[]): Mutant[] {
     .filter(({ by }) => by === undefined)
     .flatMap(({ file, line, from, to }) => {
       const same = mutants.filter(other => other.file === file && other.from === from && other.to === to)
-      return same.sort((a, b) => Math.abs(a.line - line) - Math.abs(b.line - line)).slice(0, 1)
+      const distance = (one: Mutant) => Math.abs(one.line - line)
+      const nearest = Math.min(...same.map(distance))
+      return same.filter(one => distance(one) === nearest)
     })
   return [...new Set(found)]
 }

@@ -85,13 +85,17 @@ describe('a gate', () => {
     assert.equal(refused(), undefined)
     send(forger, 1000, BAD)
     assert.deepEqual([refused()?.id.updates, refused()?.from], [1000, 'forger1'])
+    const hasJoined = () => node.hasJoined
+    assert.equal(hasJoined(), false)
     assert.equal(expected(), undefined)
     announce(2000)
     assert.equal(expected(), undefined)
     send(forger, 3000, 1)
     assert.equal(node.predictor.id.updates, 3000)
     assert.equal(refused(), undefined)
+    assert.equal(hasJoined(), true)
     announce(4000)
+    assert.equal(hasJoined(), false)
     assert.equal(expected(), 4000)
   })
 

@@ -89,6 +89,16 @@ describe('a node', () => {
     assert.deepEqual(again, sent)
   })
 
+  it('has joined once a neighbour has named a predictor that is no better', () => {
+    const alone = new AdmbNode({ ...options, self: 'alone' })
+    alone.connect(EDGE, 1, 'nobody')
+    assert.equal(alone.hasJoined, false)
+    const [a, b] = pair()
+    assert.ok(a.hasJoined && b.hasJoined)
+    learn(a)
+    assert.ok(a.hasJoined)
+  })
+
   it('sends sums only to a neighbour that holds its predictor, or is about to', () => {
     const nodes = ['a', 'b'].map(self => new AdmbNode({ ...options, self, batch: 9 }))
     const [a, b] = nodes
