@@ -43,6 +43,8 @@ for (const [name, recipe] of [
             if (i === closed) exchange(node, other)
           }
           exchange(other, node)
+          // This one is in no closed segment.
+          learn(node, gradients[0])
           const before = node.predictor
           const ahead = node.lookAhead().map(block => block.slice())
           assert.equal(node.predictor, before)
