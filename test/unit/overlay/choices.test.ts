@@ -236,6 +236,22 @@ describe('overlay node: an attempt', () => {
   })
 })
 
+describe('overlay node: an unbalanced subtree', () => {
+  it('is offered a slot, unless the timers of the node run late', () => {
+    for (const lateness of [0, 3000]) {
+      const node = make()
+      const kid = join(node, T0, 'kid').session
+      node.receive(T0, kid, { kind: 'up', summary: { size: 9, height: 8, slot: undefined } })
+      node.setLateness(lateness)
+      node.bytesReceived(T0 + 2500, kid, 0)
+      node.takeEffects()
+      node.tick(T0 + 2500)
+      const offered = kinds(node.takeEffects()).includes('offer')
+      assert.equal(offered, lateness === 0)
+    }
+  })
+})
+
 describe('overlay node: a restart of the protocol', () => {
   it('gives a younger label, also if the clock stands still or is wrong', () => {
     const node = make()
