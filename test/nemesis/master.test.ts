@@ -4,7 +4,7 @@ import { needsNamespaces, run } from './short-run.js'
 
 const FAULTS = ['master killed', 'master paused', 'master cut off']
 /** Length of a fault in seconds, longer than the tree needs to notice that its root is gone. */
-const SECONDS = 12
+const SECONDS = 10
 
 describe('real peers with a master', function () {
   this.timeout(600_000)
