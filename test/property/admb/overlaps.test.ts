@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { MAX_PACE, Pace } from '../../../src/admb/core/outgoing-sums.js'
 import { AdmbNode } from '../../../src/admb/index.js'
+import { MAX_BATCH, MAX_SHARE } from '../../../src/admb/wire/frame.js'
 import { Forger } from '../../support/forged-frames.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
@@ -119,6 +120,18 @@ describe('sums of neighbours', () => {
       }
       assert.deepEqual([adopted(4 * max + 1), adopted(4 * max)], [false, true])
     }
+  })
+
+  it('are left out if they exceed the share of neighbours in a batch', () => {
+    const node = new AdmbNode({ ...options, batch: MAX_BATCH, self: 'self0' })
+    for (const [edge, count] of [MAX_BATCH - 1, MAX_SHARE].entries()) {
+      const coverage = { prefix: `p${edge}`, size: 1, segments: 1 }
+      assert.deepEqual(new Forger(node, edge).sum(options.initial.parameters, count, coverage), [])
+    }
+    assert.deepEqual(
+      node.lineage.map(({ count }) => count),
+      [MAX_SHARE]
+    )
   })
 
   it('are not sent on if the total is not finite', () => {
