@@ -22,6 +22,7 @@ const BLOCK_ROWS = 256
 const SYNTHETIC_ROWS = 100_000
 const NEWLINE = 0x0a
 const SPACE = 0x20
+const HASH = 0x23
 
 /** Consecutive rows. */
 export interface RawBlock {
@@ -75,7 +76,7 @@ async function openLines(options: StreamOptions, format: TextFormat): Promise<Ra
     refuseUnsupported(head.bytes, sourceName(data))
     dialect = sniffDialect(head.bytes, options, sourceName(data))
   }
-  const cutter = new LineCutter(dialect, columns)
+  const cutter = new LineCutter(format, dialect, columns)
   const framer = new LineFramer(cutter, sourceName(data), MAX_LINE_BYTES)
   const unused = new RowBuffer()
   async function* blocksOf(piece: Piece, skip: number): AsyncGenerator<RawBlock> {
@@ -150,14 +151,20 @@ class LineCutter implements RowFormat {
   header: Uint8Array | undefined
   readonly #locator: RecordLocator | undefined
   readonly #splitter: RecordSplitter | undefined
+  readonly #comment: number | undefined
   readonly #hasHeader: boolean
   readonly #columns: readonly string[] | undefined
   readonly #delimiter: Delimiter
   #isHeaderNext = false
   #lines: Uint8Array[] = []
 
-  /** @param dialect of CSV @param columns the names of columns without a header */
-  constructor(dialect: ReturnType<typeof sniffDialect> | undefined, columns: readonly string[] | undefined) {
+  /** @param format whose comments are no rows @param dialect of CSV @param columns the names of columns without a header */
+  constructor(
+    format: TextFormat,
+    dialect: ReturnType<typeof sniffDialect> | undefined,
+    columns: readonly string[] | undefined
+  ) {
+    this.#comment = format === 'libsvm' ? HASH : undefined
     const { delimiter = ',', header = false } = dialect ?? {}
     this.#locator = dialect && new RecordLocator(delimiters[delimiter])
     this.#splitter = dialect && new RecordSplitter(delimiters[delimiter])
@@ -183,7 +190,8 @@ class LineCutter implements RowFormat {
       end = this.#splitter?.split(bytes, start) ?? bytes.indexOf(NEWLINE, start) + 1
       this.line += this.#splitter?.lines ?? 1
       const line = bytes.subarray(start, end)
-      if (line.every(byte => byte <= SPACE)) continue
+      const first = line.find(byte => byte > SPACE)
+      if (first === undefined || first === this.#comment) continue
       if (this.#isHeaderNext) {
         this.#isHeaderNext = false
         if (this.header !== undefined && Buffer.compare(this.header, line) !== 0)

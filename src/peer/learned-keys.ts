@@ -45,24 +45,17 @@ export class LearnedKeys {
     )
   }
 
-  /** A request with this key begins. */
+  /** A request with this key begins. Requests of a sender may be in progress at the same time. */
   begin(key: string): KeyProgress {
-    const [, name = key, digits = '1'] = /^(split:.*):(\d{1,15})$/.exec(key) ?? []
+    const [, name = key, digits = '1'] = /^(split:.*):([1-9]\d{0,14})$/.exec(key) ?? []
     const number = Number(digits)
-    const sender = this.#senders.get(name) ?? { through: 0, beyond: new Set(), partly: new Map() }
-    const isLearned = number <= sender.through || sender.beyond.has(number)
+    const sender = this.#senders.get(name)
+    const isLearned = sender !== undefined && (number <= sender.through || sender.beyond.has(number))
     return {
-      from: isLearned ? Number.POSITIVE_INFINITY : (sender.partly.get(number) ?? 0),
-      learned: count => {
-        sender.partly.set(number, count)
-        this.#changed(name, sender)
-      },
+      from: isLearned ? Number.POSITIVE_INFINITY : (sender?.partly.get(number) ?? 0),
+      learned: count => this.#change(name, ({ partly }) => partly.set(number, count)),
       end: () => {
-        if (isLearned) return
-        sender.partly.delete(number)
-        sender.beyond.add(number)
-        this.#changed(name, sender)
-        compact(sender, number)
+        if (!isLearned) this.#change(name, one => complete(one, number))
       }
     }
   }
@@ -78,7 +71,9 @@ export class LearnedKeys {
     return JSON.stringify(saved)
   }
 
-  #changed(name: string, sender: Sender): void {
+  #change(name: string, change: (sender: Sender) => void): void {
+    const sender = this.#senders.get(name) ?? { through: 0, beyond: new Set(), partly: new Map() }
+    change(sender)
     this.#isChanged = true
     this.#senders.delete(name)
     this.#senders.set(name, sender)
@@ -87,11 +82,12 @@ export class LearnedKeys {
   }
 }
 
-/** @param newest a number that is learned */
-function compact(sender: Sender, newest: number): void {
+/** All inputs of a request are learned. */
+function complete(sender: Sender, number: number): void {
   const { beyond, partly } = sender
-  sender.through = Math.max(sender.through, newest - KEY_WINDOW)
+  beyond.add(number)
+  sender.through = Math.max(sender.through, number - KEY_WINDOW)
   while (beyond.has(sender.through + 1)) sender.through++
-  for (const number of beyond) if (number <= sender.through) beyond.delete(number)
-  for (const number of partly.keys()) if (number <= sender.through) partly.delete(number)
+  for (const known of [beyond, partly]) for (const one of known.keys()) if (one <= sender.through) known.delete(one)
+  partly.delete(number)
 }

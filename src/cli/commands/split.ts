@@ -13,7 +13,7 @@ import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
 import { readText } from '../peer/files.js'
 import { readToken } from '../peer/http.js'
-import { askPeer, NoPeerError, urlOf } from '../peer/http-client.js'
+import { askPeer, ForeignServerError, NoPeerError, urlOf } from '../peer/http-client.js'
 import { Link } from '../split/link.js'
 import { type PeerCount, Splitter } from '../split/splitter.js'
 import { SplitState } from '../split/state.js'
@@ -115,7 +115,7 @@ async function run(flags: Flags<'split'>): Promise<void> {
   checkSkipped()
 }
 
-/** @throws UsageError, NoPeerError, TokenRefusedError unless a peer answers */
+/** @throws UsageError, NoPeerError, TokenRefusedError unless a peer answers, or if another server does */
 async function openLinks(flags: Flags<'split'>, { format, delimiter }: RawInput): Promise<Link[]> {
   const { to = [], httpTokenFile: files = [], httpCa } = flags
   if (files.length > 1 && files.length !== to.length) {
@@ -130,7 +130,7 @@ async function openLinks(flags: Flags<'split'>, { format, delimiter }: RawInput)
     try {
       await askPeer('schema', { http, httpTokenFile: files[i] ?? files[0], httpCa }, '--to')
     } catch (error) {
-      if (!(error instanceof NoPeerError)) throw error
+      if (!(error instanceof NoPeerError) || error instanceof ForeignServerError) throw error
       failures.push(error)
     }
   }

@@ -15,6 +15,9 @@ export class NoPeerError extends CodedError {
   static override readonly code = 'ERR_NO_PEER'
 }
 
+/** The server at the address is something else. */
+export class ForeignServerError extends NoPeerError {}
+
 /** The peer requires a token, or one of another role. */
 export class TokenRefusedError extends CodedError {
   static override readonly code = 'ERR_HTTP_TOKEN'
@@ -33,13 +36,19 @@ export async function askPeer(
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ca: httpCa === undefined ? undefined : await readText(httpCa, '--http-ca')
   })
-  if (answer.status === 200) return JSON.parse(answer.body)
-  const { line: said } = refusalIn(answer.body)
+  const content = asJson(answer.body)
+  if (answer.status === 200 && content !== undefined) return content
+  const { line: said, code } = refusalIn(answer.body)
   if (answer.status === 401) {
     const which = token === undefined ? 'a' : 'another'
     throw new TokenRefusedError(`the peer at ${url} requires ${which} token: give its --http-token-file FILE`)
   }
   if (answer.status === 403) throw new TokenRefusedError(`the peer at ${url} refuses: ${said}`)
+  if (answer.status < 500 && code === '') {
+    throw new ForeignServerError(
+      `the server at ${url} is not a peer (it answers ${answer.status}): check the address after ${option}`
+    )
+  }
   throw new NoPeerError(`the peer at ${url} answers ${answer.status}: ${said}`)
 }
 
@@ -91,14 +100,15 @@ function remedyFor(code: string | undefined, { protocol, host }: URL, option: st
 
 /** The line of an error answer, and its code; '' for an answer without one. */
 export function refusalIn(body: string): { readonly line: string; readonly code: string } {
+  const answer = asJson(body) as Readonly<Partial<Record<'error' | 'remedy' | 'code', string>>> | null | undefined
+  const { error, remedy, code = '' } = answer ?? {}
+  return { line: [error, remedy].filter(Boolean).join(': ') || 'it is not a peer', code }
+}
+
+function asJson(text: string): unknown {
   try {
-    const {
-      error,
-      remedy,
-      code = ''
-    } = JSON.parse(body) as Readonly<Record<'error' | 'remedy' | 'code', string | undefined>>
-    return { line: [error, remedy].filter(Boolean).join(': '), code }
+    return JSON.parse(text)
   } catch {
-    return { line: 'it is not a peer', code: '' }
+    return undefined
   }
 }

@@ -9,7 +9,7 @@ const ANSWER_MS = 60_000
 /** Codes of answers of a peer that has accepted nothing of the request. */
 const BUSY = new Set(['ERR_UNAVAILABLE', 'ERR_RATE_LIMIT', 'ERR_TIMEOUT', 'ERR_NOT_READY'])
 const REJECTED = new Set([400, 410, 413, 422])
-const OTHER = new Set([404, 405, 415, 421])
+const OTHER = new Set([404, 405, 415, 421, 501])
 
 /** What became of a block. */
 export type Outcome =

@@ -89,7 +89,13 @@ function keyOf({ headers }: FastifyRequest): string | undefined {
 /** If nothing could be learned, the request has failed. */
 function refuseLateLabels({ predictions }: InputAnswer): void {
   const [first] = predictions
-  if (!('error' in first) || first.code === undefined || !predictions.every(answer => 'error' in answer)) return
+  if (
+    first === undefined ||
+    !('error' in first) ||
+    first.code === undefined ||
+    !predictions.every(answer => 'error' in answer)
+  )
+    return
   throw new RefusedError(first.code === 'ERR_LABEL_LATE' ? 410 : 400, first.code, first.error)
 }
 

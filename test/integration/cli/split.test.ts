@@ -211,6 +211,24 @@ describe('admb split', function () {
     assert.equal(JSON.parse(await readFile(state, 'utf8')).peers[0].open.length, 0)
   })
 
+  it('refuses a server that is no peer, also beside a peer', async () => {
+    const peer = await start()
+    const data = await file('a.svm', rows(10))
+    for (const [status, body] of [
+      [200, '<html>'],
+      [404, '<html>'],
+      [404, '{"detail": "Not Found"}']
+    ] as const) {
+      const server = createServer((_request, answer) => answer.writeHead(status).end(body))
+      servers.push(server)
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const { stderr } = await admb(['split', '--data', data, '--to', peer.url, '--to', url])
+      assert.match(stderr, new RegExp(`${url}/schema is not a peer .it answers ${status}.*ERR_NO_PEER`))
+    }
+    assert.equal(peer.peer.status().inputs, 0)
+  })
+
   it('refuses wrong addresses and tokens', async () => {
     const peer = await start({ token: ['a'.repeat(20)] })
     const data = await file('a.svm', rows(10))

@@ -176,6 +176,13 @@ describe("a peer's HTTP routes", function () {
     }
   })
 
+  it('answers a request without inputs', async () => {
+    for (const path of ['/predict', '/learn']) {
+      const [{ status }, value] = await post(path, '# a comment\n', 'text/x-libsvm')
+      assert.deepEqual([status, (value as Predictions).predictions], [200, []])
+    }
+  })
+
   it('rejects invalid bodies with one form of error, and learns nothing from them', async () => {
     const bad: [body: string, type: string, status: number, code: string][] = [
       ['', 'application/json', 400, 'ERR_JSON'],

@@ -83,6 +83,12 @@ describe('rows as text', () => {
     assert.ok(blocks.every(({ place }) => place === undefined))
   })
 
+  it('are not the comments of LIBSVM', async () => {
+    const name = join(dir, 'comments.svm')
+    await writeFile(name, '# one\n1 1:1 # two\n\n \t# three\n0 2:1')
+    assert.deepEqual(textsOf(await blocksFrom(await openRaw({ data: name }))), ['1 1:1 # two\n', '0 2:1\n'])
+  })
+
   it('without a header get one, with the given names or the numbers of the columns', async () => {
     const header = async (columns?: string[]) => {
       const stdin = Readable.from([Buffer.from('1,x\n2,y\n')])

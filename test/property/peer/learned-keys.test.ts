@@ -137,6 +137,24 @@ describe('requests with keys', () => {
     )
   })
 
+  it('of one sender are remembered if they are learned at the same time', () => {
+    const keys = new LearnedKeys(undefined)
+    const begun = [1, 2, 3].map(number => keys.begin(`split:new:${number}`))
+    begun[2].learned(5)
+    begun[0].end()
+    begun[1].learned(7)
+    const later = new LearnedKeys(keys.take())
+    const from = [1, 2, 3].map(number => later.begin(`split:new:${number}`).from)
+    assert.deepEqual(from, [Number.POSITIVE_INFINITY, 7, 5])
+  })
+
+  it('have numbers from 1 without zeros before them, and others are keys of their own', () => {
+    const keys = new LearnedKeys(undefined)
+    for (const number of [1, 2]) keys.begin(`split:a:${number}`).end()
+    const from = ['split:a:0', 'split:a:01', 'split:a:2'].map(key => keys.begin(key).from)
+    assert.deepEqual(from, [0, 0, Number.POSITIVE_INFINITY])
+  })
+
   it('of the sender that was used longest ago are forgotten first', () => {
     const keys = new LearnedKeys(undefined)
     for (let i = 0; i < 300; i++) {
