@@ -109,6 +109,7 @@ async function run(flags: Flags<'split'>): Promise<void> {
     for (const name of SIGNALS) process.off(name, stop)
     line.clear()
     for (const link of links) link.close()
+    await state?.close()
     report(splitter, json, performance.now() - start)
   }
   if (signalled !== undefined) checkDelivered(splitter, signalled, stateFile)

@@ -1,5 +1,5 @@
 /** The file of `--state`: what was dealt, so that a later run continues with the same keys, and repeats what was on the way. */
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { CodedError, fileProblem } from '../../base/errors.js'
 import type { RawBlock, RawInput, RawPlace } from '../../data/index.js'
@@ -43,18 +43,30 @@ export interface Resumed {
 
 export class SplitState {
   readonly #file: string
+  readonly #lock: string
   readonly #data: string
   readonly #urls: readonly string[]
 
   /** @param urls of the peers */
   constructor(file: string, data: string, urls: readonly string[]) {
     this.#file = file
+    this.#lock = `${file}.lock`
     this.#data = data
     this.#urls = urls
   }
 
-  /** @param newName a name for a peer that is not in the state @throws SplitStateError */
+  /** Holds the file until `close`. @param newName a name for a peer that is not in the state @throws SplitStateError */
   async load(input: RawInput, newName: () => string): Promise<Resumed> {
+    await this.#hold()
+    try {
+      return await this.#resumed(input, newName)
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  async #resumed(input: RawInput, newName: () => string): Promise<Resumed> {
     const { from, waiting, peers } = await this.#read()
     const missing = peers.find(({ url, open }) => open.length > 0 && !this.#urls.includes(url))
     if (missing !== undefined) {
@@ -103,17 +115,38 @@ export class SplitState {
       }))
     }
     try {
-      const file = await open(`${this.#file}.new`, 'w')
-      try {
-        await file.writeFile(JSON.stringify(stored))
-        await file.sync()
-      } finally {
-        await file.close()
-      }
+      await writeFile(`${this.#file}.new`, JSON.stringify(stored), { flush: true })
       await rename(`${this.#file}.new`, this.#file)
     } catch (error) {
-      throw new SplitStateError(`--state ${this.#file} cannot be written (${fileProblem(error)}): give a writable file`)
+      throw this.#unwritable(error)
     }
+  }
+
+  /** Releases the file for other runs. */
+  async close(): Promise<void> {
+    await rm(this.#lock, { force: true })
+  }
+
+  /** Holds the file for this process. Two runs would give the same keys to different blocks. */
+  async #hold(): Promise<void> {
+    for (;;) {
+      try {
+        return await writeFile(this.#lock, `${process.pid}`, { flag: 'wx' })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.#unwritable(error)
+      }
+      const holder = Number(await readFile(this.#lock, 'utf8').catch(() => 'none'))
+      if (isRunning(holder)) {
+        throw new SplitStateError(
+          `${this.#file} is in use by the process ${holder}: wait for its end, give another --state, or remove ${this.#lock} if it is no admb split`
+        )
+      }
+      await this.close()
+    }
+  }
+
+  #unwritable(error: unknown): SplitStateError {
+    return new SplitStateError(`--state ${this.#file} cannot be written (${fileProblem(error)}): give a writable file`)
   }
 
   async #read(): Promise<Pick<Stored, 'from' | 'waiting' | 'peers'>> {
@@ -149,6 +182,14 @@ export class SplitState {
 
 function rangeOf({ lines, place }: RawBlock): Stored['waiting'][number] {
   return { place: place as RawPlace, rows: lines.length }
+}
+
+function isRunning(holder: number): boolean {
+  try {
+    return holder !== process.pid && process.kill(holder, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 function asJson(text: string): unknown {

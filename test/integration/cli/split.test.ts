@@ -211,6 +211,23 @@ describe('admb split', function () {
     assert.equal(JSON.parse(await readFile(state, 'utf8')).peers[0].open.length, 0)
   })
 
+  it('refuses the state of another run until that has ended', async () => {
+    const data = await file('a.svm', rows(10))
+    const state = join(dir, 'state')
+    let second: Promise<string> | undefined
+    const url = await serving((_request, answer) => {
+      second ??= admbProcess(['split', '--data', data, '--to', url, '--state', state]).then(({ stderr }) => stderr)
+      void second.finally(() => answer.end('{}'))
+    })
+    const args = ['split', '--data', data, '--to', url, '--state', state]
+    assert.equal((await admbJson(args)).rows, 10)
+    assert.match((await second) as string, /state is in use by the process \d+.*ERR_SPLIT_STATE/)
+    // A process that has ended holds nothing.
+    await writeFile(`${state}.lock`, '4194305')
+    assert.equal((await admbJson(args)).rows, 0)
+    await assert.rejects(readFile(`${state}.lock`), { code: 'ENOENT' })
+  })
+
   it('refuses a server that is no peer, also beside a peer', async () => {
     const peer = await start()
     const data = await file('a.svm', rows(10))
