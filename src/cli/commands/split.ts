@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { CodedError } from '../../base/errors.js'
-import { openRaw, type RawInput, type StreamOptions } from '../../data/index.js'
+import { openRaw, type RawInput, type Schema, type StreamOptions } from '../../data/index.js'
 import { noData } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { add } from '../options/command.js'
@@ -127,9 +127,14 @@ async function openLinks(flags: Flags<'split'>, { format, delimiter }: RawInput)
   const separator = delimiter === undefined || delimiter === ',' ? '' : `; delimiter=${DELIMITERS[delimiter]}`
   const type = `${TYPES[format as keyof typeof TYPES]}${separator}`
   const failures: NoPeerError[] = []
+  let first: readonly [http: string, meaning: string] | undefined
   for (const [i, http] of to.entries()) {
     try {
-      await askPeer('schema', { http, httpTokenFile: files[i] ?? files[0], httpCa }, '--to')
+      const schema = await askPeer('schema', { http, httpTokenFile: files[i] ?? files[0], httpCa }, '--to')
+      const meaning = meaningOf(schema as Schema)
+      first ??= [http, meaning]
+      if (meaning !== first[1])
+        throw new UsageError(`the peers at ${first[0]} and ${http} read different columns: give peers of one network`)
     } catch (error) {
       if (!(error instanceof NoPeerError) || error instanceof ForeignServerError) throw error
       failures.push(error)
@@ -140,6 +145,11 @@ async function openLinks(flags: Flags<'split'>, { format, delimiter }: RawInput)
   return to.map(
     (http, i) => new Link(urlOf('learn', http, ca !== undefined, '--to'), { token: tokens[i] ?? tokens[0], ca, type })
   )
+}
+
+/** What determines which rows a peer can read. */
+function meaningOf({ label, columns, hashBits }: Partial<Schema>): string {
+  return JSON.stringify([label?.name, columns?.map(({ name, kind }) => [name, kind]), hashBits])
 }
 
 function report(splitter: Splitter, json: boolean, ms: number): void {

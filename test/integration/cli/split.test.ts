@@ -228,6 +228,19 @@ describe('admb split', function () {
     await assert.rejects(readFile(`${state}.lock`), { code: 'ENOENT' })
   })
 
+  it('refuses peers that read different columns, before it sends a row', async () => {
+    const peersOf = (name: string, label = 'label') => {
+      const features = { ...SPEC.features, label, columns: [{ name, kind: 'number' }] } as const
+      return start({}, { spec: { ...SPEC, dimension: 1, features } })
+    }
+    const [a, b, c, d] = [await peersOf('x'), await peersOf('y'), await peersOf('x', 'z'), await peersOf('x')]
+    const args = ['split', '--data', await file('a.csv', 'x,label\n1,yes\n2,no\n'), '--to', a.url]
+    for (const { url } of [b, c]) {
+      assert.match((await admb([...args, '--to', url])).stderr, new RegExp(`${a.url} and ${url} read .*ERR_USAGE`))
+    }
+    assert.equal((await admbJson([...args, '--to', d.url])).rows, 2)
+  })
+
   it('refuses a server that is no peer, also beside a peer', async () => {
     const peer = await start()
     const data = await file('a.svm', rows(10))
