@@ -6,7 +6,7 @@ import { RecordLocator, RecordSplitter } from './formats/records.js'
 import { openStream } from './open.js'
 import { MAX_LINE_BYTES } from './options.js'
 import { type Mark, RowBuffer, type Rows } from './rows.js'
-import { delimiters, sniffDialect } from './schema/dialect.js'
+import { delimiters, type SniffedDialect, sniffDialect } from './schema/dialect.js'
 import { readHead } from './schema/sample.js'
 import { sourceName } from './source.js'
 import { openByteSource } from './sources/byte-source.js'
@@ -66,7 +66,7 @@ async function openLines(options: StreamOptions, format: TextFormat): Promise<Ra
   const { isReplayable } = source
   const isTable = format === 'csv' || format === 'parquet'
   let started: Piece | undefined
-  let dialect: ReturnType<typeof sniffDialect> | undefined
+  let dialect: SniffedDialect | undefined
   if (isTable) {
     const first = await source.pieces(undefined, true)[Symbol.asyncIterator]().next()
     const piece = first.value as Piece
@@ -87,17 +87,7 @@ async function openLines(options: StreamOptions, format: TextFormat): Promise<Ra
       cutter.take()
     }
     cutter.line = start.line
-    const tracker = new PositionTracker(
-      {
-        get held() {
-          return framer.held
-        },
-        get line() {
-          return cutter.line
-        }
-      },
-      start
-    )
+    const tracker = new PositionTracker(framer, start)
     piece.position = () => tracker.position
     let left = skip
     const cut = (mark: Mark) => {
@@ -149,34 +139,27 @@ function* inBlocks(lines: readonly Uint8Array[], first: number, mark: Mark | und
 class LineCutter implements RowFormat {
   line = 0
   header: Uint8Array | undefined
+  readonly #comment: number | undefined
+  readonly #dialect: SniffedDialect | undefined
+  readonly #columns: readonly string[] | undefined
   readonly #locator: RecordLocator | undefined
   readonly #splitter: RecordSplitter | undefined
-  readonly #comment: number | undefined
-  readonly #hasHeader: boolean
-  readonly #columns: readonly string[] | undefined
-  readonly #delimiter: Delimiter
   #isHeaderNext = false
   #lines: Uint8Array[] = []
 
   /** @param format whose comments are no rows @param dialect of CSV @param columns the names of columns without a header */
-  constructor(
-    format: TextFormat,
-    dialect: ReturnType<typeof sniffDialect> | undefined,
-    columns: readonly string[] | undefined
-  ) {
+  constructor(format: TextFormat, dialect: SniffedDialect | undefined, columns: readonly string[] | undefined) {
     this.#comment = format === 'libsvm' ? HASH : undefined
-    const { delimiter = ',', header = false } = dialect ?? {}
-    this.#locator = dialect && new RecordLocator(delimiters[delimiter])
-    this.#splitter = dialect && new RecordSplitter(delimiters[delimiter])
-    this.#hasHeader = header
+    this.#dialect = dialect
     this.#columns = columns
-    this.#delimiter = delimiter
+    this.#locator = dialect && new RecordLocator(delimiters[dialect.delimiter])
+    this.#splitter = dialect && new RecordSplitter(delimiters[dialect.delimiter])
   }
 
   restart(): void {
     this.line = 0
     this.#locator?.restart()
-    this.#isHeaderNext = this.#hasHeader
+    this.#isHeaderNext = this.#dialect?.header ?? false
   }
 
   locate(chunk: Uint8Array): { first: number; last: number } {
@@ -215,7 +198,7 @@ class LineCutter implements RowFormat {
   #named(count: number): Uint8Array {
     const names = Array.from({ length: count }, (_, i) => this.#columns?.[i] ?? String(i + 1))
     const quoted = names.map(name => `"${name.replaceAll('"', '""')}"`)
-    return Buffer.from(`${quoted.join(this.#delimiter)}\n`)
+    return Buffer.from(`${quoted.join(this.#dialect?.delimiter)}\n`)
   }
 }
 

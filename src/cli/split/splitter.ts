@@ -156,29 +156,18 @@ export class Splitter {
 
   #settle(delivery: Delivery<RawBlock>, outcome: Outcome): void {
     const { peer, block } = delivery
-    const { links, say } = this.#options
-    const { origin } = links[peer].url
-    switch (outcome.kind) {
-      case 'learned': {
-        this.#dealer.acknowledged(delivery)
-        const count = this.#counts[peer]
-        count.rows += block.lines.length
-        count.blocks++
-        if (!this.#away.has(peer) && this.#pauses.delete(peer)) say(`${origin} learns again`)
-        break
+    if (outcome.kind === 'learned') {
+      this.#dealer.acknowledged(delivery)
+      const count = this.#counts[peer]
+      count.rows += block.lines.length
+      count.blocks++
+      if (!this.#away.has(peer) && this.#pauses.delete(peer)) {
+        this.#options.say(`${this.#options.links[peer].url.origin} learns again`)
       }
-      case 'refused':
-      case 'lost': {
-        if (outcome.kind === 'refused') this.#dealer.refused(delivery)
-        else this.#dealer.lost(delivery)
-        this.#pause(peer, outcome.reason)
-        break
-      }
-      case 'rejected':
-        this.#reject(delivery, outcome.reason)
-        break
-      default:
-        outcome satisfies never
+    } else if (outcome.kind === 'rejected') this.#reject(delivery, outcome.reason)
+    else {
+      this.#dealer[outcome.kind](delivery)
+      this.#pause(peer, outcome.reason)
     }
   }
 

@@ -80,9 +80,9 @@ export class SplitState {
       )
     }
     const blockOf = (one: Stored['waiting'][number]) => this.#blockAt(input, one)
-    const known = this.#urls.map(url => peers.find(peer => peer.url === url))
+    const known = this.#urls.map(url => peers.find(peer => peer.url === url) ?? { name: newName(), next: 1, open: [] })
     const targets: DealerState<RawBlock>['targets'][number][] = []
-    for (const { next = 1, open = [] } of known.map(peer => peer ?? {}) as Partial<Stored['peers'][number]>[]) {
+    for (const { next, open } of known) {
       const blocks: [number, RawBlock][] = []
       for (const [number, one] of open) blocks.push([number, await blockOf(one)])
       targets.push({ next, open: blocks })
@@ -90,7 +90,7 @@ export class SplitState {
     const blocks: RawBlock[] = []
     for (const one of waiting) blocks.push(await blockOf(one))
     return {
-      names: known.map(peer => peer?.name ?? newName()),
+      names: known.map(({ name }) => name),
       dealer: { waiting: blocks, targets },
       from: from as RawPlace | undefined
     }

@@ -44,6 +44,11 @@ export class LineFramer {
     return this.#held
   }
 
+  /** Number of lines that have been parsed. */
+  get line(): number {
+    return this.#format.line
+  }
+
   /** @throws LineTooLongError */
   push(input: Uint8Array, out: RowBuffer): void {
     const chunk = this.#first ? this.#withoutMark(input) : input
