@@ -16,7 +16,16 @@ export class LearnerFailedError extends CodedError {
 
 /** The inputs of a request are malformed or do not fit the model. */
 export class RequestError extends CodedError {
-  static override readonly code = 'ERR_REQUEST'
+  static override readonly code: string = 'ERR_REQUEST'
+}
+
+/** The budget of differential privacy is spent, so the peer learns nothing of the request, whatever its inputs. */
+export class PrivacySpentError extends RequestError {
+  static override readonly code = 'ERR_PRIVACY_SPENT'
+
+  constructor() {
+    super('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
+  }
 }
 
 /** A request cannot be served now: too many requests are waiting, or the peer is stopping. */

@@ -2,7 +2,7 @@
 import { startLearner } from '#runtime'
 import type { InputAnswer } from './answers.js'
 import type { Download } from './downloads.js'
-import { LearnerFailedError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
+import { LearnerFailedError, PartlyLearnedError, PrivacySpentError, RequestError, UnavailableError } from './errors.js'
 import type {
   FromLearner,
   InputRequest,
@@ -198,8 +198,10 @@ export class LearnerHandle {
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
     if (message.kind === 'answer') pending?.resolve(message.result as never)
-    else if (message.kind === 'failed-request') pending?.reject(new RequestError(message.reason))
-    else if (message.learned === undefined) pending?.reject(new UnavailableError('the peer is stopping'))
+    else if (message.kind === 'failed-request') {
+      const isSpent = message.code === PrivacySpentError.code
+      pending?.reject(isSpent ? new PrivacySpentError() : new RequestError(message.reason))
+    } else if (message.learned === undefined) pending?.reject(new UnavailableError('the peer is stopping'))
     else pending?.reject(new PartlyLearnedError(message.learned))
   }
 }

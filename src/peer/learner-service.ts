@@ -173,7 +173,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
 function failureOf(id: number, error: Error): FromLearner {
   if (error instanceof PartlyLearnedError) return { kind: 'interrupted', id, learned: error.learned }
   if (error instanceof UnavailableError) return { kind: 'interrupted', id }
-  return { kind: 'failed-request', id, reason: error.message }
+  return { kind: 'failed-request', id, reason: error.message, code: (error as NodeJS.ErrnoException).code }
 }
 
 /** The stream at an earlier position, to read rows again that were reported then. */

@@ -3,7 +3,7 @@ import type { AdmbNode } from '../admb/index.js'
 import type { Rows } from '../data/index.js'
 import type { InputAnswer, Prediction } from './answers.js'
 import { ChunkSize } from './chunk-size.js'
-import { PartlyLearnedError, UnavailableError } from './errors.js'
+import { PartlyLearnedError, PrivacySpentError, UnavailableError } from './errors.js'
 import type { InputLog } from './input-log.js'
 import type { KeyProgress, LearnedKeys } from './learned-keys.js'
 import type { PrivacyBudget } from './privacy-budget.js'
@@ -55,7 +55,7 @@ export class RequestSlices {
    * @param progress of a request to learn with a key, whose first inputs may have been learned before; they are only predicted
    * @param waits whether there are empty slices until the node takes inputs
    * @returns the predictions of each slice
-   * @throws UnavailableError if the peer stops before the last one, PartlyLearnedError if some rows are learned then; Error if the budget of
+   * @throws UnavailableError if the peer stops before the last one, PartlyLearnedError if some rows are learned then; PrivacySpentError if the budget of
    *   differential privacy is spent
    */
   *slices(rows: Rows, learn: boolean, progress?: KeyProgress, waits = true): Generator<readonly Prediction[]> {
@@ -116,7 +116,7 @@ export class RequestSlices {
     const { budget, isStopping } = this.#options
     if (isStopping()) throw new UnavailableError('the peer is stopping')
     if (budget?.isExhausted) {
-      throw new Error('the privacy budget of this peer is spent (--dp): it predicts, but learns no more')
+      throw new PrivacySpentError()
     }
     budget?.addRequest()
   }

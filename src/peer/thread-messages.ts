@@ -265,7 +265,7 @@ export type ToPeer =
 export type FromLearner =
   | ToPeer
   | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
-  | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string }
+  | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string; readonly code?: string }
   /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */
   | { readonly kind: 'interrupted'; readonly id: number; readonly learned?: number }
   /** While the thread starts: for a block of the stored predictor. */

@@ -4,11 +4,17 @@
  */
 import { createPeer } from '../../src/index.js'
 
-const { plugin, data, dimension, port, ...rest } = JSON.parse(process.argv[2]) as {
+const {
+  plugin,
+  data,
+  dimension,
+  port = 0,
+  ...rest
+} = JSON.parse(process.argv[2]) as {
   plugin: string
   data?: string
   dimension: number
-  port: number
+  port?: number
 }
 const peer = await createPeer({
   ...(data === undefined ? { features: dimension } : { data: { data, dimension } }),

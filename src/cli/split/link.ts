@@ -7,7 +7,7 @@ import { NoPeerError, refusalIn, TokenRefusedError } from '../peer/http-client.j
 /** After this time without an answer a block is in doubt, and is sent again. */
 const ANSWER_MS = 60_000
 /** Codes of answers of a peer that has accepted nothing of the request. */
-const BUSY = new Set(['ERR_UNAVAILABLE', 'ERR_RATE_LIMIT', 'ERR_TIMEOUT', 'ERR_NOT_READY'])
+const BUSY = new Set(['ERR_UNAVAILABLE', 'ERR_RATE_LIMIT', 'ERR_TIMEOUT', 'ERR_NOT_READY', 'ERR_PRIVACY_SPENT'])
 const REJECTED = new Set([400, 410, 413, 422])
 const OTHER = new Set([404, 405, 415, 421, 501])
 
@@ -60,8 +60,8 @@ export class Link {
       throw new TokenRefusedError(`the peer at ${this.url.origin} refuses: ${reason}: give its --http-token-file FILE`)
     }
     if (OTHER.has(status)) throw new NoPeerError(`the peer at ${this.url.origin} answers ${status}: ${reason}`)
-    if (REJECTED.has(status)) return { kind: 'rejected', reason }
-    return { kind: BUSY.has(code) ? 'refused' : 'lost', reason }
+    if (BUSY.has(code)) return { kind: 'refused', reason }
+    return { kind: REJECTED.has(status) ? 'rejected' : 'lost', reason }
   }
 
   close(): void {

@@ -82,7 +82,7 @@ describe('peers with differential privacy', function () {
     assert.equal((await post('predict', '{"features": [1, -1]}\n')).status, 200)
     const refused = await post('learn', '{"label": 1, "features": [1, -1]}\n')
     assert.equal(refused.status, 400)
-    assert.match(await refused.text(), /budget of this peer is spent/)
+    assert.match(await refused.text(), /budget of this peer is spent.*ERR_PRIVACY_SPENT/)
     assert.match(await (await fetch(`${http}/metrics`)).text(), /^admb_privacy_exhausted 1$/m)
     // No loss has left the first peer.
     interface Row {
