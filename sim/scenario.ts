@@ -317,7 +317,7 @@ function conflict(scenario: Scenario): string | undefined {
     return `batchMax: ${batchMax} is less than batch (${batch}), the least b; increase it`
   }
   if (!wire && (checks || signed || bandwidth > 0 || nodeBandwidth > 0 || adversaries.nodes > 0))
-    return 'wire: checks, signed headers, bandwidths and hostile nodes need frames as on a network; set checks=false, or remove wire'
+    return 'wire: checks, signed headers, bandwidths and hostile nodes need frames as on a network; switch them off (such as checks=false), or remove wire'
   if (adversaries.nodes >= nodes) {
     return `adversaries.nodes: ${adversaries.nodes} of ${nodes} nodes would be hostile; set it to at most ${nodes - 1}`
   }
