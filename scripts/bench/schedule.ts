@@ -16,12 +16,12 @@ const PEERS = 30
 /** Inputs per second of each peer. */
 const RATE = 10
 /** Seconds of inputs. */
-const SECONDS = 180
+const SECONDS = 150
 const INPUTS = PEERS * RATE * SECONDS
 const DOWNTIME_MS = 10_000
-/** Time after the last input until all peers must report the same predictor. */
+/** Time after the last input until all peers must report the same predictor and have nothing left to learn. */
 const LIMIT_MS = 60_000
-const SHARED = ['--rate', `${RATE}`, '--batch', '512', '--period', '100', '--dimension', '124', '--keep-journal']
+const SHARED = ['--rate', `${RATE}`, '--batch', '512', '--period', '500', '--dimension', '124', '--keep-journal']
 
 /** Schedules by the seconds between two crashes, with the target for the share of gradients that are used. */
 const SCHEDULES = [
@@ -116,12 +116,14 @@ function statusesOf(peers: readonly (PeerProcess | undefined)[]) {
   return Promise.all(peers.map(peer => peer?.status()))
 }
 
-/** Seconds until all peers report the same predictor; Infinity if they do not. */
+/** Seconds until all peers report the same predictor, and learn no inputs again; Infinity if they do not. */
 async function timeToAgreement(peers: readonly (PeerProcess | undefined)[]): Promise<number> {
   const startedAt = performance.now()
   while (performance.now() - startedAt < LIMIT_MS) {
-    const ids = (await statusesOf(peers)).map(status => JSON.stringify(status?.predictor))
-    if (ids.every(id => id === ids[0])) return (performance.now() - startedAt) / 1000
+    const statuses = await statusesOf(peers)
+    const ids = statuses.map(status => JSON.stringify(status?.predictor))
+    const isSettled = statuses.every(status => status?.gradients.waiting === 0)
+    if (isSettled && ids.every(id => id === ids[0])) return (performance.now() - startedAt) / 1000
     await sleep(250)
   }
   return Number.POSITIVE_INFINITY

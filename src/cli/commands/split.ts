@@ -10,7 +10,7 @@ import { readOptions } from '../options/settings.js'
 import type { AnyFlags, Flags } from '../options/table.js'
 import { createLog } from '../output/log.js'
 import { SkippedInputs } from '../output/malformed.js'
-import { formatNumber, ProgressLine, print, printJson, warn } from '../output/output.js'
+import { formatNumber, formatRows, ProgressLine, print, printJson, warn } from '../output/output.js'
 import { readText } from '../peer/files.js'
 import { readToken } from '../peer/http.js'
 import { askPeer, ForeignServerError, NoPeerError, urlOf } from '../peer/http-client.js'
@@ -171,8 +171,8 @@ function report(splitter: Splitter, json: boolean, ms: number): void {
 function checkDelivered({ peers, unsent }: Splitter, signal: string, state: string | undefined): void {
   const doubtful = peers.filter(({ inDoubt }) => inDoubt > 0)
   if (doubtful.length === 0 && unsent === 0) return
-  const parts = doubtful.map(({ url, inDoubt }) => `${formatNumber(inDoubt)} rows are in doubt at ${url}`)
-  if (unsent > 0) parts.push(`${formatNumber(unsent)} rows were read and not learned`)
+  const parts = doubtful.map(({ url, inDoubt }) => `${formatRows(inDoubt)} in doubt at ${url}`)
+  if (unsent > 0) parts.push(`${formatRows(unsent)} read and not learned`)
   const remedy =
     state === undefined ? 'with --state, the next run settles them' : 'run the command again to settle them'
   throw new UndeliveredError(`stopped by ${signal}: ${parts.join(', ')}: ${remedy}`)
@@ -183,7 +183,7 @@ function progressOf(peers: readonly PeerCount[], ms: number): string {
   const inDoubt = sumOf(peers, 'inDoubt')
   const doubts = inDoubt > 0 ? `, ${formatNumber(inDoubt)} in doubt` : ''
   const whom = peers.length === 1 ? '1 peer' : `${peers.length} peers`
-  return `${formatNumber(rows)} rows learned by ${whom}${doubts}, ${formatNumber(rows / (ms / 1000))} a second`
+  return `${formatRows(rows)} learned by ${whom}${doubts}, ${formatNumber(rows / (ms / 1000))} a second`
 }
 
 function sumOf(peers: readonly PeerCount[], key: 'rows' | 'inDoubt'): number {

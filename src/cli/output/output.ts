@@ -24,6 +24,11 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
 }
 
+/** `1 row`, or another number of rows. */
+export function formatRows(count: number): string {
+  return `${formatNumber(count)} row${count === 1 ? '' : 's'}`
+}
+
 /** A mean over inputs with that number of digits, or a dash without inputs. */
 export function formatMean(value: number | undefined, inputs: number, digits = 5): string {
   return value === undefined || inputs === 0 ? '–' : value.toFixed(digits)

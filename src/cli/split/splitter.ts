@@ -1,7 +1,7 @@
 /** Deals the blocks of an input to peers: reads as fast as they learn, sends what the dealer says, and tells it what became of it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RawBlock, RawInput } from '../../data/index.js'
-import { formatNumber } from '../output/output.js'
+import { formatRows } from '../output/output.js'
 import { Dealer, type DealerState, type Delivery } from './dealer.js'
 import type { Link, Outcome } from './link.js'
 
@@ -191,7 +191,7 @@ export class Splitter {
 
   #failureOf(peer: number, reason: string): string {
     const { url, inDoubt } = this.peers[peer]
-    const waits = inDoubt > 0 ? `: ${formatNumber(inDoubt)} rows that it may have learned wait for it` : ''
+    const waits = inDoubt > 0 ? `: ${formatRows(inDoubt)} that it may have learned must wait for it` : ''
     return `${url} does not learn (${reason})${waits}`
   }
 
