@@ -104,6 +104,8 @@ interface Gradient {
   readonly at: PredictorId
   /** Period of the node in which it was computed. */
   readonly period: number
+  /** Number of gradients that the node had computed before. */
+  readonly before: number
 }
 
 /** First and last period in which a node held a predictor. */
@@ -124,6 +126,8 @@ export class ExactlyOnce implements Invariant {
   readonly #rule: UpdateRule
   /** Gradients of each input: with a journal a restarted node can compute another one. */
   readonly #gradients: Gradient[][] = []
+  /** Number of gradients of each node, those of inputs that were learned again included. */
+  readonly #counts = new Map<CheckedNode, number>()
   readonly #tenures = new WeakMap<CheckedNode, Map<string, Tenure>>()
 
   /** @param carry S */
@@ -143,7 +147,9 @@ export class ExactlyOnce implements Invariant {
   learned(checked: CheckedNode, _count: number, input = this.#inputs.last): void {
     const gradients = this.#gradients[input] ?? []
     this.#gradients[input] = gradients
-    gradients.push({ checked, at: checked.before.predictor.id, period: checked.period })
+    const before = this.#counts.get(checked) ?? 0
+    this.#counts.set(checked, before + 1)
+    gradients.push({ checked, at: checked.before.predictor.id, period: checked.period, before })
   }
 
   predictorChanged(checked: CheckedNode, change: PredictorChange): void {
@@ -227,16 +233,15 @@ export class ExactlyOnce implements Invariant {
     let recent = 0
     let unused = 0
     // A node keeps a limited number of segments, each with at least one gradient.
-    let kept = maxRetainedSums(this.#carry)
+    const oldest = (this.#counts.get(checked) ?? 0) - maxRetainedSums(this.#carry)
     for (let input = this.#gradients.length - 1; input >= 0; input--) {
       const gradients = this.#gradients[input]
       const gradient = gradients?.at(-1)
       if (gradient?.checked !== checked) continue
-      kept--
       if (parameters[0][input] > 0) continue
       unused++
       // A gradient that an earlier run sent as well may be in doubt.
-      const isKept = kept >= 0 && gradients.length === 1 && period - gradient.period <= this.#carry
+      const isKept = gradient.before >= oldest && gradients.length === 1 && period - gradient.period <= this.#carry
       if (isKept && gradient.at.updates >= oldestKnown) recent++
     }
     const own = node.ownGradients
