@@ -36,7 +36,7 @@ export type RawPlace = ReturnType<Mark>
 
 export interface RawInput {
   readonly format: TextFormat
-  /** Of CSV. */
+  /** Delimiter of CSV; undefined for other formats. */
   readonly delimiter: Delimiter | undefined
   /** The line that precedes rows of CSV, as soon as a block has been read; undefined for other formats. */
   readonly header: Uint8Array | undefined

@@ -84,7 +84,7 @@ interface CommonSpec {
   readonly batchMax?: number
   /** Gradient sums between peers are integers on a grid. @default they are float32 numbers */
   readonly sums?: 'lattice'
-  /** Which peers make updates. @default each peer that has b gradients, as in ADMB */
+  /** Decides which peers make updates. @default each peer that has b gradients, as in ADMB */
   readonly algorithm?: MasterAlgorithm
   /** H: the number of steps that a peer makes while it fills a batch alone. @default no steps between updates */
   readonly localSteps?: number

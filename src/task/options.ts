@@ -102,7 +102,7 @@ export const taskTypes = {
    */
   sums: choice('exact', 'lattice'),
   /**
-   * Which peers make updates: with `admb` each peer that has b gradients, with `mawo` and `dmb` only the root of the tree. With `dmb` it waits for
+   * Decides which peers make updates: with `admb` each peer that has b gradients, with `mawo` and `dmb` only the root of the tree. With `dmb` it waits for
    * a share of all peers, and streams pause meanwhile. All peers must agree on it.
    * @default 'admb'
    */

@@ -173,7 +173,7 @@ export class Dealer<Block> {
     const { open, next, isAway } = this.#targets[peer]
     if (isAway || open.size >= AHEAD) return false
     for (const { isDoubtful } of open.values()) if (isDoubtful) return false
-    // A peer tells only so many numbers apart.
+    // A peer remembers a limited number of keys.
     const lowest = Math.min(next, ...open.keys())
     return next - lowest < KEY_WINDOW
   }
