@@ -93,13 +93,12 @@ describe('several device workers', function () {
     // Enough for this thread's single microbatch, but not for the worker's stash of two.
     const alone = new Executor(networkModel(mlp), options)
     const one = rowsOf(mlp, randomRows(networkModel(mlp), 1))
-    // Other tests may have left buffers on the device of this thread, not of the worker's.
     const { meter } = device
     meter.resetPeak()
     const before = meter.bytes
     alone.train(store, one)
-    const limit = meter.peakBytes + 4
-    const limited = await openPool({ ...options, deviceMemory: limit - before }, 3)
+    const limit = meter.peakBytes - before + 4
+    const limited = await openPool({ ...options, deviceMemory: limit }, 3)
     const here = new Executor(networkModel(mlp), { ...options, deviceMemory: limit })
     throws(() => limited.pool.train(here, limited.store, limited.rows), WorkerFailedError)
     equal(limited.pool.size, 1)
