@@ -5,6 +5,7 @@ import {
   addNoise,
   averagingRule,
   carry,
+  carryingLayout,
   createAveraging,
   createLearner,
   createRule,
@@ -68,9 +69,8 @@ export function createLearning(
   }
   if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
   const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
-  if (influence) ({ learner, recipe } = carry({ learner, recipe }, influence))
-  const adaptiveBatch = adaptiveBatchOf(scenario, learner.layout)
-  if (adaptiveBatch) ({ learner, recipe } = carry({ learner, recipe }, adaptiveBatch))
+  const adaptiveBatch = adaptiveBatchOf(scenario, carryingLayout(learner.layout, [influence]))
+  ;({ learner, recipe } = carry({ learner, recipe }, [influence, adaptiveBatch]))
   // Exact learners count with numbers that must not be rounded.
   if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)
   return {

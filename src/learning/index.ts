@@ -65,16 +65,8 @@ export {
   widthOf
 } from './metrics/index.js'
 export { LossGate } from './metrics/loss-gate.js'
-export {
-  addedClasses,
-  classTable,
-  extendsTable,
-  fitsTable,
-  hasFreeSlot,
-  propose,
-  tableOf
-} from './models/class-table.js'
-export { createCustomLearner, createLearner } from './models/linear.js'
+export { addedClasses, ClassTable, extendsTable, fitsTable, hasFreeSlot, propose } from './models/class-table.js'
+export { createCustomLearner, createLearner, linearLayout } from './models/linear.js'
 export type { TargetScale } from './models/losses.js'
 export {
   checkLabel,
@@ -101,7 +93,7 @@ export {
   mixInto,
   type WeightedAveraging
 } from './rules/averaging.js'
-export { type CarriedBlock, carry, carryingRecipe, placeOf } from './rules/carried.js'
+export { type CarriedBlock, carry, carryingLayout, carryingRecipe, placeOf } from './rules/carried.js'
 export {
   type BitsOption,
   createRule,

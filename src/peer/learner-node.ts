@@ -1,9 +1,9 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
 import { isCustomFormat } from '../data/parsing.js'
-import { addNoise, type Blocks, extendsTable, LossGate, tableOf } from '../learning/index.js'
+import { addNoise, type Blocks, extendsTable, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
-import { growingNames, type LearningParts } from '../task/learning-spec.js'
+import type { LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'
@@ -24,14 +24,13 @@ const MOST_MACS = 2 ** 20
 /** @throws RangeError if options do not go together */
 export function createNode(
   init: LearnerInit,
-  { learner, recipe, influence, adaptiveBatch }: LearningParts,
+  { learner, recipe, classes, influence, adaptiveBatch }: LearningParts,
   budget: PrivacyBudget | undefined
 ): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
-  const grows = growingNames(spec) !== undefined
   // Added classes change the numbers of labels, and the decisions of the gate would tell of private inputs.
   const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= MOST_MACS)
-  const hasGate = isCheap && !grows && budget === undefined
+  const hasGate = isCheap && !classes && budget === undefined
   const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
   const normal = gaussian()
   const { rate, signers = 0, listed, isOpen = true } = init.trust ?? {}
@@ -61,9 +60,9 @@ export function createNode(
     history: isFile(init) ? undefined : HOUR_MS / init.period,
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
-    ...(grows && {
-      carries: (from: Predictor, to: Predictor) => extendsTable(tableOf(from.parameters), tableOf(to.parameters))
-    })
+    carries:
+      classes &&
+      ((from: Predictor, to: Predictor) => extendsTable(classes.of(from.parameters), classes.of(to.parameters)))
   })
   return { node, gate }
 }

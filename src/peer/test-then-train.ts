@@ -15,11 +15,10 @@ import {
   learnerAfter,
   markOf,
   type Prediction,
-  propose,
-  tableOf
+  propose
 } from '../learning/index.js'
 import type { MarkElements } from '../numeric/sums.js'
-import { classNamesOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
+import { classNamesOf, classTableOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
 import type { Prediction as NamedPrediction } from './answers.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'
@@ -280,15 +279,15 @@ export class TestThenTrain {
   #propose({ newClasses = [], labels }: Rows, row: number): boolean {
     const name = newClasses[labels[row] - NEW_CLASS]
     const { id, parameters } = this.#node.predictor
-    const hasRoom = fitsTable(name) && hasFreeSlot(tableOf(parameters))
-    if (!hasRoom) {
+    const table = classTableOf(this.#spec)
+    if (!table || !fitsTable(name) || !hasFreeSlot(table.of(parameters))) {
       const reason = fitsTable(name) ? 'there is no room for more (--classes ..MAX)' : 'its name is too long'
       this.#misfit(new ExampleError(row, `label "${name.slice(0, 40)}" is not among the classes, and ${reason}`))
       return false
     }
     if (this.#proposedAt !== id.digest) this.#proposed.clear()
     this.#proposedAt = id.digest
-    if (!this.#proposed.has(name)) propose(tableOf(this.#node.accumulator), name, id.updates)
+    if (!this.#proposed.has(name)) propose(table.of(this.#node.accumulator), name, id.updates)
     this.#proposed.add(name)
     return true
   }

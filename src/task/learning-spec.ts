@@ -8,15 +8,15 @@ import type { Execution } from '../l2l/index.js'
 import {
   AdaptiveBatch,
   type AveragingSpec,
-  addedClasses,
   averagingRule,
   type Blocks,
+  ClassTable,
   type CustomName,
   carry,
+  carryingLayout,
   carryingRecipe,
   checkFeatures,
   checkLocalSteps,
-  classTable,
   createAveraging,
   createCustomLearner,
   createLearner,
@@ -30,12 +30,12 @@ import {
   type LocalStepsOptions,
   latticeRecipe,
   lazyAveraging,
+  linearLayout,
   type ModelName,
   digest as plainDigest,
   type RuleSpec,
   roundedRecipe,
   type TargetScale,
-  tableOf,
   treeDigest
 } from '../learning/index.js'
 import { describeTuning, type NetworkSpec, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
@@ -114,6 +114,8 @@ export interface FeatureSpec {
 export interface LearningParts {
   readonly learner: Learner
   readonly recipe: Recipe
+  /** Names of the classes that are added; undefined if the model has no room for any. */
+  readonly classes?: ClassTable
   /** Bound of the gradient sum of each peer; undefined without one. */
   readonly influence?: InfluenceBound
   /** How b adapts; undefined if it is fixed. */
@@ -130,21 +132,7 @@ export async function learningParts(spec: LearningSpec, execution?: Execution, c
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
-  return carryingParts(spec, { learner, recipe: recipeOf(spec, { layout: learner.layout }) })
-}
-
-/** The parts with the blocks that predictors carry. With integer sums, predictors consist of numbers with few bits. */
-function carryingParts({ influence, batch, batchMax, sums }: LearningSpec, plain: LearningParts): LearningParts {
-  let parts = plain
-  if (influence !== undefined) {
-    const bound = new InfluenceBound(parts.learner.layout)
-    parts = { ...carry(parts, bound), influence: bound }
-  }
-  if (batchMax !== undefined) {
-    const adaptiveBatch = new AdaptiveBatch({ min: batch, max: batchMax }, parts.learner.layout)
-    parts = { ...carry(parts, adaptiveBatch), adaptiveBatch }
-  }
-  return sums === 'lattice' ? { ...parts, recipe: roundedRecipe(parts.recipe, parts.learner.layout) } : parts
+  return carryingParts(spec, learner, learner.layout)
 }
 
 /** The same for a linear model, synchronously. @param isLazy see `recipeOf` */
@@ -152,7 +140,20 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, cl
   const learner = isCustomLoss(spec)
     ? createCustomLearner({ ...spec, clip })
     : createLearner({ ...modelOf(spec), clip, named: growingNames(spec)?.length })
-  return carryingParts(spec, { learner, recipe: recipeOf(spec, { isLazy }) })
+  return carryingParts(spec, learner, undefined, isLazy)
+}
+
+/** The parts with the blocks that predictors carry. With integer sums, predictors consist of numbers with few bits. */
+function carryingParts(spec: LearningSpec, plain: Learner, layout?: Layout, isLazy?: boolean): LearningParts {
+  const { batch, batchMax, sums } = spec
+  const influence = spec.influence === undefined ? undefined : new InfluenceBound(plain.layout)
+  const bounded = carryingLayout(plain.layout, [influence])
+  const adaptiveBatch = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, bounded)
+  const classes = classTableOf(spec)
+  const plainRecipe = weightsRecipe(spec, { layout, isLazy })
+  const { learner, recipe } = carry({ learner: plain, recipe: plainRecipe }, [classes, influence, adaptiveBatch])
+  const rounded = sums === 'lattice' ? roundedRecipe(recipe, learner.layout) : recipe
+  return { learner, recipe: rounded, classes, influence, adaptiveBatch }
 }
 
 function modelOf({ model, dimension, classes, l2, targetScale, classWeights }: LinearSpec) {
@@ -171,23 +172,21 @@ interface RecipeOptions {
   readonly isLazy?: boolean
 }
 
-/**
- * The recipe for the weights, and for the names of classes that are added.
- * @throws OptionError for local steps or a momentum out of range
- */
-export function recipeOf(
+/** The recipe of a spec without a bound of influence and with a fixed b. */
+export function recipeOf(spec: LearningSpec): Recipe {
+  return carryingRecipe(weightsRecipe(spec), [classTableOf(spec)])
+}
+
+/** The recipe for the weights. @throws OptionError for local steps or a momentum out of range */
+function weightsRecipe(
   spec: LearningSpec,
   { layout, isLazy = spec.network === undefined }: RecipeOptions = {}
 ): Recipe {
   const { rule, sums, batch } = spec
-  const names = growingNames(spec)
   const plain = createAveraging(spec.averaging)
   const averaging = isLazy ? lazyAveraging(plain) : plain
   const digest = spec.network === undefined ? treeDigest : plainDigest
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
-  if (names !== undefined) {
-    recipe = carryingRecipe(recipe, classTable(names, (spec.classes ?? 0) - names.length))
-  }
   const local = localStepsOf(spec)
   if (local !== undefined) {
     checkFeatures({ localSteps: true, ruleWithoutSteps: isDual(rule) })
@@ -212,10 +211,15 @@ export function growingNames({
   return model === 'softmax' && classNames && (classes ?? 0) > classNames.length ? classNames : undefined
 }
 
+/** The block with the names of the classes that are added; undefined for a model without room for any. */
+export function classTableOf(spec: Omit<LearningSpec, 'dimension'>): ClassTable | undefined {
+  const [named, classes] = [growingNames(spec), spec.classes ?? 0]
+  return named && new ClassTable(named, classes - named.length, linearLayout(0, classes))
+}
+
 /** The names of all classes of a predictor, in the order of their numbers. */
 export function classNamesOf(spec: LearningSpec, parameters: Blocks): readonly string[] | undefined {
-  const names = growingNames(spec)
-  return names === undefined ? spec.features.classNames : [...names, ...addedClasses(tableOf(parameters))]
+  return classTableOf(spec)?.namesIn(parameters) ?? spec.features.classNames
 }
 
 /** The spec by which inputs for a predictor are read: with the names of all its classes. */

@@ -3,7 +3,6 @@ import type { Recipe } from '../admb/index.js'
 import { NEW_CLASS, type Rows } from '../data/index.js'
 import type { Execution, ExecutionReport, LayerPlace, Plan } from '../l2l/index.js'
 import {
-  addedClasses,
   BatchEngine,
   type Blocks,
   checkFeatures,
@@ -14,10 +13,9 @@ import {
   type Learner,
   OptionError,
   type PredictWith,
-  SerialTrainer,
-  tableOf
+  SerialTrainer
 } from '../learning/index.js'
-import { growingNames, type LearningSpec, linearParts } from './learning-spec.js'
+import { classTableOf, growingNames, type LearningSpec, linearParts } from './learning-spec.js'
 import type { OpenLearningSpec } from './spec.js'
 import { closed } from './task.js'
 
@@ -151,8 +149,8 @@ export class ClassNumbers {
 
   /** @param earlier parameters of the run that the trainer continues */
   constructor(spec: OpenLearningSpec, trainer: Pick<SerialTrainer, 'addClass'>, earlier?: Blocks) {
-    const named = growingNames(spec)
-    this.names = named && [...named, ...(earlier ? addedClasses(tableOf(earlier)) : [])]
+    const table = classTableOf(spec)
+    this.names = table && (earlier ? table.namesIn(earlier) : [...table.named])
     this.#trainer = trainer
   }
 

@@ -6,7 +6,7 @@
 import { DivergenceError } from '../../base/errors.js'
 import { blocksOf, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type OutcomeKind, ProgressiveMetrics } from '../metrics/index.js'
-import { countAdded, tableOf, withClass } from '../models/class-table.js'
+import { type ClassTable, countAdded, withClass } from '../models/class-table.js'
 import { featureOutOfRange } from '../models/model.js'
 import {
   type Averaging,
@@ -98,8 +98,8 @@ interface BatchEngineOptions {
   /** Gradients per update, ≥ 1. */
   readonly batch: number
   readonly predictWith: PredictWith
-  /** Softmax with room for more classes: number of those with names. @default no room */
-  readonly named?: number
+  /** Softmax: the classes that can be added. @default none */
+  readonly table?: ClassTable
 }
 
 export class BatchEngine implements Engine {
@@ -152,11 +152,12 @@ export class BatchEngine implements Engine {
   }
 
   addClass(name: string): number | undefined {
-    const table = tableOf(this.#content.parameters)
+    const { table: block } = this.#options
+    const table = block?.of(this.#content.parameters)
     const next = table && withClass(table, name)
-    if (next === undefined) return undefined
+    if (block === undefined || table === undefined || next === undefined) return undefined
     this.#content.replaceBlock(table, next)
-    return (this.#options.named ?? 0) + countAdded(table)
+    return block.named.length + countAdded(table)
   }
 
   resume({ updates, ...content }: Trained): void {

@@ -5,8 +5,8 @@
 
 import type { Drift } from '../drift.js'
 import type { Metrics, Outcome } from '../metrics/index.js'
-import { classTable, fitsTable } from '../models/class-table.js'
-import { createLearner } from '../models/linear.js'
+import { ClassTable, fitsTable } from '../models/class-table.js'
+import { createLearner, linearLayout } from '../models/linear.js'
 import type { TargetScale } from '../models/losses.js'
 import {
   checkClassWeights,
@@ -195,6 +195,7 @@ function createEngine(options: SerialOptions): Engine {
   const ruleSpec = ruleFor(options.model, options.rule)
   const outputs = outputsOf(model, classes)
   const named = names?.length
+  const table = names && new ClassTable(names, outputs - names.length, linearLayout(0, outputs))
   if (dimension !== undefined) checkDimension(dimension)
   if (!Number.isInteger(batch) || batch < 1)
     throw new OptionError(`batch must be an integer of at least 1, not ${batch}`)
@@ -205,13 +206,12 @@ function createEngine(options: SerialOptions): Engine {
   if (ruleSpec.name !== 'adagrad' || ruleSpec.radius !== undefined || ruleSpec.l2 || l2 || batch > 1) {
     const learnerFor = (features: number) =>
       createLearner({ model, classes, l2, targetScale, classWeights, named, dimension: features })
-    let parts = { rule: createRule(ruleSpec), averaging: averaging as Averaging }
-    if (names) parts = carryingRecipe(parts, classTable(names, outputs - names.length))
-    return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, named })
+    const parts = carryingRecipe({ rule: createRule(ruleSpec), averaging: averaging as Averaging }, [table])
+    return new BatchEngine({ learnerFor, ...parts, batch, predictWith, dimension, dimensionLimit, table })
   }
   const adagrad = adagradValues(ruleSpec)
   checkClassWeights(classWeights, classesOf(model, outputs))
-  const room = { outputs, dimension, dimensionLimit, classWeights, named }
+  const room = { outputs, dimension, dimensionLimit, classWeights, table }
   const sparse = { ...room, adagrad, averaging, predictWith }
   const loss = scalarLossOf(model, targetScale)
   if (loss === undefined) return new SparseSoftmaxEngine(sparse)

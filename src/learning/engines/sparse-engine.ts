@@ -9,6 +9,7 @@
  */
 
 import type { OutcomeKind } from '../metrics/index.js'
+import type { ClassTable } from '../models/class-table.js'
 import { featureOutOfRange } from '../models/model.js'
 import {
   type AdagradValues,
@@ -46,7 +47,8 @@ export interface SparseEngineOptions {
   readonly allocate?: ((length: number) => Float64Array) | undefined
   /** As in `ModelOptions`. */
   readonly classWeights?: readonly number[]
-  readonly named?: number
+  /** Softmax: the classes that can be added. @default none */
+  readonly table?: ClassTable
 }
 
 /** Value of `retention` below which the stored lags are rescaled. */

@@ -1,7 +1,7 @@
 /** The fused training loop of softmax: scores, loss, gradient and AdaGrad step of one row after another. */
 
 import { commitClass } from '../metrics/index.js'
-import { countAdded, tableLength, tableOf, withClass } from '../models/class-table.js'
+import { type ClassTable, countAdded, withClass } from '../models/class-table.js'
 import { largest, logSumExp, slopesInPlace } from '../models/losses.js'
 import { checkGradient, checkLabel, gradientWeight } from '../models/model.js'
 import { type Blocks, type Examples, weightOf } from '../types.js'
@@ -11,10 +11,9 @@ import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engi
 export class SparseSoftmaxEngine extends SparseEngine {
   readonly #scores: Float64Array
   readonly #served: Float64Array
-  /** Number of classes with names in the options. */
-  readonly #named: number
-  /** The classes that were added; empty if there is no room for more. */
-  #table: Float32Array
+  /** Where the names of classes that are added are; undefined if there is no room for more. */
+  readonly #block: ClassTable | undefined
+  #table: Float32Array | undefined
   /** Number of classes with names. */
   #active: number
 
@@ -22,33 +21,30 @@ export class SparseSoftmaxEngine extends SparseEngine {
     super(options, { kind: 'classes', classes: options.outputs })
     this.#scores = new Float64Array(options.outputs)
     this.#served = new Float64Array(options.outputs)
-    this.#named = options.named ?? options.outputs
-    this.#active = this.#named
-    this.#table = new Float32Array(tableLength(options.outputs - this.#named))
+    this.#block = options.table
+    this.#active = options.table?.named.length ?? options.outputs
+    this.#table = options.table?.initial()
   }
 
   addClass(name: string): number | undefined {
-    const table = withClass(this.#table, name)
+    const table = this.#table && withClass(this.#table, name)
     if (table === undefined) return undefined
     this.#table = table
     return this.#active++
   }
 
   override resume(from: Trained): void {
-    if (this.#table.length === 0) {
-      super.resume(from)
-      return
-    }
     super.resume(from)
-    const table = tableOf(from.parameters)
-    this.#table = table
-    this.#active = this.#named + countAdded(table)
+    if (this.#block === undefined) return
+    this.#table = this.#block.of(from.parameters)
+    this.#active = this.#block.named.length + countAdded(this.#table)
   }
 
   override snapshot(): Trained {
     const trained = super.snapshot()
-    if (this.#table.length === 0) return trained
-    const withTable = ([weights]: Blocks) => [weights, this.#table]
+    const table = this.#table
+    if (table === undefined) return trained
+    const withTable = ([weights]: Blocks) => [weights, table]
     return { ...trained, parameters: withTable(trained.parameters), average: withTable(trained.average) }
   }
 

@@ -8,8 +8,8 @@
  * batch to the free slots, sorted, so all peers that compute the update agree. Two names in one record are unreadable, and are
  * proposed again in other records (an invertible Bloom lookup table with one hash: Goodrich and Mitzenmacher, 2011).
  */
-import type { CarriedBlock } from '../rules/carried.js'
-import type { Blocks } from '../types.js'
+import { type CarriedBlock, placeOf } from '../rules/carried.js'
+import type { Blocks, Layout } from '../types.js'
 
 /** Numbers of a record: how many times it was added, two checksums of 12 bits, the length of the name, and its bytes. */
 const RECORD = 64
@@ -85,19 +85,42 @@ export function extendsTable(table: Float32Array, other: Float32Array): boolean 
   return true
 }
 
-/** The table of parameters, or the proposals of a sum, of a model with room for more classes. */
-export function tableOf([, table]: Blocks): Float32Array {
-  return table
-}
+/** The table as a block of predictors. */
+export class ClassTable implements CarriedBlock {
+  readonly name = 'classes'
+  readonly length: number
+  readonly #place: number
 
-/** The table as a block of predictors. @param named names of the classes that are not in it */
-export function classTable(named: readonly string[], slots: number): CarriedBlock {
-  const length = tableLength(slots)
-  return {
-    name: 'classes',
-    length,
-    initial: () => new Float32Array(length),
-    next: (table, proposals) => adopted(table, proposals, named)
+  /**
+   * @param named names of the classes that are not in it
+   * @param slots number of classes that can be added
+   * @param layout of the parameters of the model that carries it
+   */
+  constructor(
+    readonly named: readonly string[],
+    slots: number,
+    layout: Layout
+  ) {
+    this.length = tableLength(slots)
+    this.#place = placeOf(this.name, layout)
+  }
+
+  initial(): Float32Array {
+    return new Float32Array(this.length)
+  }
+
+  next(table: Float32Array, proposals: Float32Array): Float32Array {
+    return adopted(table, proposals, this.named)
+  }
+
+  /** The table of parameters, or the proposals of a sum. */
+  of(blocks: Blocks): Float32Array {
+    return blocks[this.#place]
+  }
+
+  /** The names of all classes of a predictor, in the order of their numbers. */
+  namesIn(parameters: Blocks): string[] {
+    return [...this.named, ...addedClasses(this.of(parameters))]
   }
 }
 

@@ -9,7 +9,7 @@ import type { Support } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
 import { checkOptions, ExampleError, l2Option, resolveOptions } from '../options.js'
-import { layoutOf } from '../rules/carried.js'
+import { carryingLayout } from '../rules/carried.js'
 import {
   type Blocks,
   type Examples,
@@ -19,7 +19,7 @@ import {
   type Score,
   weightOf
 } from '../types.js'
-import { classTable, countAdded } from './class-table.js'
+import { ClassTable, countAdded } from './class-table.js'
 import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
 import {
   checkClassWeights,
@@ -98,6 +98,11 @@ interface Common {
 /** Leaves room for the rounding of a clipped gradient to float32. */
 const CLIP_MARGIN = 1 - 2 ** -20
 
+/** The one block of a linear model without its carried ones. */
+export function linearLayout(dimension: number, outputs: number): Layout {
+  return { blocks: [{ name: 'weights', length: dimension * outputs }] }
+}
+
 /** What all linear learners share: layout, bounds checks and initial weights. */
 abstract class LinearLearner {
   readonly layout: Layout
@@ -106,20 +111,19 @@ abstract class LinearLearner {
   protected readonly classWeights: readonly number[] | undefined
   readonly #clip: number | undefined
 
-  /** @param slots number of classes that can be added */
+  /** @param table of the classes that can be added */
   constructor(
     protected readonly dimension: number,
     readonly outputs: number,
     { l2, classWeights, clip }: Common,
-    slots = 0
+    table?: ClassTable
   ) {
     this.l2 = l2
     // The penalty has a gradient everywhere.
     this.markGradient = l2 === 0 ? (...given) => this.#mark(...given) : undefined
     this.classWeights = classWeights
     this.#clip = clip
-    const weights = { name: 'weights', length: dimension * outputs }
-    this.layout = { blocks: slots > 0 ? [weights, layoutOf(classTable([], slots))] : [weights] }
+    this.layout = carryingLayout(linearLayout(dimension, outputs), [table])
   }
 
   #mark({ indices, offsets }: Examples, from: number, to: number, elements: Support): void {
@@ -265,6 +269,7 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   readonly classifies = true
   /** Scores of the current row, reused so that scoring does not allocate. */
   readonly #scores: Float64Array
+  readonly #table: ClassTable | undefined
 
   constructor(
     dimension: number,
@@ -272,7 +277,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     common: Common,
     private readonly named = classes
   ) {
-    super(dimension, classes, common, classes - named)
+    const slots = classes - named
+    const table = slots > 0 ? new ClassTable([], slots, linearLayout(dimension, classes)) : undefined
+    super(dimension, classes, common, table)
+    this.#table = table
     this.#scores = new Float64Array(classes)
   }
 
@@ -281,8 +289,8 @@ class SoftmaxLearner extends LinearLearner implements Learner {
   }
 
   /** Classes that have a name: the others have no scores. */
-  #active(table: Float32Array): number {
-    return this.named === this.classes ? this.classes : this.named + countAdded(table)
+  #active(parameters: Blocks): number {
+    return this.#table ? this.named + countAdded(this.#table.of(parameters)) : this.classes
   }
 
   #scoresOf(weights: Float32Array, active: number, { indices, values, offsets }: Examples, row: number): Float64Array {
@@ -297,8 +305,9 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     return scores
   }
 
-  score([weights, table]: Blocks, examples: Examples, from: number, to: number, into: Score): void {
-    const active = this.#active(table)
+  score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
+    const [weights] = parameters
+    const active = this.#active(parameters)
     for (let row = from; row < to; row++) {
       const label = examples.labels[row]
       checkLabel(label, active, row)
@@ -313,9 +322,10 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     }
   }
 
-  addGradient([weights, table]: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
+  addGradient(parameters: Blocks, examples: Examples, from: number, to: number, [sum]: Blocks): void {
+    const [weights] = parameters
     const { indices, values, offsets, labels } = examples
-    const active = this.#active(table)
+    const active = this.#active(parameters)
     for (let row = from; row < to; row++) {
       checkLabel(labels[row], active, row)
       const slopes = this.#scoresOf(weights, active, examples, row)
@@ -331,8 +341,8 @@ class SoftmaxLearner extends LinearLearner implements Learner {
     addPenalty(weights, this.l2, to - from, sum)
   }
 
-  protected predictRow([weights, table]: Blocks, examples: Examples, row: number): Prediction {
-    const scores = this.#scoresOf(weights, this.#active(table), examples, row)
+  protected predictRow(parameters: Blocks, examples: Examples, row: number): Prediction {
+    const scores = this.#scoresOf(parameters[0], this.#active(parameters), examples, row)
     const norm = logSumExp(scores)
     return { label: largest(scores), scores: Array.from(scores, score => portableExp(score - norm)) }
   }

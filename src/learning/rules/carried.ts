@@ -7,7 +7,7 @@
  * themselves, and its average is its newest value.
  */
 import { type Grid, valuesOf } from '../../numeric/lattice.js'
-import type { Averaging, BlockLayout, Blocks, Layout, Learner, RuleState, UpdateRule } from '../types.js'
+import type { Averaging, Blocks, Layout, Learner, RuleState, UpdateRule } from '../types.js'
 
 /** A block that a predictor carries beside the parameters of its model, such as the size of batches. */
 export interface CarriedBlock {
@@ -20,14 +20,9 @@ export interface CarriedBlock {
    * @param before it before the update
    * @param added what nodes have added to it in the sum of the batch
    * @param count number of gradients of the batch
-   * @param gradients sum of these gradients, for each block before this one
+   * @param gradients sum of these gradients, for each block of the model
    */
   next(before: Float32Array, added: Float32Array, count: number, gradients: () => Blocks): Float32Array
-}
-
-/** Layout of a carried block. */
-export function layoutOf({ name, length }: Pick<CarriedBlock, 'name' | 'length'>): BlockLayout {
-  return { name, length, isExact: true }
 }
 
 /** The place of a carried block among the blocks of a model, or the one after them. */
@@ -36,91 +31,105 @@ export function placeOf(name: string, { blocks }: Layout): number {
   return place < 0 ? blocks.length : place
 }
 
+/** The carried blocks of a model in their order; undefined where the model does without one. */
+type Carried<Block> = readonly (Block | undefined)[]
+
+/** The layout with those carried blocks that it lacks. */
+export function carryingLayout(layout: Layout, carried: Carried<Pick<CarriedBlock, 'name' | 'length'>>): Layout {
+  return carried.reduce<Layout>(({ blocks }, block) => {
+    if (block === undefined || placeOf(block.name, { blocks }) < blocks.length) return { blocks }
+    return { blocks: [...blocks, { name: block.name, length: block.length, isExact: true }] }
+  }, layout)
+}
+
 interface Recipe {
   readonly rule: UpdateRule
   readonly averaging: Averaging
 }
 
-/** A model whose predictors carry a further block, its last one. */
+/** A model whose predictors carry these blocks after its own. */
 export function carry<R extends Recipe, Parts extends { readonly learner: Learner; readonly recipe: R }>(
   parts: Parts,
-  block: CarriedBlock
+  carried: Carried<CarriedBlock>
 ): Parts {
-  return { ...parts, learner: carryingLearner(parts.learner, block), recipe: carryingRecipe(parts.recipe, block) }
+  const learner = carryingLearner(parts.learner, carried)
+  return { ...parts, learner, recipe: carryingRecipe(parts.recipe, carried) }
 }
 
-const last = (blocks: Blocks) => blocks[blocks.length - 1]
-const others = (blocks: Blocks) => blocks.slice(0, -1)
-const ofOthers = ({ blocks }: Layout): Layout => ({ blocks: blocks.slice(0, -1) })
-
-function carryingLearner(learner: Learner, block: CarriedBlock): Learner {
-  const { addGradient, after, layout, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
-  const own = (blocks: Blocks) => blocks.slice(0, layout.blocks.length)
+/** A learner reads the carried blocks that its own layout contains. */
+function carryingLearner(learner: Learner, carried: Carried<CarriedBlock>): Learner {
+  const { addGradient, after, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
+  const length = learner.layout.blocks.length
+  const layout = carryingLayout(learner.layout, carried)
+  if (layout.blocks.length === length) return learner
+  const added = layout.blocks.slice(length).map(({ name }) => carried.find(block => block?.name === name))
+  const own = (blocks: Blocks) => blocks.slice(0, length)
   return {
-    layout: { blocks: [...layout.blocks, layoutOf(block)] },
+    layout,
     outputs,
     classifies,
     outcomeKind,
     rowMacs,
     markGradient,
-    initial: () => [...learner.initial(), block.initial()],
+    initial: () => [...learner.initial(), ...added.flatMap(block => block?.initial() ?? [])],
     score: (parameters, ...rows) => learner.score(own(parameters), ...rows),
     addGradient: (parameters, examples, from, to, sum) =>
       addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
     predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
-    after: after && (updates => carryingLearner(after.call(learner, updates), block))
+    after: after && (updates => carryingLearner(after.call(learner, updates), carried))
   }
 }
 
-/** The rule and the average of parameters whose last block is carried. */
-export function carryingRecipe<R extends Recipe>(recipe: R, block: Pick<CarriedBlock, 'next'>): R {
+/** The rule and the average of parameters whose last blocks are carried. */
+export function carryingRecipe<R extends Recipe>(recipe: R, carried: Carried<Pick<CarriedBlock, 'next'>>): R {
+  const blocks = carried.filter(block => block !== undefined)
+  if (blocks.length === 0) return recipe
   const { rule, averaging } = recipe
   const { name, description, isLocal, minWeight, grid } = rule
-  const inner = ({ parameters, state }: RuleState): RuleState => ({ parameters: others(parameters), state })
+  const model = (all: Blocks) => all.slice(0, -blocks.length)
+  const rest = (all: Blocks) => all.slice(-blocks.length)
+  const ofModel = (layout: Layout): Layout => ({ blocks: layout.blocks.slice(0, -blocks.length) })
+  const inner = ({ parameters, state }: RuleState): RuleState => ({ parameters: model(parameters), state })
+  /** Callers compare grids by reference. */
+  const grids = new WeakMap<Grid, Grid>()
+  const withUnits = (of: Grid): Grid => {
+    const created = grids.get(of) ?? [...of, ...blocks.map(() => UNIT)]
+    grids.set(of, created)
+    return created
+  }
   const carrying: UpdateRule = {
     name,
     description,
     isLocal,
     minWeight,
-    stateLayout: layout => rule.stateLayout(ofOthers(layout)),
+    stateLayout: layout => rule.stateLayout(ofModel(layout)),
     step(previous, sum, count, updates, contributors) {
-      const [before, gradients] = [inner(previous), others(sum)]
+      const [before, gradients] = [inner(previous), model(sum)]
       const values = () => (grid ? valuesOf(gradients, grid(before, updates)) : gradients)
-      const next = block.next(last(previous.parameters), last(sum), count, values)
+      const [now, added] = [rest(previous.parameters), rest(sum)]
+      const next = blocks.map((block, k) => block.next(now[k], added[k], count, values))
       const { parameters, state } = rule.step(before, gradients, count, updates, contributors)
-      return { parameters: [...parameters, next], state }
+      return { parameters: [...parameters, ...next], state }
     },
-    grid: grid && ((previous, updates) => withUnit(grid(inner(previous), updates)))
+    grid: grid && ((previous, updates) => withUnits(grid(inner(previous), updates)))
   }
-  return { ...recipe, rule: carrying, averaging: copyingLast(averaging) }
+  const { layout, contain, read, readElements } = averaging
+  const copying: Averaging = {
+    name: averaging.name,
+    description: averaging.description,
+    isLocal: averaging.isLocal,
+    average: (previous, parameters, updates, before, least) => [
+      ...averaging.average(model(previous), model(parameters), updates, model(before), least),
+      ...rest(parameters)
+    ],
+    layout:
+      layout && (given => ({ blocks: [...layout(ofModel(given)).blocks, ...given.blocks.slice(-blocks.length)] })),
+    contain: contain && ((average, now) => [...contain(model(average), model(now)), ...rest(now)]),
+    read: read && ((contained, now) => [...read(model(contained), model(now)), ...rest(now)]),
+    readElements: readElements && ((contained, now, ...given) => readElements(model(contained), model(now), ...given))
+  }
+  return { ...recipe, rule: carrying, averaging: copying }
 }
 
 /** Exponent of the step 1. */
 const UNIT = Int8Array.of(0)
-/** Callers compare grids by reference. */
-const unitGrids = new WeakMap<Grid, Grid>()
-
-/** The grid with a last block whose step is 1: the same object for the same grid. */
-function withUnit(grid: Grid): Grid {
-  const created = unitGrids.get(grid) ?? [...grid, UNIT]
-  unitGrids.set(grid, created)
-  return created
-}
-
-function copyingLast(averaging: Averaging): Averaging {
-  const { name, description, isLocal, layout, contain, read, readElements } = averaging
-  return {
-    name,
-    description,
-    isLocal,
-    average: (previous, parameters, updates, before, least) => [
-      ...averaging.average(others(previous), others(parameters), updates, others(before), least),
-      last(parameters)
-    ],
-    layout:
-      layout && (given => ({ blocks: [...layout(ofOthers(given)).blocks, given.blocks[given.blocks.length - 1]] })),
-    contain: contain && ((average, now) => [...contain(others(average), others(now)), last(now)]),
-    read: read && ((contained, now) => [...read(others(contained), others(now)), last(now)]),
-    readElements: readElements && ((contained, now, ...rest) => readElements(others(contained), others(now), ...rest))
-  }
-}

@@ -70,7 +70,7 @@ function caseOf(
   if (variant === 'adaptive') {
     return {
       name,
-      recipe: carryingRecipe(plain, new AdaptiveBatch({ min: 1, max: 64 }, WEIGHTS)),
+      recipe: carryingRecipe(plain, [new AdaptiveBatch({ min: 1, max: 64 }, WEIGHTS)]),
       initial: [weights, Float32Array.of(1)]
     }
   }

@@ -53,7 +53,7 @@ describe('a batch size that adapts', () => {
     const plain = createLearner({ model: 'logistic', dimension: 2 })
     const batch = new AdaptiveBatch({ min: 4, max: 64 }, plain.layout)
     const parts = { rule: createRule(), averaging: createAveraging(), digest }
-    const { learner, recipe } = carry({ learner: plain, recipe: parts }, batch)
+    const { learner, recipe } = carry({ learner: plain, recipe: parts }, [batch])
     const { rule, averaging } = recipe
     const gradients = fc.array(fc.tuple(fc.float({ noNaN: true, min: -9, max: 9 }), fc.integer({ min: 1, max: 99 })))
     fc.assert(

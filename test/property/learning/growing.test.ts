@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { AdmbNode, type Predictor, startingPredictor } from '../../../src/admb/index.js'
 import {
   addedClasses,
+  ClassTable,
   carryingRecipe,
-  classTable,
   createAveraging,
   createLearner,
   createRule,
@@ -39,10 +39,8 @@ function partsOf(isAdaptive: boolean) {
   const model = { model: 'softmax', dimension: ALL.length, classes: CLASSES, named: NAMED.length } as const
   const spec = isAdaptive ? ({ name: 'adagrad' } as const) : ({ name: 'momentum', step: 0.5 } as const)
   const recipe = { rule: createRule(spec), averaging: createAveraging(), digest }
-  return {
-    learner: createLearner(model),
-    recipe: carryingRecipe(recipe, classTable(NAMED, CLASSES - NAMED.length))
-  }
+  const learner = createLearner(model)
+  return { learner, recipe: carryingRecipe(recipe, [new ClassTable(NAMED, CLASSES - NAMED.length, learner.layout)]) }
 }
 
 /** A line of nodes; edge i is between node i and node i + 1. */

@@ -12,7 +12,7 @@ const INPUTS = 4
 const inner = { blocks: toyLayout(INPUTS).blocks.map((block, b) => ({ ...block, isExact: b > 0 })) }
 const bound = new InfluenceBound(inner)
 const layout = { blocks: [...inner.blocks, { name: 'influence', length: 1 }] }
-const recipe = carryingRecipe(toy, bound)
+const recipe = carryingRecipe(toy, [bound])
 const ONE = { prefix: 'p', size: 1, segments: 1 }
 
 /** A sum whose first block is a vector of this length. */

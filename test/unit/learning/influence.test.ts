@@ -13,7 +13,7 @@ const plain = createLearner({ model: 'logistic', dimension: 3 })
 const bound = new InfluenceBound(plain.layout)
 const { learner, recipe } = carry(
   { learner: plain, recipe: { rule: createRule({ name: 'adagrad' }), averaging: createAveraging({ name: 'tail' }) } },
-  bound
+  [bound]
 )
 const { rule, averaging } = recipe
 const COUNT = 16

@@ -57,7 +57,7 @@ describe('a network that chooses b', () => {
     const parts = { rule: createRule(), averaging: createAveraging(), digest }
     const [honest, hasty] = [AdaptiveBatch, Hasty].map((Rule, i) => {
       const batch = new Rule({ min: 1, max: 64 }, learner.layout)
-      const { learner: carrying, recipe } = carry({ learner, recipe: parts }, batch)
+      const { learner: carrying, recipe } = carry({ learner, recipe: parts }, [batch])
       const { layout } = carrying
       const initial = startingPredictor([...learner.initial(), Float32Array.of(32)], recipe)
       return new AdmbNode({
