@@ -1,5 +1,7 @@
-/** `npm run -s bench -- NAME [DIR] [--json]`: runs one benchmark and prints each row when it is measured. */
+/** `npm run -s bench -- NAME [DIR] [--json]`, or `train --vw PATH`: runs one benchmark and prints each row when it is measured. */
+import { parseArgs } from 'node:util'
 import { met, type Row } from './row.js'
+import { besideVw } from './vowpal-wabbit.js'
 
 const benches: Readonly<Record<string, () => Promise<{ bench(dir: string): AsyncIterable<Row> }>>> = {
   train: () => import('./train.js'),
@@ -30,14 +32,20 @@ function format(value: number): string {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 5 })
 }
 
-const [name, ...dirs] = process.argv.slice(2).filter(arg => arg !== '--json')
-if (name !== undefined && Object.hasOwn(benches, name) && dirs.length === (name === 'beside' ? 1 : 0)) {
-  const { bench } = await benches[name]()
-  for await (const row of bench(dirs[0])) print(row, process.argv.includes('--json'))
+const { values, positionals } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, vw: { type: 'string' } },
+  allowPositionals: true
+})
+const [name, ...dirs] = positionals
+const { json, vw } = values
+const isKnown = name !== undefined && Object.hasOwn(benches, name) && (vw === undefined || name === 'train')
+if (isKnown && dirs.length === (name === 'beside' ? 1 : 0)) {
+  const rows = vw === undefined ? (await benches[name]()).bench(dirs[0]) : besideVw(vw)
+  for await (const row of rows) print(row, json)
 } else {
   const names = Object.keys(benches).join(', ')
   process.stderr.write(
-    `bench: expected one of ${names} (with the directory of another checkout), and optionally --json\n`
+    `bench: expected one of ${names} (with the directory of another checkout), or train --vw PATH, and optionally --json\n`
   )
   process.exitCode = 2
 }

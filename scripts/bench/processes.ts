@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { PeerStatus } from '../../src/peer/index.js'
 
-const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
 
 /**
  * Runs in the child at its exit, and writes its peak resident memory and CPU time to a pipe. Prefers the high-water mark of the kernel,

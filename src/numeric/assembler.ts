@@ -73,8 +73,12 @@ export const repeatWhile = (condition: Code, body: Code): Code => [
   [0x0b, 0x0b]
 ]
 
-/** Runs `body` if the condition is not 0. */
-export const when = (condition: Code, body: Code): Code => [condition, 0x04, 0x40, body, 0x0b]
+/** Runs `body` if the condition is not 0, otherwise `other`. */
+export const when = (condition: Code, body: Code, other?: Code): Code => [
+  [condition, 0x04, 0x40, body],
+  other === undefined ? [] : [0x05, other],
+  0x0b
+]
 
 /** Repeats `body`, until it leaves this block or one around it. */
 export const forever = (body: Code): Code => [0x02, 0x40, 0x03, 0x40, body, 0x0c, 0, 0x0b, 0x0b]
@@ -82,8 +86,9 @@ export const forever = (body: Code): Code => [0x02, 0x40, 0x03, 0x40, body, 0x0c
 /**
  * Within the body of `forever`: leaves it if the condition is not 0.
  * @param outer leaves as many `forever` around it as well
+ * @param nested number of `when` between
  */
-export const leaveIf = (condition: Code, outer = 0): Code => [condition, 0x0d, 1 + 2 * outer]
+export const leaveIf = (condition: Code, outer = 0, nested = 0): Code => [condition, 0x0d, 1 + 2 * outer + nested]
 
 /** `yes` if the condition is not 0, otherwise `no`. */
 export const select = (condition: Code, yes: Code, no: Code): Code => [yes, no, condition, 0x1b]
@@ -108,6 +113,9 @@ export const i32 = {
   mul: plain(0x6c),
   and: plain(0x71),
   or: plain(0x72),
+  xor: plain(0x73),
+  rotateLeft: plain(0x77),
+  trailingZeros: plain(0x68),
   shiftLeft: plain(0x74),
   shiftRight: plain(0x76),
   equal: plain(0x46),
@@ -132,8 +140,15 @@ export const i32 = {
 
 export const i64 = {
   constant: (value: number): Code => [0x42, signed(value)],
+  /** Two integers of 32 bits. */
+  constants: (high: number, low: number): Code =>
+    i64.or(i64.shiftLeft(i64.constant(high), i64.constant(32)), i64.fromInteger(i32.constant(low))),
+  load: (address: Code, offset = 0): Code => [address, 0x29, 0, unsigned(offset)],
   add: plain(0x7c),
+  mul: plain(0x7e),
+  and: plain(0x83),
   or: plain(0x84),
+  xor: plain(0x85),
   not: (value: Code): Code => [value, i64.constant(-1), 0x85],
   shiftLeft: plain(0x86),
   shiftRight: plain(0x88),
@@ -188,6 +203,11 @@ export const f64 = {
   atMost: plain(0x65),
   abs: plain(0x99),
   neg: plain(0x9a),
+  /** Converts an unsigned integer, or one of 64 bits with sign. */
+  fromInteger: plain(0xb8),
+  fromLong: plain(0xb9),
+  /** Stores a float32. */
+  storeSingle: (address: Code, value: Code, offset = 0): Code => f32.store(address, [value, 0xb6], offset),
   sqrt: plain(0x9f),
   add: plain(0xa0),
   sub: plain(0xa1),
@@ -298,6 +318,19 @@ export const integers = {
   lane: (from: Code, number: number): Code => [from, 0xfd, unsigned(0x1b), number],
   /** The bytes of `value` in the given order. */
   shuffle: (value: Code, order: readonly number[]): Code => [value, value, 0xfd, 0x0d, order]
+}
+
+/** Sixteen unsigned bytes. */
+export const bytes = {
+  same: (value: number): Code => fourTimes([value, value, value, value]),
+  sub: simd(0x71),
+  or: simd(0x50),
+  /** Masks. */
+  equal: simd(0x23),
+  more: simd(0x28),
+  atMost: simd(0x2a),
+  /** A bit for each byte of a mask. */
+  bits: simd(0x64)
 }
 
 /** Two unsigned 64-bit integers. */

@@ -6,7 +6,7 @@
  * below 2^53 and a power of ten up to 10^22 are both exact in float64, so one multiplication or division rounds once.
  */
 
-const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
+export const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
 const EXACT_INTEGERS = 2 ** 53
 /** From this magnitude on, a float64 rounds to infinity as a float32. */
 const FLOAT32_OVERFLOW = 2 ** 128 - 2 ** 103

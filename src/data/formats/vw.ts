@@ -12,12 +12,17 @@ import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
+import { VwKernel } from './vw-kernel.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
 const COLON = 0x3a
 const BAR = 0x7c
 const QUOTE = 0x27
+/** Bytes of text from which on the kernel pays for its start. */
+const KERNEL_BYTES = 2048
+/** Rows that the kernel may leave before it is given up, if they are the majority. */
+const SPARED = 64
 const NO_BAR = 'expected | before the features'
 
 export const vw: TextDefinition = {
@@ -46,6 +51,14 @@ class VwParser implements RowParser {
   /** End of the name, and value, of the feature or namespace read last. */
   #nameEnd = 0
   #value = 1
+  /** What is before the bar of the row read last. */
+  #label = Number.NaN
+  #weight = 1
+  #id: string | undefined
+  #kernel: VwKernel | undefined
+  #mayUseKernel: boolean
+  /** Number of rows that the kernel has left, less those that it has parsed, and some that it may leave. */
+  #others = -SPARED
   /** Why and where the current row is malformed. */
   #fault = ''
   #at = 0
@@ -60,6 +73,7 @@ class VwParser implements RowParser {
     this.dimension = 2 ** this.hashBits
     this.#mask = this.dimension - 1
     this.labels = new LabelReader(options)
+    this.#mayUseKernel = !this.#ids && options.onHashed === undefined && options.onLabel === undefined
   }
 
   restart(): void {
@@ -67,19 +81,55 @@ class VwParser implements RowParser {
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
+    if (to - from >= KERNEL_BYTES && this.#mayUseKernel) this.#kernel ??= new VwKernel(this.#mask, this.#constant)
     for (let start = from; start < to; ) {
-      const end = bytes.indexOf(NEWLINE, start)
-      this.line++
-      if (!isBlank(bytes, start, end) && !this.#row(bytes, start, out)) {
-        this.#reporter.report(this.line, this.#at - start + 1, this.#fault)
-      }
-      start = end + 1
+      const end = this.#mayUseKernel ? this.#kernel?.take(bytes, start, to) : undefined
+      if (this.#kernel === undefined || end === undefined || end === start) start = this.#line(bytes, start, out)
+      else start = this.#taken(this.#kernel, bytes, start, end, out)
     }
+  }
+
+  /** Parses what the kernel has taken. @returns the end */
+  #taken(kernel: VwKernel, bytes: Uint8Array, from: number, end: number, out: RowBuffer): number {
+    const move = () => {
+      this.line += kernel.rows
+      this.#others -= kernel.rows
+      kernel.moveTo(out)
+    }
+    let start = from
+    for (;;) {
+      if (this.labels.signed) start = from + kernel.parse(start - from)
+      if (start === end) break
+      const bar = this.#head(bytes, start)
+      if (bar >= 0 && this.#weight === 1) {
+        const next = from + kernel.parseFeatures(bar - from, this.#label)
+        if (next > bar) {
+          start = next
+          continue
+        }
+      }
+      move()
+      start = this.#line(bytes, start, out)
+      this.#others++
+    }
+    move()
+    if (this.#others > 0) this.#mayUseKernel = false
+    return end
+  }
+
+  /** Parses the line at `start`. @returns its end */
+  #line(bytes: Uint8Array, start: number, out: RowBuffer): number {
+    const end = bytes.indexOf(NEWLINE, start)
+    this.line++
+    if (!isBlank(bytes, start, end) && !this.#row(bytes, start, out)) {
+      this.#reporter.report(this.line, this.#at - start + 1, this.#fault)
+    }
+    return end + 1
   }
 
   /** Appends the row at `start`. @returns false on error, with `out` unchanged and the fault set */
   #row(bytes: Uint8Array, start: number, out: RowBuffer): boolean {
-    const bar = this.#head(bytes, start, out)
+    const bar = this.#head(bytes, start)
     if (bar < 0) return false
     const { indices, values } = out
     let entry = out.entries
@@ -115,14 +165,17 @@ class VwParser implements RowParser {
         values[entry++] = value
       }
     }
+    out.labels[out.size] = this.#label
+    out.weigh(this.#weight)
+    if (this.#ids) out.identify(this.#id)
     out.numeric[out.size] = entry - out.entries
     out.entries = entry
     out.offsets[++out.size] = entry
     return true
   }
 
-  /** Reads the text before the first bar and writes the label. @returns the bar's position, −1 on error */
-  #head(bytes: Uint8Array, start: number, out: RowBuffer): number {
+  /** Reads the text before the first bar. @returns the bar's position, −1 on error */
+  #head(bytes: Uint8Array, start: number): number {
     let position = start
     let label = Number.NaN
     let weight = 1
@@ -162,9 +215,9 @@ class VwParser implements RowParser {
       this.#fail(start, 'the label is missing')
       return -1
     }
-    out.labels[out.size] = label
-    out.weigh(weight)
-    if (this.#ids) out.identify(id)
+    this.#label = label
+    this.#weight = weight
+    this.#id = id
     return position
   }
 
