@@ -22,6 +22,7 @@ import {
   type Attestation,
   areLow,
   checkCount,
+  FRAME_LIMITS,
   LINEAGE_LIMITS,
   lineageLength,
   type ReceivedFrame,
@@ -235,9 +236,10 @@ export class HeaderCache {
   #contributors = 0
   /** The lineage returned last: the next one mostly extends it. */
   #last: readonly Header[] = []
-  /** Total number of contributors in its coverages, and whether all have low indices. */
+  /** Total number of contributors in its coverages. */
   #lastSize = 0
-  #isLastLow = true
+  /** Whether all contributors of that many are known to have low indices. */
+  #isLastLow = false
 
   /** @param limit maximum number of headers of a lineage */
   constructor(limit: number) {
@@ -253,12 +255,11 @@ export class HeaderCache {
     for (const header of chain) this.#add(header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
-    const isNext = from === 0
     // The last lineage may contain headers that the cache has not, and the cache older ones.
-    const lineage = isNext
-      ? chain.concat(this.#last)
-      : this.#extendFromCache(from < 0 ? chain : chain.concat(this.#last.slice(from)))
-    this.#shorten(lineage, isNext ? chain : undefined)
+    const joined = from < 0 ? chain : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
+    const lineage = from === 0 ? [...joined] : this.#extendFromCache(joined)
+    const isExtended = from >= 0 && lineage.length === joined.length
+    this.#shorten(lineage, isExtended ? chain : lineage, isExtended ? from : this.#last.length)
     for (const [key, { coverage }] of this.#headers) {
       if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
       this.#headers.delete(key)
@@ -270,17 +271,18 @@ export class HeaderCache {
 
   /**
    * Shortens a lineage to the limits.
-   * @param added headers before those of the last lineage, which has been measured; undefined if it
-   * is another one
+   * @param added its first headers, which are not of the last lineage
+   * @param from index of the header of the last lineage that follows them
    */
-  #shorten(lineage: Header[], added: readonly Header[] | undefined): void {
-    let size = added ? this.#lastSize + sizeOfCoverages(added) : sizeOfCoverages(lineage)
-    const isLow = added ? this.#isLastLow && added.every(areLow) : lineage.every(areLow)
-    size -= sizeOfCoverages(lineage, this.#limit)
+  #shorten(lineage: Header[], added: readonly Header[], from: number): void {
+    const shared = this.#lastSize - sizeOfCoverages(this.#last, 0, from)
+    const size = shared + sizeOfCoverages(added) - sizeOfCoverages(lineage, this.#limit)
     lineage.length = Math.min(lineage.length, this.#limit)
-    const length = lineageLength(lineage, size, isLow)
+    // Few contributors need no look at their indices.
+    const isMany = size > FRAME_LIMITS.contributors
+    this.#isLastLow = isMany && (this.#isLastLow ? added : lineage).every(areLow)
+    const length = lineageLength(lineage, size, this.#isLastLow)
     this.#lastSize = size - sizeOfCoverages(lineage, length)
-    this.#isLastLow = isLow
     lineage.length = length
   }
 
