@@ -1,9 +1,9 @@
-/** `npm run -s bench -- NAME [DIR] [--json]`, or `train --vw PATH`: runs one benchmark and prints each row when it is measured. */
+/** `npm run -s bench -- NAME [ARGUMENT] [--json]`, or `train --vw PATH`: runs one benchmark and prints each row when it is measured. */
 import { parseArgs } from 'node:util'
 import { met, type Row } from './row.js'
 import { besideVw } from './vowpal-wabbit.js'
 
-const benches: Readonly<Record<string, () => Promise<{ bench(dir: string): AsyncIterable<Row> }>>> = {
+const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): AsyncIterable<Row> }>>> = {
   train: () => import('./train.js'),
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
@@ -12,8 +12,12 @@ const benches: Readonly<Record<string, () => Promise<{ bench(dir: string): Async
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
   beside: () => import('./beside.js'),
+  gossipy: () => import('./gossipy.js'),
   schedule: () => import('./schedule.js')
 }
+
+/** Arguments that a benchmark needs. */
+const ARGUMENTS: Readonly<Record<string, string>> = { beside: 'DIR', gossipy: 'PYTHON' }
 
 function print(row: Row, json: boolean): void {
   const enough = met(row)
@@ -36,16 +40,14 @@ const { values, positionals } = parseArgs({
   options: { json: { type: 'boolean', default: false }, vw: { type: 'string' } },
   allowPositionals: true
 })
-const [name, ...dirs] = positionals
+const [name, ...args] = positionals
 const { json, vw } = values
 const isKnown = name !== undefined && Object.hasOwn(benches, name) && (vw === undefined || name === 'train')
-if (isKnown && dirs.length === (name === 'beside' ? 1 : 0)) {
-  const rows = vw === undefined ? (await benches[name]()).bench(dirs[0]) : besideVw(vw)
+if (isKnown && args.length === (name in ARGUMENTS ? 1 : 0)) {
+  const rows = vw === undefined ? (await benches[name]()).bench(args[0]) : besideVw(vw)
   for await (const row of rows) print(row, json)
 } else {
-  const names = Object.keys(benches).join(', ')
-  process.stderr.write(
-    `bench: expected one of ${names} (with the directory of another checkout), or train --vw PATH, and optionally --json\n`
-  )
+  const names = Object.keys(benches).map(each => [each, ARGUMENTS[each]].filter(Boolean).join(' '))
+  process.stderr.write(`bench: expected one of ${names.join(', ')} or train --vw PATH, and optionally --json\n`)
   process.exitCode = 2
 }
