@@ -22,7 +22,7 @@ import type { AlgorithmDefinition, RunSize } from './definition.js'
 import { SharedContributors, SharedPredictors } from './shared.js'
 
 export const admb: AlgorithmDefinition = {
-  create: world => create(world, 'origin'),
+  create: world => createAdmb(world, 'origin'),
   help: 'ADMB as peers run it: precedence by origin, carry-over',
   source:
     'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
@@ -43,7 +43,7 @@ export const admb: AlgorithmDefinition = {
 }
 
 export const admbSender: AlgorithmDefinition = {
-  create: world => create(world, 'sender'),
+  create: world => createAdmb(world, 'sender'),
   help: 'ADMB as published: precedence by sender, no carry-over',
   source: 'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6)',
   average: 'uniform',
@@ -53,7 +53,7 @@ export const admbSender: AlgorithmDefinition = {
 }
 
 export const mawoOverlay: AlgorithmDefinition = {
-  create: world => create(world, 'origin', 'mawo'),
+  create: world => createAdmb(world, 'origin', 'mawo'),
   help: 'MaWo-DMB as peers run it: the master is the root of the overlay',
   source:
     'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2, with the changes of docs/protocol.md',
@@ -64,7 +64,7 @@ export const mawoOverlay: AlgorithmDefinition = {
 }
 
 export const dmbOverlay: AlgorithmDefinition = {
-  create: world => create(world, 'origin', 'dmb'),
+  create: world => createAdmb(world, 'origin', 'dmb'),
   help: 'DMB as peers run it: the root of the overlay waits for all',
   source: 'Dekel et al. (JMLR 2012), Algorithm 3, with the changes of docs/protocol.md',
   average: 'none',
@@ -152,7 +152,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
   return { ...start, id: { ...start.id, updates: 1, origin, incarnation: 1 } }
 }
 
-function create(world: World, precedence: Precedence, algorithm?: MasterAlgorithm): Algorithm {
+function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgorithm): Algorithm {
   const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner

@@ -20,7 +20,7 @@ import type { AlgorithmDefinition } from './definition.js'
 import { Routing } from './routing.js'
 
 export const mawo: AlgorithmDefinition = {
-  create,
+  create: createMawo,
   help: 'workers send sums to a fixed master',
   source: 'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2',
   average: 'none',
@@ -58,7 +58,7 @@ interface PredictorMessage {
 
 const MASTER = 0
 
-function create(world: World): Algorithm {
+function createMawo(world: World): Algorithm {
   const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
   const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)

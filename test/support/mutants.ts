@@ -11,11 +11,13 @@ import { Random } from '../../sim/engine/random.js'
 import { RUNS_PER_PORTION } from '../../sim/fuzz/fuzz.js'
 import type { Scenario } from '../../sim/index.js'
 import type { FixedKeys } from '../../sim/testing/trials.js'
+import { NamedPoints } from './named-points.js'
 
-/** A replacement in the compiled code. Any white space in `from` matches any white space. */
+/** A replacement in the compiled code. */
 export interface CodeChange {
-  /** Path relative to `dist`. */
-  readonly file: string
+  /** The function, constant or member of a class, such as `Edge.sentId`, in which the code is. */
+  readonly point: string
+  /** Code that occurs there once, with any white space. */
   readonly from: string
   readonly to: string
 }
@@ -38,7 +40,7 @@ interface Mutant {
 /**
  * Reads `test/property/sim/NAME.txt`. A mutant is a line `what it lacks | property / property | key=value …`, where
  * `adversaries` is one hostile node, and `seed`, `run` and `unspecified` are of the search; then changes, indented, as
- * `file: code → code`. Lines that are indented further continue the one before.
+ * `point: code → code`. Lines that are indented further continue the one before.
  */
 export function mutantsOf(name: string): Mutant[] {
   const text = readFileSync(`test/property/sim/${name}.txt`, 'utf8').replaceAll(/\n {4,}/g, ' ')
@@ -55,9 +57,9 @@ export function mutantsOf(name: string): Mutant[] {
       seed: seed as number,
       run: run as number,
       changes: changes.map(change => {
-        const [, file, from, to] = /^ {2}(\S+): (.+?) →(.*)$/.exec(change) ?? []
-        if (file === undefined) throw new Error(`${name}: malformed change of '${without}': ${change}`)
-        return { file: `${file}.js`, from, to: to.trim() }
+        const [, point, from, to] = /^ {2}(\S+): (.+?) →(.*)$/.exec(change) ?? []
+        if (point === undefined) throw new Error(`${name}: malformed change of '${without}': ${change}`)
+        return { point, from, to: to.trim() }
       })
     }
   })
@@ -83,26 +85,30 @@ const MAX_RUNS = 5000
 const FOLDER = resolve('dist/mutants', String(process.pid))
 const MODULES = ['sim', 'src/base', 'src/numeric', 'src/admb', 'src/learning', 'src/overlay', 'src/view']
 
+let points: NamedPoints | undefined
+
 /**
  * Creates a mutant.
- * @param name name of its directory
  * @returns the directory of its code, like `dist`
- * @throws Error if a pattern does not match exactly once; then update it to the changed code
+ * @throws Error naming the mutant, unless each change is at one place; then update the change to the changed code
  */
 export function createMutant(name: string, changes: readonly CodeChange[]): string {
+  const read = (file: string) => readFileSync(resolve('dist', file), 'utf8')
+  points ??= new NamedPoints(new Map(files(MODULES).map(file => [file, read(file)])))
   const replaced = new Map<string, string>()
-  for (const { file, from, to } of changes) {
-    const code = replaced.get(file) ?? readFileSync(resolve('dist', file), 'utf8')
-    const tokens = from.split(/\s+/).map(token => token.replaceAll(/[^\w]/g, '\\$&'))
-    const pattern = new RegExp(tokens.join('\\s+'), 'g')
-    const matches = code.match(pattern)?.length ?? 0
-    if (matches !== 1) throw new Error(`mutant ${name}: expected 1 match in ${file}, found ${matches}: ${from}`)
-    replaced.set(
-      file,
-      code.replace(pattern, () => to)
-    )
+  const placed = changes.map(({ point, from, to }) => {
+    try {
+      return { ...(points as NamedPoints).find(point, from), to }
+    } catch (error) {
+      throw new Error(`mutant ${name}: ${(error as Error).message}`)
+    }
+  })
+  // From the end, so that the places before keep their offsets.
+  for (const { file, start, end, to } of placed.sort((a, b) => b.start - a.start)) {
+    const code = replaced.get(file) ?? read(file)
+    replaced.set(file, code.slice(0, start) + to + code.slice(end))
   }
-  return createCopy(name, replaced)
+  return createCopy(name.replaceAll(/\W+/g, '-'), replaced)
 }
 
 /**
@@ -154,9 +160,9 @@ export function describeMutants(kind: string): void {
     this.timeout(300_000)
     after(removeMutants)
 
-    mutantsOf(kind).forEach(({ without, changes, breaks, scenario, seed, run: first }, number) => {
+    for (const { without, changes, breaks, scenario, seed, run: first } of mutantsOf(kind)) {
       it(`finds a violation without ${without}`, async () => {
-        const root = createMutant(`${kind}-${number}`, changes)
+        const root = createMutant(`${kind}: ${without}`, changes)
         const testing = (await import(pathToFileURL(resolve(root, 'sim/testing/index.js')).href)) as Testing
         const found: string[] = []
         for (let run = first; run < first + MAX_RUNS; run++) {
@@ -169,7 +175,7 @@ export function describeMutants(kind: string): void {
         }
         assert.fail(`found only: ${found.slice(0, 5).join('; ')}`)
       })
-    })
+    }
   })
 }
 

@@ -9,35 +9,31 @@ import { share } from '../../support/runs.js'
 const RUNS = share(60)
 
 const supports: readonly CodeChange[] = [
-  { file: 'src/numeric/support.js', from: 'const MIN_LENGTH = 2 ** 14;', to: 'const MIN_LENGTH = 2;' },
-  { file: 'src/numeric/touched.js', from: 'const UNTOUCHED = 1024;', to: 'const UNTOUCHED = 4;' }
+  { point: 'MIN_LENGTH', from: '2 ** 14', to: '2' },
+  { point: 'UNTOUCHED', from: '1024', to: '4' }
 ]
 
 /** Combinations, as most limits do not affect each other. */
 const reduced: Readonly<Record<string, readonly CodeChange[]>> = {
   'blocks with a support that are not reused, two bases of coverages, chains of two steps, and headers of one branch': [
     ...supports,
-    { file: 'src/numeric/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 0.7;' },
-    { file: 'src/admb/state/vectors.js', from: 'const MAX_POOLED_BYTES = 1 << 16;', to: 'const MAX_POOLED_BYTES = 0;' },
-    { file: 'src/admb/wire/coverage-encoder.js', from: 'const MAX_BASES = 64;', to: 'const MAX_BASES = 2;' },
-    { file: 'src/admb/state/vectors.js', from: 'const MAX_STEPS = 64;', to: 'const MAX_STEPS = 2;' },
-    { file: 'src/admb/core/current-predictor.js', from: 'const BRANCHES = 4;', to: 'const BRANCHES = 1;' }
+    { point: 'MAX_SHARE', from: '1 / 8', to: '0.7' },
+    { point: 'MAX_POOLED_BYTES', from: '1 << 16', to: '0' },
+    { point: 'MAX_BASES', from: '64', to: '2' },
+    { point: 'MAX_STEPS', from: '64', to: '2' },
+    { point: 'BRANCHES', from: '4', to: '1' }
   ],
   'dense blocks with a support, sums of one earlier predictor, and short lists of contributors': [
     ...supports,
-    { file: 'src/numeric/support.js', from: 'const MAX_SHARE = 1 / 8;', to: 'const MAX_SHARE = 1;' },
-    { file: 'src/admb/wire/exchanged-sums.js', from: 'const PAST_EXCHANGES = 3;', to: 'const PAST_EXCHANGES = 1;' },
-    {
-      file: 'src/admb/wire/coverage-encoder.js',
-      from: 'export const LONG_LIST = 256;',
-      to: 'export const LONG_LIST = 3;'
-    },
-    { file: 'src/admb/wire/coverage-encoder.js', from: 'const EPOCHS = 16;', to: 'const EPOCHS = 2;' },
-    { file: 'src/admb/core/node.js', from: 'const COMPACTION_PERIODS = 256;', to: 'const COMPACTION_PERIODS = 2;' }
+    { point: 'MAX_SHARE', from: '1 / 8', to: '1' },
+    { point: 'PAST_EXCHANGES', from: '3', to: '1' },
+    { point: 'LONG_LIST', from: '256', to: '3' },
+    { point: 'EPOCHS', from: '16', to: '2' },
+    { point: 'COMPACTION_PERIODS', from: '256', to: '2' }
   ],
   'the encoding of long blocks': [
-    { file: 'src/admb/wire/bytes.js', from: 'const SHORT_BLOCK = 64;', to: 'const SHORT_BLOCK = 0;' },
-    { file: 'src/admb/wire/bytes.js', from: 'const SHORT_FRAME = 256;', to: 'const SHORT_FRAME = 0;' }
+    { point: 'SHORT_BLOCK', from: '64', to: '0' },
+    { point: 'SHORT_FRAME', from: '256', to: '0' }
   ]
 }
 

@@ -38,9 +38,7 @@ describe('after the last fault', function () {
   })
 
   it('is checked: a longer wait before what was lost is repeated violates it', async () => {
-    const mutant = await mutantOf('recovery', [
-      { file: 'src/admb/core/backoff.js', from: 'const MAX_WAIT = 64', to: 'const MAX_WAIT = 4000' }
-    ])
+    const mutant = await mutantOf('recovery', [{ point: 'MAX_WAIT', from: '64', to: '4000' }])
     // The first frames of the sessions of node 2 are lost.
     const sides = [0, 0, 1]
     const faults = [

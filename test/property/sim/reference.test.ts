@@ -25,10 +25,10 @@ describe('the specification of ADMB', () => {
 
   describe('is not what a mutant does', () => {
     after(removeMutants)
-    for (const [number, { without, changes, unspecified }] of mutantsOf('repairs').entries()) {
+    for (const { without, changes, unspecified } of mutantsOf('repairs')) {
       if (unspecified === undefined) continue
       it(`without ${without}`, async () => {
-        const root = createMutant(`specified-${number}`, changes)
+        const root = createMutant(`specified: ${without}`, changes)
         const load = (path: string) => import(pathToFileURL(resolve(root, path)).href)
         const { AdmbNode: Mutant } = (await load('src/admb/index.js')) as { AdmbNode: typeof AdmbNode }
         const { simulate: run } = (await load('sim/simulate.js')) as { simulate: typeof simulate }
