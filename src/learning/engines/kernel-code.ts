@@ -63,7 +63,8 @@ export const ENTRIES = WEIGHTS + 8 * ROWS
 export const GROUPS = ENTRIES + 16 * ROWS
 export const LABELS = GROUPS + 8 * (ROWS + 1)
 export const OFFSETS = LABELS + 4 * ROWS
-export const INDICES = OFFSETS + 4 * (ROWS + 1)
+/** A multiple of 8, as `VALUES` is. */
+export const INDICES = OFFSETS + 4 * (ROWS + 2)
 export const VALUES = INDICES + 4 * FEATURES
 /** Cells are aligned to cache lines. */
 export const CELLS = Math.ceil((VALUES + 4 * FEATURES) / 64) * 64

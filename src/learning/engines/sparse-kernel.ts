@@ -109,7 +109,8 @@ export class SparseKernel {
    */
   take(examples: Examples, from: number, end: number, updates: number, weightAt: (updates: number) => number): number {
     const { labels, offsets, indices, values } = examples
-    const base = offsets[from]
+    // Copies from memory that threads share are several times slower if only one side is aligned to 8 bytes.
+    const base = offsets[from] & ~1
     let until = Math.min(end, from + ROWS)
     while (offsets[until] - base > FEATURES) until = from + ((until - from) >> 1)
     const views = this.#views
