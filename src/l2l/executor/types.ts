@@ -1,7 +1,8 @@
 /** Options of the executor, batches, stashes, and the parameter stores that it reads from and writes to. */
-import { DeviceError } from '#device'
+
 import type { Tensor } from '#tfjs'
 import type { DeviceName } from '../../device/types.js'
+import { DeviceError } from '../../device/types.js'
 import { type Blocks, DivergenceError, type Score } from '../../learning/index.js'
 import { blockIndices } from '../../nn/blocks.js'
 import type { Model, RowWeights } from '../../nn/types.js'

@@ -28,6 +28,17 @@ describe('a command', function () {
     return path
   }
 
+  it('loads TensorFlow.js for networks only', async () => {
+    const print = `import m from 'node:module'; process.on('exit', () => console.error(Object.keys(m._cache).join()))`
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(print)}` }
+    const loads = async (model: string) => {
+      const { code, stderr } = await admbProcess(['train', '--data', 'digits', '--model', model], { env })
+      assert.equal(code, 0, stderr)
+      return /tfjs/.test(stderr)
+    }
+    assert.deepEqual([await loads('softmax'), await loads('mlp')], [false, true])
+  })
+
   it('suggests the nearest name for an unknown command or option', async () => {
     await refuses(['trian'], 2, /unknown command 'trian'.*train/)
     await refuses(['train', '--bach', '3'], 2, /unknown option '--bach'.*--batch/)
