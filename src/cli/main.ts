@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** Where the process `admb` starts. */
 import { explain, OutputError } from './errors.js'
 import { runProgram } from './program.js'
@@ -13,7 +12,8 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-const exitCode = await runProgram(process.argv.slice(2))
-if (exitCode !== 0) process.exitCode = exitCode
-// libp2p leaves timers of about a second behind. Only the output has to be flushed; an error is reported above.
-process.stdout.write('', error => error || process.exit())
+void runProgram(process.argv.slice(2)).then(exitCode => {
+  if (exitCode !== 0) process.exitCode = exitCode
+  // libp2p leaves timers of about a second behind. Only the output has to be flushed; an error is reported above.
+  process.stdout.write('', error => error || process.exit())
+})

@@ -1,5 +1,4 @@
 /** The registry of commands. A new command is one file and one line here. */
-import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { ReaderThread } from '../../data/index.js'
 
@@ -25,10 +24,7 @@ export const commands = {
   peer: {
     group: 'Start',
     summary: 'start a peer that learns together with others',
-    async load() {
-      limitYoungGeneration()
-      return (await import('./peer.js')).peerCommand
-    }
+    load: async () => (await import('./peer.js')).peerCommand
   },
   doctor: {
     group: 'Start',
@@ -126,14 +122,6 @@ export const commands = {
     load: async () => (await import('./sim.js')).simCommand
   }
 } as const satisfies Readonly<Record<string, CommandEntry>>
-
-/**
- * Keeps the young generation of each thread's heap at 1 MB. While modules are loaded it would grow to 2 × 16 MB, which V8 does not
- * return. An idle peer needs 10 to 30 MB less, and a busy one learns as many inputs a second.
- */
-function limitYoungGeneration(): void {
-  setFlagsFromString('--semi-space-growth-factor=1')
-}
 
 /** The thread that reads a large file of `--data`, whatever the other options are; undefined if there is none. */
 async function prestartReader(words: readonly string[]): Promise<ReaderThread | undefined> {

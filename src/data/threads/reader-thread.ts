@@ -38,23 +38,27 @@ function sendFacts(stream: ExampleStream): void {
   post({ kind: 'facts', facts })
 }
 
-const [{ options, reports }] = (await once(port, 'message')) as [ReaderRequest]
-let stream: ExampleStream | undefined
-try {
-  stream = await openStream({
-    ...options,
-    onMalformed: reports ? malformed => post({ kind: 'malformed', malformed }) : undefined,
-    onNotice: (notice, importance) => post({ kind: 'notice', notice, importance })
-  })
-  sendFacts(stream)
-  // Signals that the stream is open.
-  writer.write(NOTHING, stream)
-  for await (const rows of stream) {
+async function main(): Promise<void> {
+  const [{ options, reports }] = (await once(port, 'message')) as [ReaderRequest]
+  let stream: ExampleStream | undefined
+  try {
+    stream = await openStream({
+      ...options,
+      onMalformed: reports ? malformed => post({ kind: 'malformed', malformed }) : undefined,
+      onNotice: (notice, importance) => post({ kind: 'notice', notice, importance })
+    })
     sendFacts(stream)
-    if (!writer.write(rows, stream)) break
+    // Signals that the stream is open.
+    writer.write(NOTHING, stream)
+    for await (const rows of stream) {
+      sendFacts(stream)
+      if (!writer.write(rows, stream)) break
+    }
+  } catch (error) {
+    post({ kind: 'failed', error: toSent(error as Error) })
   }
-} catch (error) {
-  post({ kind: 'failed', error: toSent(error as Error) })
+  if (stream !== undefined) sendFacts(stream)
+  writer.end(stream ?? { skipped: 0, share: undefined })
 }
-if (stream !== undefined) sendFacts(stream)
-writer.end(stream ?? { skipped: 0, share: undefined })
+
+void main()

@@ -21,9 +21,7 @@ import {
 const { network, backend, executorOptions, weights, gradients: ring, worker, port, ...init } = workerData as WorkerInit
 const cells = new Int32Array(init.cells)
 
-await deviceFor({ backend, deviceMemory: executorOptions.deviceMemory })
 const model = networkModel(network)
-const executor = new Executor(model, executorOptions)
 const indices = blockIndices(model)
 const signals =
   weights.signals && new SharedSignals(weights.signals.threads, weights.blocks.length, weights.signals.shared)
@@ -78,7 +76,7 @@ class WorkerStore implements ParameterStore {
   }
 }
 
-function execute({ rows: copy, ...part }: WorkerTask): void {
+function execute(executor: Executor, { rows: copy, ...part }: WorkerTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
@@ -91,18 +89,24 @@ function execute({ rows: copy, ...part }: WorkerTask): void {
   }
 }
 
-const parent = parentPort as MessagePort
-parent.postMessage('ready')
-let lastTask = 0
-for (;;) {
-  Atomics.wait(cells, tasksCell(worker), lastTask)
-  const message = receiveMessageOnPort(port)?.message as WorkerTask | 'stop' | undefined
-  if (message === undefined) {
-    lastTask = Atomics.load(cells, tasksCell(worker))
-    continue
+async function main(): Promise<void> {
+  await deviceFor({ backend, deviceMemory: executorOptions.deviceMemory })
+  const executor = new Executor(model, executorOptions)
+  const parent = parentPort as MessagePort
+  parent.postMessage('ready')
+  let lastTask = 0
+  for (;;) {
+    Atomics.wait(cells, tasksCell(worker), lastTask)
+    const message = receiveMessageOnPort(port)?.message as WorkerTask | 'stop' | undefined
+    if (message === undefined) {
+      lastTask = Atomics.load(cells, tasksCell(worker))
+      continue
+    }
+    if (message === 'stop') break
+    execute(executor, message)
   }
-  if (message === 'stop') break
-  execute(message)
+  executor.close()
+  port.close()
 }
-executor.close()
-port.close()
+
+void main()
