@@ -20,6 +20,7 @@ import { fractions } from '../../numeric/exp.js'
 import { GRADIENT_SQUARE_LIMIT } from '../models/model.js'
 import { AGREEMENT } from '../rules/adagrad.js'
 import type { KernelLoss } from './kernel-losses.js'
+import { StepCode } from './kernel-step.js'
 import { SMALLEST_RETENTION } from './sparse-engine.js'
 
 /** Maximum numbers of rows and features of a call. */
@@ -96,6 +97,7 @@ export const learnRows = (loss: KernelLoss) =>
     const gathered = locals.vector()
     const spread = () => locals.vector()
     const [slopes, inverse, keeps, step, growth, initial, ones] = Array.from({ length: 7 }, spread)
+    const cells = new StepCode(locals, { first, second, keeps, inverse, step, growth, initial, ones, agreeing, total })
     const target = { mean: stateOf(AT.mean), deviation: stateOf(AT.deviation) }
     const of = loss.code(locals, {
       label,
@@ -112,61 +114,12 @@ export const learnRows = (loss: KernelLoss) =>
 
     /** The steps of two features, or of one. */
     const steps = (isPair: boolean, isMeasured: boolean): Code => {
-      const [low, high, lowSquares, highSquares] = Array.from({ length: 4 }, spread)
-      const [h, weights, squares, next, unit, after, lags, agreed] = Array.from({ length: 8 }, spread)
-      const { add, sub, mul, div, abs, constant, choose } = doubles
-      const zero = constant(0)
-      const relative = mul(get(growth), abs(get(weights)))
-      const twice = add(add(relative, get(step)), abs(sub(relative, get(step))))
       const values = f64.loadSingle(at(VALUES, get(p), 2))
       const other = isPair ? f64.loadSingle(at(VALUES, get(p), 2), 4) : f64.constant(0)
-      const isZero = doubles.equal(get(h), zero)
-      const measured = [
-        // s·u: the unit with the sign of the last gradient, if there was one.
-        set(
-          agreed,
-          doubles.and(
-            doubles.notEqual(get(squares), zero),
-            doubles.xor(get(unit), doubles.and(get(squares), constant(-0)))
-          )
-        ),
-        [0, 1]
-          .slice(0, isPair ? 2 : 1)
-          .map(lane => [
-            set(agreeing, f64.add(get(agreeing), doubles.lane(get(agreed), lane))),
-            set(total, f64.add(get(total), f64.abs(doubles.lane(get(agreed), lane))))
-          ])
-      ]
       return [
         set(first, cellAt(0)),
-        set(low, doubles.load(get(first))),
-        set(lowSquares, doubles.load(get(first), 16)),
-        isPair
-          ? [
-              set(second, cellAt(1)),
-              set(high, doubles.load(get(second))),
-              set(highSquares, doubles.load(get(second), 16))
-            ]
-          : [],
-        set(h, mul(get(slopes), doubles.of(values, other))),
-        set(weights, doubles.firsts(get(low), get(isPair ? high : low))),
-        set(lags, doubles.seconds(get(low), get(isPair ? high : low))),
-        set(squares, doubles.firsts(get(lowSquares), get(isPair ? highSquares : lowSquares))),
-        set(next, add(mul(choose(isZero, get(ones), get(keeps)), abs(get(squares))), mul(get(h), get(h)))),
-        set(unit, div(get(h), doubles.sqrt(add(get(initial), get(next))))),
-        isMeasured ? measured : [],
-        set(after, sub(get(weights), mul(mul(constant(0.5), twice), get(unit)))),
-        set(lags, add(get(lags), mul(sub(get(after), get(weights)), get(inverse)))),
-        set(next, choose(doubles.less(get(h), zero), doubles.neg(get(next)), get(next))),
-        set(next, choose(isZero, get(squares), get(next))),
-        doubles.store(get(first), 0, doubles.firsts(get(after), get(lags))),
-        doubles.storeLane(get(first), 16, get(next), 0),
-        isPair
-          ? [
-              doubles.store(get(second), 0, doubles.seconds(get(after), get(lags))),
-              doubles.storeLane(get(second), 16, get(next), 1)
-            ]
-          : []
+        isPair ? set(second, cellAt(1)) : [],
+        cells.step(doubles.mul(get(slopes), doubles.of(values, other)), isPair, isMeasured)
       ]
     }
     const allSteps = (isMeasured: boolean): Code => [

@@ -31,6 +31,7 @@ import {
   type Rest,
   type Trained
 } from './batch-engine.js'
+import { SoftmaxKernel } from './softmax-kernel.js'
 import { SparseKernel } from './sparse-kernel.js'
 import { SparseScalarEngine } from './sparse-scalar.js'
 import { SparseSoftmaxEngine } from './sparse-softmax.js'
@@ -214,10 +215,12 @@ function createEngine(options: SerialOptions): Engine {
   const room = { outputs, dimension, dimensionLimit, classWeights, table }
   const sparse = { ...room, adagrad, averaging, predictWith }
   const loss = scalarLossOf(model, targetScale)
-  if (loss === undefined) return new SparseSoftmaxEngine(sparse)
   const { forget = 0, maxForget = 0, ...steps } = adagrad
+  const mayUseKernel = maxForget > 0 && averaging.name !== 'none'
+  if (loss === undefined)
+    return new SparseSoftmaxEngine(sparse, mayUseKernel ? new SoftmaxKernel(outputs, adagrad) : undefined)
   const kernel =
-    maxForget > 0 && averaging.name !== 'none' && classWeights === undefined
+    mayUseKernel && classWeights === undefined
       ? new SparseKernel(loss, {
           ...steps,
           forget,

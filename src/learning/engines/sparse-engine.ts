@@ -217,7 +217,12 @@ export abstract class SparseEngine implements Engine {
         cells[i + SQUARES] = h < 0 ? (1 - signs) * square : square
       }
     }
-    if (maxForget === 0) return
+    this.count(keep, agreeing, total)
+  }
+
+  /** Counts an update in the agreement, and measures it if that is due. */
+  protected count(keep: number, agreeing: number, total: number): void {
+    if (this.maxForget === 0) return
     countUpdate(this.agreement, keep)
     if (measures(1, this.updates)) measure(this.agreement, agreeing, total)
   }

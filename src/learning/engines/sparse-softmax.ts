@@ -4,8 +4,10 @@ import { commitClass } from '../metrics/index.js'
 import { type ClassTable, countAdded, withClass } from '../models/class-table.js'
 import { largest, logSumExp, slopesInPlace } from '../models/losses.js'
 import { checkGradient, checkLabel, gradientWeight } from '../models/model.js'
+import { measures } from '../rules/adagrad.js'
 import { type Blocks, type Examples, weightOf } from '../types.js'
 import type { Trained } from './batch-engine.js'
+import type { SoftmaxKernel } from './softmax-kernel.js'
 import { CELL, LAG, SparseEngine, type SparseEngineOptions } from './sparse-engine.js'
 
 export class SparseSoftmaxEngine extends SparseEngine {
@@ -17,8 +19,13 @@ export class SparseSoftmaxEngine extends SparseEngine {
   /** Number of classes with names. */
   #active: number
 
-  constructor(options: SparseEngineOptions) {
-    super(options, { kind: 'classes', classes: options.outputs })
+  readonly #kernel: SoftmaxKernel | undefined
+
+  /** @param kernel computes scores and steps of plain rows @default none */
+  constructor(options: Omit<SparseEngineOptions, 'allocate'>, kernel?: SoftmaxKernel) {
+    const allocate = kernel && ((length: number) => kernel.cells(length))
+    super({ ...options, allocate }, { kind: 'classes', classes: options.outputs })
+    this.#kernel = kernel
     this.#scores = new Float64Array(options.outputs)
     this.#served = new Float64Array(options.outputs)
     this.#block = options.table
@@ -54,6 +61,7 @@ export class SparseSoftmaxEngine extends SparseEngine {
     const isWhole = this.#active === outputs
     const current = isWhole ? this.#scores : this.#scores.subarray(0, this.#active)
     const average = isWhole ? this.#served : this.#served.subarray(0, this.#active)
+    this.#kernel?.clear()
     for (let row = 0; row < size; row++) {
       const label = labels[row]
       if (Number.isNaN(label)) {
@@ -61,9 +69,14 @@ export class SparseSoftmaxEngine extends SparseEngine {
         continue
       }
       checkLabel(label, this.#active, row)
-      for (let p = offsets[row]; p < offsets[row + 1]; p++)
-        if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
-      const square = this.#score(examples, row)
+      let square = this.#kernel?.score(examples, row, this.#scores, this.#served)
+      const isPlain = square !== undefined
+      if (square === undefined) {
+        for (let p = offsets[row]; p < offsets[row + 1]; p++)
+          if (indices[p] >>> 0 >= this.capacity) this.grow(examples, row)
+        square = this.#score(examples, row)
+      }
+      if (this.servesAverage) this.#subtractLags()
       const served = this.servesAverage ? average : current
       const norm = logSumExp(served)
       const predicted = largest(served)
@@ -74,16 +87,33 @@ export class SparseSoftmaxEngine extends SparseEngine {
       if (progress.outcomes !== undefined) commitClass(progress.outcomes, served, norm, label, predicted, weight)
       const factor = gradientWeight(examples, row, this.classWeights)
       checkGradient(slopesInPlace(current, label, factor) * square, row)
-      this.saw(this.gather(examples, row, this.#scores))
-      this.stepGathered(examples, row)
+      if (this.#kernel !== undefined && isPlain) this.#step(this.#kernel, examples, row)
+      else {
+        this.saw(this.gather(examples, row, this.#scores))
+        this.stepGathered(examples, row)
+      }
       progress.inputs++
       this.shrinkLags()
     }
   }
 
-  /** Computes the current and the served scores. @returns Σx² */
+  #step(kernel: SoftmaxKernel, examples: Examples, row: number): void {
+    const keep = this.keep()
+    const isMeasured = measures(1, this.updates)
+    const { last, agreeing, total } = kernel.step(examples, row, this.#scores, 1 / this.retention, keep, isMeasured)
+    this.saw(last)
+    this.count(keep, agreeing, total)
+  }
+
+  #subtractLags(): void {
+    const { retention } = this
+    const [scores, served] = [this.#scores, this.#served]
+    for (let c = 0; c < scores.length; c++) served[c] = scores[c] - retention * served[c]
+  }
+
+  /** Computes the current scores, and the sums of the lags times x. @returns Σx² */
   #score({ indices, values, offsets }: Examples, row: number): number {
-    const { outputs, cells, retention, servesAverage } = this
+    const { outputs, cells, servesAverage } = this
     const scores = this.#scores.fill(0)
     const served = this.#served.fill(0)
     let square = 0
@@ -96,7 +126,6 @@ export class SparseSoftmaxEngine extends SparseEngine {
         if (servesAverage) served[c] += cells[first + c * CELL + LAG] * x
       }
     }
-    if (servesAverage) for (let c = 0; c < outputs; c++) served[c] = scores[c] - retention * served[c]
     return square
   }
 }
