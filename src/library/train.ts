@@ -4,7 +4,6 @@ import { createParser, openStream, Preparation, type Rows, RunningMoments, type 
 import {
   type BaselineFigures,
   type Blocks,
-  baselineFor,
   checkOptions,
   type Learner,
   learnerAfter,
@@ -21,7 +20,7 @@ import { classNamesOf } from '../task/learning-spec.js'
 import { executionType, type TaskOptions, taskTypes } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'
-import { ClassNumbers, trainerFor } from '../task/trainer.js'
+import { TrainingJob } from '../task/training-job.js'
 import type { Answer } from './create-peer.js'
 import { encodeInputs, type Features, type Label } from './inputs.js'
 
@@ -80,20 +79,14 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   const { stream, specFor } = await createTask(task, 'serial')
   const spec = specFor(inputs === undefined ? await factsOf(stream, notices.add) : factsOfLabels(task, labels ?? []))
   const scaling = { moments: new RunningMoments(), frozen: false }
-  const { trainer, layers } = await trainerFor(spec, execution, predictWith)
+  const job = await TrainingJob.start({ spec, execution, predictWith })
   const opened = stream && (await openStream({ ...stream, scaling, onNotice: notices.add }))
-  const baseline = baselineFor(spec, trainer.classifies)
   const end = async (rest: Rest) => {
-    const { parameters, average, updates, dimension } = trainer.finish(rest)
-    layers?.close(undefined)
-    const known = closed(spec, dimension, opened)
-    const report = {
-      ...trainer.report(),
-      skipped: opened?.skipped ?? 0,
-      notices: notices.lines,
-      baseline: baseline?.figures,
-      metrics: trainer.metrics()
-    }
+    const { parameters, average, updates, dimension } = job.trainer.finish(rest)
+    job.network.layers?.close(undefined)
+    const known = job.specOf(dimension, opened)
+    if (job.uselessLoss) notices.add(job.uselessLoss, importance.useless)
+    const report = { ...job.report(), skipped: opened?.skipped ?? 0, notices: notices.lines }
     const { learner } = await learningParts(known, execution)
     const serving = predictWith === 'average' ? average : parameters
     const preparation = preparationFor(known, { ...scaling, frozen: true })
@@ -102,16 +95,11 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
   try {
     if (inputs !== undefined) {
       const rows = weighed(parse(closed(spec), encodeInputs(inputs, labels ?? []), false), weights)
-      baseline?.add(rows)
-      trainer.learn(preparationFor(closed(spec), scaling)?.scaled(rows) ?? rows)
+      job.learn(preparationFor(closed(spec), scaling)?.scaled(rows) ?? rows)
     }
-    const numbers = new ClassNumbers(spec, trainer)
-    for await (const examples of opened ?? []) {
-      baseline?.add(examples)
-      trainer.learn(numbers.apply(examples))
-    }
+    for await (const rows of opened ?? []) job.learn(job.numbered(rows))
   } catch (error) {
-    if (trainer.report().updates === 0) throw error
+    if (job.trainer.report().updates === 0) throw error
     throw await end('drop').then(
       trained => new EndedEarlyError(error as Error, trained),
       () => error

@@ -5,7 +5,7 @@ import { openStream, type StreamOptions } from '../../data/index.js'
 import type { Execution } from '../../l2l/index.js'
 import type { SerialReport } from '../../learning/index.js'
 import type { LearningSpec } from '../../peer/index.js'
-import { trainerFor } from '../../task/trainer.js'
+import { TrainingJob } from '../../task/training-job.js'
 import { treeComponents } from '../../view/groups.js'
 import type { Reference } from '../../view/index.js'
 import { formatNumber, print, printJson } from '../output/output.js'
@@ -290,7 +290,7 @@ interface Run {
 
 /** Trains with the peers' model, rule and batch size in this process, and yields to the event loop in between. */
 async function learnSerially(spec: LearningSpec, stream: StreamOptions, execution: Execution): Promise<Run> {
-  const { trainer } = await trainerFor(spec, execution)
+  const { trainer } = await TrainingJob.start({ spec, execution })
   const curve: [number, number][] = []
   for await (const examples of await openStream(stream)) {
     trainer.learn(examples)

@@ -1,8 +1,8 @@
 /** The output of `admb train`: its progress and its report. */
 import { formatBytes } from '../../base/errors.js'
-import type { ExecutionReport, Plan } from '../../l2l/index.js'
 import { planJson } from '../../l2l/planning/types.js'
-import type { BaselineFigures, Outcome, SerialReport, SerialTrainer } from '../../learning/index.js'
+import type { Outcome, SerialReport } from '../../learning/index.js'
+import type { TrainingJob } from '../../task/training-job.js'
 import type { ValidationReport } from '../training/validation.js'
 import { baselineLine, driftSummary, figureLines, summary, windowLines } from './metric-lines.js'
 import { formatMean, formatNumber, print, printJson, timeLeft } from './output.js'
@@ -27,27 +27,24 @@ export interface TrainCost {
   /** What was inferred of the data. */
   readonly data: string | undefined
   readonly notices: readonly string[]
-  readonly baseline?: BaselineFigures
   /** Report of the first of several passes. */
   readonly firstPass?: SerialReport
   /** Inputs of the runs that this one continues. */
   readonly continues?: number
   readonly validation?: ValidationReport
-  readonly device?: string
-  readonly plan?: Plan
-  readonly relay?: ExecutionReport
 }
 
 /** Prints the result of a run. @param flags with the `weights` that the stored predictor needs @param predictor where it is stored, as keys of the JSON output */
 export function showTrained(
   { json, dir, weights }: { readonly json?: boolean; readonly dir?: string; readonly weights?: string },
-  trainer: SerialTrainer,
-  { seconds, skipped, data, notices, baseline, firstPass, continues, validation, device, plan, relay }: TrainCost,
+  job: TrainingJob,
+  { seconds, skipped, data, notices, firstPass, continues, validation }: TrainCost,
   predictor: object
 ): void {
-  const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled } = trainer.report()
-  const metrics = trainer.metrics()
-  const { drift } = trainer
+  const { inputs, weight, updates, averageLoss = 0, accuracy, unlabelled, metrics, baseline } = job.report()
+  const { drift } = job.trainer
+  const { device, plan } = job.network
+  const relay = job.network.report?.()
   const inputsPerSecond = inputs / seconds
   if (json) {
     const skippedAll = skipped + unlabelled

@@ -4,14 +4,7 @@
  */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import {
-  type ExampleStream,
-  Preparation,
-  RowBuffer,
-  type Rows,
-  type Scaling,
-  type StreamOptions
-} from '../../data/index.js'
+import { RowBuffer, type Rows, type StreamOptions } from '../../data/index.js'
 import { type Examples, rowsOf, type SerialReport, type SerialTrainer } from '../../learning/index.js'
 import { streamKey } from '../../peer/stream-progress.js'
 import type { UnfinishedRun } from '../../peer/thread-messages.js'
@@ -96,15 +89,6 @@ export class Continuation {
     if (left < before + learned.length) this.#pending.clear()
     for (const row of learned.slice(Math.max(0, learned.length - left))) this.#pending.append(part, row)
   }
-}
-
-/** Standardises rows by the rows before them, and multiplies interactions. */
-export function preparationOf(
-  { constant = false }: StreamOptions,
-  { schema, hashBits, scale }: ExampleStream,
-  scaling: Scaling
-): Preparation | undefined {
-  return Preparation.for({ schema, hashBits, constant, scale }, scaling)
 }
 
 /** What was learned since an earlier report, which counts rows of the run before. */

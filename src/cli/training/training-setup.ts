@@ -1,18 +1,10 @@
 /** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
 import { Notices } from '../../base/errors.js'
-import {
-  type ExampleStream,
-  openInThread,
-  type ReaderThread,
-  RunningMoments,
-  type Scaling,
-  type StreamOptions
-} from '../../data/index.js'
+import { openInThread, type ReaderThread, RunningMoments } from '../../data/index.js'
 import type { Store } from '../../storage/index.js'
-import type { OpenLearningSpec } from '../../task/spec.js'
 import { checkFits, noData } from '../../task/stream.js'
 import { closed, createTask } from '../../task/task.js'
-import { type RunningTrainer, trainerFor } from '../../task/trainer.js'
+import { TrainingJob } from '../../task/training-job.js'
 import { taskOptions } from '../options/settings.js'
 import { SkippedInputs } from '../output/malformed.js'
 import { formatNumber, showCoverage, warn } from '../output/output.js'
@@ -29,7 +21,6 @@ import {
   validationFor
 } from './train-inputs.js'
 import { checkContinues, type EarlierRun } from './trained-store.js'
-import type { Validation } from './validation.js'
 
 /** An open state directory. */
 export interface TrainingStore {
@@ -39,25 +30,7 @@ export interface TrainingStore {
   readonly earlier: EarlierRun | undefined
 }
 
-export interface TrainingSetup extends RunningTrainer {
-  readonly flags: TrainFlags
-  readonly stored: TrainingStore | undefined
-  /** The run that this one continues, in the directory or in the file of `--weights`. */
-  readonly earlier: EarlierRun | undefined
-  /** The rows that are learned. */
-  readonly source: StreamOptions
-  /** Its first pass. */
-  readonly stream: ExampleStream
-  readonly scaling: Scaling
-  readonly skipped: SkippedInputs
-  readonly notices: Notices
-  /** Whether the same command can continue within the data. */
-  readonly isContinuable: boolean
-  /** Rows before the first one, if the run continues within its data. */
-  readonly resume: number | undefined
-  readonly spec: OpenLearningSpec
-  readonly validation: Validation | undefined
-}
+export type TrainingSetup = Awaited<ReturnType<typeof setUpTraining>>
 
 /**
  * @param reader a thread for the stream, if one was started
@@ -67,7 +40,7 @@ export async function setUpTraining(
   flags: TrainFlags,
   stored: TrainingStore | undefined,
   reader: ReaderThread | undefined
-): Promise<TrainingSetup> {
+) {
   const imported = await linearStart(flags, stored?.earlier)
   const earlier = stored?.earlier ?? imported
   const balances = flags.classWeights === 'balanced'
@@ -104,24 +77,27 @@ export async function setUpTraining(
   }
   const execution = storedExecution(flags, earlier)
   const place = layerPlace(execution, flags.dir, stored?.earlier)
-  const running = await trainerFor(spec, execution, flags.predictWith, earlier !== undefined, place)
+  const { predictWith, drift } = flags
+  const job = await TrainingJob.start({ spec, execution, predictWith, earlier: earlier?.trained, place })
   if (earlier === undefined) showCoverage(coverage)
-  else running.trainer.resume(earlier.trained)
-  if (flags.drift !== undefined && flags.drift !== 'off') running.trainer.watchDrift()
+  if (drift !== undefined && drift !== 'off') job.trainer.watchDrift()
   const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)
   return {
     flags,
     stored,
+    /** The run that this one continues, in the directory or in the file of `--weights`. */
     earlier,
+    /** The rows that are learned, and their first pass. */
     source,
     stream,
     scaling,
     skipped,
     notices,
+    /** Whether the same command can continue within the data. */
     isContinuable,
+    /** Rows before the first one, if the run continues within its data. */
     resume,
-    spec,
-    validation,
-    ...running
+    job,
+    validation
   }
 }

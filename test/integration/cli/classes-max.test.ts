@@ -56,6 +56,18 @@ describe('classes added later', function () {
     })
   }
 
+  it('count by their names in the baseline, from the library as from the command line', async () => {
+    const counts = { b: 3000, a: 5000, d: 8000 }
+    const lines = Object.entries(counts).map(([name, count]) => rows([name], count))
+    const data = await write('late.csv', `x,y\n${lines.join('')}`)
+    const { report } = await train({ data: { data, label: 'y' }, classNames: ['b', 'c'], classesMax: 4 })
+    const options = ['--label', 'y', '--class-names', 'b,c', '--classes', '..4', '--json']
+    const { stdout, stderr } = await admb(['train', '--data', data, ...options])
+    assert.ok(stdout, stderr)
+    assert.equal(report.baseline?.accuracy, 0.5)
+    assert.deepEqual((JSON.parse(stdout) as typeof report).baseline, report.baseline)
+  })
+
   it('have probability zero until they are added', async () => {
     const data = await write('two.csv', `x,y\n${rows(['b', 'c'], 200)}`)
     const dir = join(folder, 'two')

@@ -11,7 +11,7 @@ import type { SerialReport } from '../../../src/learning/index.js'
 import type { LearningSpec } from '../../../src/peer/index.js'
 import type { Store } from '../../../src/storage/index.js'
 import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
-import { trainerFor } from '../../../src/task/trainer.js'
+import { TrainingJob } from '../../../src/task/training-job.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 
 const spec: LearningSpec = {
@@ -115,7 +115,7 @@ describe('a state directory', () => {
     })
     const growing = networkOf([dense, { ...dense, from: 6 }, { ...dense, from: 9 }])
     const rows = randomRows(networkModel(growing.network), 48)
-    const { trainer } = await trainerFor(growing, { backend: 'cpu' })
+    const { trainer } = await TrainingJob.start({ spec: growing, execution: { backend: 'cpu' } })
     trainer.learn(rows)
     await keep(store, growing, trainer.finish(), trainer.report(), {})
     await store.close()

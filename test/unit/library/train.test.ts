@@ -83,6 +83,16 @@ describe('train', () => {
     assert.equal(model.predict({ age: 22, income: 3000 }).label, 0)
   })
 
+  it('reports a loss that a constant prediction has as well, like the command line', async () => {
+    const inputs = Array.from({ length: 300 }, (_, i) => [1e6 * Math.sin(i), i, 1])
+    const labels = inputs.map((_, i) => i % 2)
+    const reported = async (scale: 'none' | 'standard', values: TrainOptions['labels']) =>
+      (await train({ inputs, labels: values, scale })).report.notices.join('\n')
+    assert.match(await reported('none', labels), /is above that of a constant prediction.*scale/)
+    const easy = inputs.map(([x]) => Number(x > 0))
+    assert.doesNotMatch(await reported('standard', easy), /constant prediction/)
+  })
+
   it('rejects numbers that are not finite', async () => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e39]) {
       await assert.rejects(train({ inputs: [[1, bad]], labels: [0] }), /feature 1 of input 0 is .*: give a finite/)
