@@ -7,7 +7,6 @@ import {
   Driver,
   formatId,
   type HostEffect,
-  isFragment,
   type MasterAlgorithm,
   type Precedence,
   type Predictor,
@@ -19,6 +18,7 @@ import { simulatedSigner } from '../engine/random.js'
 import { SimulatedDisk } from '../faults/disk.js'
 import { type Algorithm, bestOf, type LearningNode, type World } from '../world.js'
 import type { AlgorithmDefinition, RunSize } from './definition.js'
+import { Sessions } from './sessions.js'
 import { SharedContributors, SharedPredictors } from './shared.js'
 
 export const admb: AlgorithmDefinition = {
@@ -86,37 +86,6 @@ function memoryOf({ nodes, inputs, checks }: RunSize): number {
   return nodes * (NODE_BYTES + heard * (checks ? CONTRIBUTOR_BYTES.own : CONTRIBUTOR_BYTES.shared))
 }
 
-/** What a node has exchanged with a neighbour in a session. */
-interface Exchanged {
-  readonly session: number
-  /** Whether the session has not ended at this node. */
-  isOpen: boolean
-  /** Whether a frame waits for the journal. */
-  isHeld: boolean
-  /** Number of frames sent. */
-  sent: number
-  /** Number of the neighbour's last frame that the node has received. */
-  last: number
-  /** Numbers of its last frames, and when they arrived, if frames can wait for a line. */
-  readonly received: { readonly time: number; readonly number: number }[]
-  isInParts: boolean
-}
-
-interface FrameMark {
-  readonly session: number
-  readonly number: number
-  readonly taken: number
-  readonly left: number
-}
-
-/** A property of the frame itself costs much less than a weak map. */
-interface MarkedFrame extends Uint8Array {
-  mark?: FrameMark
-}
-
-/** Received frames that are remembered: more than arrive while a frame is on a slow line. */
-const MAX_RECEIVED = 64
-
 interface NodeState {
   node: LearningNode
   driver: Driver
@@ -125,8 +94,6 @@ interface NodeState {
   nonce: number
   /** Neighbours with a pending frame whose link is busy. */
   readonly waiting: Set<number>
-  /** By neighbour. */
-  readonly exchanged: Map<number, Exchanged>
   readonly disk: SimulatedDisk
   /** Its inputs so far by their number in the run, if there is a journal. */
   readonly inputs: Map<number, Examples>
@@ -208,7 +175,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       states[index].node,
       {
         canSend: neighbour => canSend(index, neighbour),
-        send: (neighbour, frame) => send(index, neighbour, frame),
+        send: (neighbour, frame) => sessions.send(index, neighbour, frame, states[index].disk),
         announce: (neighbour, bytes) => world.send(index, neighbour, bytes, bytes.length),
         on: effect => on(index, effect)
       },
@@ -233,7 +200,6 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       incarnation: 1,
       nonce: 0,
       waiting: new Set(),
-      exchanged: new Map(),
       disk: new SimulatedDisk(scenario, host),
       inputs: new Map(),
       local: world.localSteps?.(),
@@ -241,6 +207,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       isOver: false
     }
   })
+  const sessions = new Sessions(world)
   let adoptions = 0
   let lost = 0
   /** Inputs that came while their nodes waited for others. */
@@ -273,62 +240,15 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
         learn(index, inputs.get(input) as Examples, input)
     })
   }
-  /**
-   * Notes with a frame what it would show if its transport confirmed frames: its number, that of the last one taken by its sender, and when all of
-   * it has left. Confirmations overtake a frame that waits for a slow line, so what its sender takes meanwhile is known when it arrives.
-   */
-  const mark = (index: number, neighbour: number, frame: MarkedFrame) => {
-    const exchanged = states[index].exchanged.get(neighbour)
-    if (exchanged === undefined) return
-    const { session, isInParts } = exchanged
-    exchanged.isInParts = isFragment(frame)
-    if (exchanged.isInParts) return
-    exchanged.sent++
-    const left = Math.max(world.now, world.freeAt(index, neighbour))
-    // A fragment may be lost in a partition.
-    frame.mark = { session, number: isInParts ? 0 : exchanged.sent, taken: exchanged.last, left }
-  }
-  const isLimited = scenario.bandwidth > 0 || scenario.nodeBandwidth > 0
-  /** Number of the last frame that the sender of a frame has taken while it waited for the line. */
-  const takenMeanwhile = (to: number, from: number, { session, left }: FrameMark) => {
-    const sender = isLimited ? states[from].exchanged.get(to) : undefined
-    const received = sender?.session === session ? sender.received : []
-    return received.findLast(({ time }) => time < left)?.number ?? 0
-  }
-  /** A frame arrives. */
-  const confirm = (to: number, from: number, { mark: arrived }: MarkedFrame) => {
-    const exchanged = states[to].exchanged.get(from)
-    if (exchanged === undefined || arrived?.session !== exchanged.session) return
-    if (arrived.number > exchanged.last) exchanged.last = arrived.number
-    if (isLimited) exchanged.received.push({ time: world.now, number: exchanged.last })
-    if (exchanged.received.length > MAX_RECEIVED) exchanged.received.shift()
-    const taken = Math.max(arrived.taken, takenMeanwhile(to, from, arrived))
-    if (taken > 0) states[to].node.taken(from, taken)
-  }
   /** Whether a link is free. If not, a timer starts that expires when it is. */
   const canSend = (index: number, neighbour: number): boolean => {
-    const { waiting, exchanged } = states[index]
-    if (exchanged.get(neighbour)?.isHeld) return false
+    const { waiting } = states[index]
+    if (sessions.isHeld(index, neighbour)) return false
     const freeAt = world.freeAt(index, neighbour)
     if (freeAt <= world.now) return true
     if (!waiting.has(neighbour)) world.startTimer(freeAt - world.now, index, neighbour)
     waiting.add(neighbour)
     return false
-  }
-  const leave = (index: number, neighbour: number, frame: Uint8Array) => {
-    world.send(index, neighbour, frame, frame.length)
-    if (world.isOrdered) mark(index, neighbour, frame)
-  }
-  const send = (index: number, neighbour: number, frame: Uint8Array) => {
-    const { disk, exchanged } = states[index]
-    const session = exchanged.get(neighbour) as Exchanged
-    if (disk.isDurable) return leave(index, neighbour, frame)
-    // As in peers, the other fragments of the frame may be encoded.
-    session.isHeld = !isFragment(frame)
-    disk.whenDurable(() => {
-      session.isHeld = false
-      if (session.isOpen) leave(index, neighbour, frame)
-    })
   }
   const on = (index: number, effect: HostEffect) => {
     if (effect.kind === 'adopted') {
@@ -367,9 +287,11 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       learnAgain(index)
     },
     receive(to, from, message) {
-      if (world.isOrdered) confirm(to, from, message as Uint8Array)
-      states[to].node.receive(from, message as Uint8Array)
-      states[to].driver.flush()
+      const { node, driver } = states[to]
+      const taken = sessions.confirmed(to, from, message as Uint8Array)
+      if (taken > 0) node.taken(from, taken)
+      node.receive(from, message as Uint8Array)
+      driver.flush()
     },
     timer(index, tag) {
       const { driver, disk, waiting } = states[index]
@@ -382,18 +304,8 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       }
     },
     connect(index, neighbour, session) {
-      const { driver, exchanged } = states[index]
-      const earlier = exchanged.get(neighbour)
-      if (earlier) earlier.isOpen = false
-      exchanged.set(neighbour, {
-        session,
-        isOpen: true,
-        isHeld: false,
-        sent: 0,
-        last: 0,
-        received: [],
-        isInParts: false
-      })
+      const { driver } = states[index]
+      sessions.open(index, neighbour, session)
       driver.connect(neighbour, session, labels[neighbour])
       // Nothing is sent before time 0.
       if (world.now > 0 && world.isUp(index)) driver.flush()
@@ -404,17 +316,16 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       if (world.now > 0 && world.isUp(index)) driver.flush()
     },
     disconnect(index, neighbour, hasLeft) {
-      const { driver, exchanged } = states[index]
-      const ended = exchanged.get(neighbour)
-      if (ended) ended.isOpen = false
+      const { driver } = states[index]
+      sessions.close(index, neighbour)
       driver.disconnect(neighbour, hasLeft)
       if (world.now > 0 && world.isUp(index)) driver.flush()
     },
     crash(index) {
-      const { node, waiting, exchanged, disk } = states[index]
+      const { node, waiting, disk } = states[index]
       lost += node.ownGradients + node.waiting + node.account.discarded
       waiting.clear()
-      for (const session of exchanged.values()) session.isOpen = false
+      sessions.closeAll(index)
       disk.stop()
     },
     restart(index, disk) {
