@@ -4,7 +4,7 @@
  * share it.
  */
 import * as tf from '#tfjs'
-import { instantiate, type Runtime } from '../numeric/assembler.js'
+import { instantiate, type Runtime } from '../numeric/wasm-memory.js'
 import {
   addRows,
   fillRows,

@@ -6,7 +6,8 @@
  * BLAKE2s-256 (RFC 7693) of many 64-byte inputs, truncated to 128 bits, in WebAssembly: four inputs at a time, one in each lane
  * of the vectors. An input of 64 bytes takes one compression.
  */
-import { type Code, define, get, i32, integers, type Local, repeat, set, withMemory } from '../numeric/assembler.js'
+import { type Code, define, get, i32, integers, type Local, repeat, set } from '../numeric/assembler.js'
+import { withMemory } from '../numeric/wasm-memory.js'
 
 /** Size of an input and of a hash, in 32-bit words. */
 const INPUT_WORDS = 16

@@ -2,7 +2,7 @@
  * Decodes chunks of integers in Rice codes. WebAssembly kernels work on a memory that has a part of
  * the bytes.
  */
-import { withMemory } from '../../numeric/assembler.js'
+import { withMemory } from '../../numeric/wasm-memory.js'
 import {
   MAX_TABLE_K,
   MAX_TABLE_MAGNITUDE_K,

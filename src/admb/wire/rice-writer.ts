@@ -18,9 +18,9 @@ import {
   set,
   storeAsDouble,
   vector,
-  when,
-  withMemory
+  when
 } from '../../numeric/assembler.js'
+import { withMemory } from '../../numeric/wasm-memory.js'
 import { ESCAPE } from './rice.js'
 
 /** Addresses of the number of written bits, of the results of `measure`, and of the bytes. */

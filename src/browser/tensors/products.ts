@@ -5,19 +5,8 @@
  */
 
 import { copy, each } from '../../device/wasm-code/loops.js'
-import {
-  advance,
-  define,
-  f32,
-  get,
-  i32,
-  instantiate,
-  type Local,
-  type Runtime,
-  repeat,
-  set,
-  vector
-} from '../../numeric/assembler.js'
+import { advance, define, f32, get, i32, type Local, repeat, set, vector } from '../../numeric/assembler.js'
+import { instantiate, type Runtime } from '../../numeric/wasm-memory.js'
 import { transpose } from './elementwise.js'
 import { type Shape, Tensor } from './tensor.js'
 

@@ -22,9 +22,9 @@ import {
   set,
   vector,
   type WasmFunction,
-  when,
-  withMemory
+  when
 } from '../../numeric/assembler.js'
+import { withMemory } from '../../numeric/wasm-memory.js'
 import type { RowBuffer } from '../rows.js'
 import { POWERS_OF_TEN } from './decimals.js'
 

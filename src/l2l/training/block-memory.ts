@@ -13,7 +13,7 @@ import {
   VECTOR_BYTES,
   type WeightedAveraging
 } from '../../learning/index.js'
-import { type SharedMemory, sharedMemory } from '../../numeric/assembler.js'
+import { type SharedMemory, sharedMemory } from '../../numeric/wasm-memory.js'
 
 /** The host's memory of one layer. */
 export interface BlockMemory {

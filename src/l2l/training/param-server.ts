@@ -19,7 +19,7 @@ import {
 } from '../../learning/index.js'
 import { blockIndices, layoutOf } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
-import type { SharedMemory } from '../../numeric/assembler.js'
+import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-cache.js'
 import { FileLayout, storedBlocks } from '../store/layer-file.js'

@@ -4,7 +4,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learning/index.js'
-import type { SharedMemory } from '../../numeric/assembler.js'
+import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'

@@ -14,9 +14,9 @@ import {
   type Local,
   leaveIf,
   repeat,
-  set,
-  withGrowingMemory
+  set
 } from '../../numeric/assembler.js'
+import { withGrowingMemory } from '../../numeric/wasm-memory.js'
 import type { AdagradValues } from '../rules/adagrad.js'
 import type { Examples } from '../types.js'
 import { StepCode } from './kernel-step.js'

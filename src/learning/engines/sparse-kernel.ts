@@ -3,8 +3,9 @@
  * labels, known features in ascending order, and scores of which no exponential overflows. It stops at any other row, which the loop
  * in TypeScript learns.
  */
-import { withGrowingMemory } from '../../numeric/assembler.js'
+
 import { fractions } from '../../numeric/exp.js'
+import { withGrowingMemory } from '../../numeric/wasm-memory.js'
 import type { ScalarLoss, TargetScale } from '../models/losses.js'
 import { AGREEMENT } from '../rules/adagrad.js'
 import type { Examples } from '../types.js'

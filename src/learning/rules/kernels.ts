@@ -13,13 +13,11 @@ import {
   type Local,
   type Locals,
   repeat,
-  type SharedMemory,
   set,
-  vector,
-  withMemory,
-  withSharedMemory
+  vector
 } from '../../numeric/assembler.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
+import { type SharedMemory, withMemory, withSharedMemory } from '../../numeric/wasm-memory.js'
 
 /** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
 function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {
