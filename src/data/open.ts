@@ -4,6 +4,7 @@
  */
 import { basename } from 'node:path'
 import { importance } from '../base/errors.js'
+import { keepRows } from './cache.js'
 import { StreamOptionsError, UnknownFormatError } from './errors.js'
 import { openTokens } from './formats/builtins.js'
 import { customInputOptions, isCustomFormat, openCustom } from './formats/custom.js'
@@ -114,7 +115,7 @@ async function openReader(options: StreamOptions): Promise<Reader> {
   if (!isText(format) && (isUrl(data) || files.length > 1 || files[0] !== data)) {
     throw new StreamOptionsError(`${data} cannot be read as ${format}: give one file`)
   }
-  return isText(format) ? openText(data, format, options) : formats[format].open(data, options)
+  return isText(format) ? keepRows(await openText(data, format, options), options) : formats[format].open(data, options)
 }
 
 /** @throws UnknownFormatError for a directory none of whose files is named as data */

@@ -30,6 +30,8 @@ const ownTypes = {
   holdout: object<{ readonly every: number; readonly part: 'learn' | 'validate' }>("{ every: 10, part: 'learn' }"),
   /** How many times the input is read; may be `Infinity`. @default 1 */
   passes: number,
+  /** Keeps the parsed rows of files in the user's cache folder, and reads them from there in later runs. @default false */
+  cache: flag,
   /** Rows in the shuffle's window, up to 1,000,000. @default no shuffle */
   shuffleWindow: number,
   /** The state by which numbers are standardised. @default that of this stream alone */

@@ -129,6 +129,7 @@ export const rows = [
   value('na', '<list>', to.list, 'texts of missing values (default: NA, null, -, … in any case)', inputsAlone),
   value('shard', '<I/N>', to.shard, 'only every N-th input, starting with the I-th', inputs),
   value('passes', '<n>', to.whole(1), 'number of passes over the data', inputs),
+  flag('cache', 'keep parsed rows in the cache folder of the user for later runs', { ...inputsAlone, for: ['train'] }),
   value('shuffle-window', '<rows>', to.whole(1, 1_000_000), 'shuffle within a window of rows', inputsRare),
   value('seed', '<n>', to.whole(0), 'seed of shuffling and of built-in streams', inputsAlone),
   value('limit', '<rows>', to.whole(0), 'maximum number of inputs', { ...inputsRare, as: 'maxRows' }),
