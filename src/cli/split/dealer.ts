@@ -16,17 +16,18 @@ export interface Delivery<Block> {
   readonly block: Block
 }
 
-interface Open<Block> {
-  readonly block: Block
+/** A block that is not acknowledged. */
+export interface Open<Block> extends Delivery<Block> {
+  /** Whether it is on the way to the peer. */
   isSent: boolean
-  /** Whether the peer may have learned it. */
+  /** Whether an earlier attempt to send it may have been accepted. */
   isDoubtful: boolean
 }
 
 interface Target<Block> {
   /** Number of the next block. */
   next: number
-  /** Blocks that are not acknowledged, by number, in order. */
+  /** By number, in order. */
   readonly open: Map<number, Open<Block>>
   /** Whether it gets no blocks until it has returned. */
   isAway: boolean
@@ -51,7 +52,9 @@ export class Dealer<Block> {
       const { next = 1, open = [] } = targets[peer] ?? {}
       return {
         next,
-        open: new Map(open.map(([number, block]) => [number, { block, isSent: false, isDoubtful: true }])),
+        open: new Map(
+          open.map(([number, block]) => [number, { peer, number, block, isSent: false, isDoubtful: true }])
+        ),
         isAway: false
       }
     })
@@ -68,22 +71,20 @@ export class Dealer<Block> {
 
   /** The next block to send now; undefined if there is none. */
   take(): Delivery<Block> | undefined {
-    for (const [peer, { open, isAway }] of this.#targets.entries()) {
-      if (isAway) continue
-      for (const [number, one] of open) {
-        if (one.isSent) continue
-        one.isSent = true
-        return { peer, number, block: one.block }
-      }
-    }
-    const peer = this.#waiting.length > 0 ? this.#freest : undefined
+    const again = this.open.find(({ peer, isSent }) => !isSent && !this.#targets[peer].isAway)
+    const peer = again?.peer ?? (this.#waiting.length > 0 ? this.#freest : undefined)
     if (peer === undefined) return undefined
+    const one = again ?? this.#begin(peer, this.#waiting.shift() as Block)
+    one.isSent = true
+    return one
+  }
+
+  #begin(peer: number, block: Block): Open<Block> {
     const target = this.#targets[peer]
-    const block = this.#waiting.shift() as Block
-    const number = target.next++
-    target.open.set(number, { block, isSent: true, isDoubtful: false })
+    const one = { peer, number: target.next++, block, isSent: false, isDoubtful: false }
+    target.open.set(one.number, one)
     this.#last = peer
-    return { peer, number, block }
+    return one
   }
 
   /** The peer has learned the block. */
@@ -123,14 +124,14 @@ export class Dealer<Block> {
     this.#targets[peer].isAway = false
   }
 
-  /** Blocks that a peer may have learned, and that are not on the way to it. */
-  get doubtful(): readonly Delivery<Block>[] {
-    return this.#all(one => one.isDoubtful && !one.isSent)
+  /** Blocks that are on the way to a peer, or that it may have learned. */
+  get open(): readonly Open<Block>[] {
+    return this.#targets.flatMap(({ open }) => [...open.values()])
   }
 
-  /** Blocks that are on the way to a peer. */
-  get sent(): readonly Delivery<Block>[] {
-    return this.#all(one => one.isSent)
+  /** Whether a peer gets no blocks until it has returned. */
+  isAway(peer: number): boolean {
+    return this.#targets[peer].isAway
   }
 
   /** Blocks that no peer has accepted. */
@@ -140,7 +141,7 @@ export class Dealer<Block> {
 
   /** Whether every block is acknowledged. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#targets.every(({ open }) => open.size === 0)
+    return this.#waiting.length === 0 && this.open.length === 0
   }
 
   get state(): DealerState<Block> {
@@ -149,12 +150,6 @@ export class Dealer<Block> {
       open: [...open].map(([number, { block }]) => [number, block] as const)
     }))
     return { waiting: [...this.#waiting], targets }
-  }
-
-  #all(isWanted: (one: Open<Block>) => boolean): Delivery<Block>[] {
-    return this.#targets.flatMap(({ open }, peer) =>
-      [...open].flatMap(([number, one]) => (isWanted(one) ? [{ peer, number, block: one.block }] : []))
-    )
   }
 
   /** The peer with room that has the fewest blocks; of several, the next one in turn. */

@@ -42,8 +42,6 @@ export class Splitter {
   readonly #counts: { rows: number; blocks: number }[]
   /** The last pause of each peer that has failed since it learned. */
   readonly #pauses = new Map<number, number>()
-  /** Peers that are not tried now. */
-  readonly #away = new Set<number>()
   readonly #ended = new AbortController()
   #next: RawBlock['place']
   #skipped = 0
@@ -66,21 +64,16 @@ export class Splitter {
 
   /** Rows that were read, and that no peer has accepted. */
   get unsent(): number {
-    return this.#dealer.waiting.reduce((sum, { lines }) => sum + lines.length, 0)
+    return rowsOf(this.#dealer.waiting)
   }
 
   get peers(): readonly PeerCount[] {
-    const doubtful = this.#dealer.doubtful
+    const doubtful = this.#dealer.open.filter(({ isDoubtful, isSent }) => isDoubtful && !isSent)
     return this.#options.links.map(({ url }, peer) => ({
       url: url.origin,
       ...this.#counts[peer],
-      inDoubt: sizeOf(doubtful.filter(one => one.peer === peer))
+      inDoubt: rowsOf(doubtful.filter(one => one.peer === peer).map(({ block }) => block))
     }))
-  }
-
-  /** Whether the source has ended and everything is learned. */
-  get #isComplete(): boolean {
-    return this.#hasEnded && this.#dealer.isEmpty
   }
 
   /** Resolves when everything is learned or, after the signal, when nothing is on the way any more. @throws errors of the input and of links */
@@ -122,7 +115,8 @@ export class Splitter {
             void read()
           }
         }
-        if (this.#isComplete || (isStopping && this.#dealer.sent.length === 0)) break
+        const isComplete = this.#hasEnded && this.#dealer.isEmpty
+        if (isComplete || (isStopping && !this.#dealer.open.some(({ isSent }) => isSent))) break
         await changed
       }
     } finally {
@@ -161,27 +155,25 @@ export class Splitter {
       const count = this.#counts[peer]
       count.rows += block.lines.length
       count.blocks++
-      if (!this.#away.has(peer) && this.#pauses.delete(peer)) {
+      if (!this.#dealer.isAway(peer) && this.#pauses.delete(peer)) {
         this.#options.say(`${this.#options.links[peer].url.origin} learns again`)
       }
     } else if (outcome.kind === 'rejected') this.#reject(delivery, outcome.reason)
     else {
+      const wasAway = this.#dealer.isAway(peer)
       this.#dealer[outcome.kind](delivery)
-      this.#pause(peer, outcome.reason)
+      if (!wasAway) this.#pause(peer, outcome.reason)
     }
   }
 
   /** Tries a peer again after a while. Several blocks may be on the way when it fails. */
   #pause(peer: number, reason: string): void {
-    if (this.#away.has(peer)) return
-    this.#away.add(peer)
     const before = this.#pauses.get(peer)
     const pause = before === undefined ? FIRST_PAUSE_MS : Math.min(MAX_PAUSE_MS, 2 * before)
     this.#pauses.set(peer, pause)
     void sleep(pause, undefined, { signal: this.#ended.signal }).then(
       () => {
         if (before === undefined) this.#options.say(this.#failureOf(peer, reason))
-        this.#away.delete(peer)
         this.#dealer.returned(peer)
         this.#wake()
       },
@@ -212,6 +204,6 @@ export class Splitter {
   }
 }
 
-function sizeOf(deliveries: readonly Delivery<RawBlock>[]): number {
-  return deliveries.reduce((sum, { block }) => sum + block.lines.length, 0)
+function rowsOf(blocks: readonly RawBlock[]): number {
+  return blocks.reduce((sum, { lines }) => sum + lines.length, 0)
 }

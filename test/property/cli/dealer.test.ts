@@ -69,7 +69,7 @@ describe('the dealer of admb split', () => {
               assert.ok(Math.max(0, ...own) - Math.min(Number.POSITIVE_INFINITY, ...own) < KEY_WINDOW)
             }
             // The source is read no further than what is on the way.
-            const held = [...dealer.waiting, ...[...sent, ...dealer.doubtful].map(({ block }) => block)]
+            const held = [...dealer.waiting, ...dealer.open.map(({ block }) => block)]
             const rows = held.reduce((sum, { size }) => sum + size, 0)
             assert.ok(rows <= AHEAD * count * SIZE, `${rows} rows`)
           }
@@ -106,8 +106,8 @@ describe('the dealer of admb split', () => {
             pump()
             if (sent.length > 0) end(sent.shift() as Delivery<Block>, 'learned')
           }
-          const { waiting, doubtful } = dealer
-          assert.deepEqual([next, sent, waiting, doubtful], [BLOCKS, [], [], []])
+          const { waiting, open } = dealer
+          assert.deepEqual([next, sent, waiting, open], [BLOCKS, [], [], []])
           const rows = peers.flatMap(({ learned }) => learned).sort((a, b) => a - b)
           assert.deepEqual(
             rows,
