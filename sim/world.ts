@@ -170,7 +170,7 @@ export function advance(
   world: World,
   node: number | undefined,
   predictor: Predictor,
-  { sum, count }: { readonly sum: Blocks; readonly count: number }
+  { sum, count }: GradientSum
 ): Predictor {
   world.updated(node, predictor.id.updates, count)
   const next = nextPredictor(predictor, { sum: sumOf(sum), count }, NO_ORIGIN, { ...world.recipe, digest: () => '' })
@@ -190,8 +190,14 @@ export function bestOf(predictors: readonly Predictor[]): Predictor {
   return predictors.reduce((best, other) => (other.id.updates > best.id.updates ? other : best))
 }
 
+/** A sum of gradients, and of how many. */
+export interface GradientSum {
+  readonly sum: Blocks
+  readonly count: number
+}
+
 /** Number of gradients in all of these sums. */
-export function countIn(sums: Iterable<{ readonly count: number }>): number {
+export function countIn(sums: Iterable<Pick<GradientSum, 'count'>>): number {
   let total = 0
   for (const { count } of sums) total += count
   return total
@@ -204,8 +210,7 @@ export function vectorBytes(world: World): number {
   return 4 * world.learner.layout.blocks.reduce((sum, block) => sum + block.length, 0)
 }
 
-/** A gradient sum and its count. */
-export class GradientAccumulator {
+export class GradientAccumulator implements GradientSum {
   readonly #learner: Learner
   sum: Float32Array[]
   count = 0
@@ -220,13 +225,13 @@ export class GradientAccumulator {
     this.count += examples.size
   }
 
-  addSum(sum: Blocks, count: number): void {
+  addSum({ sum, count }: GradientSum): void {
     for (let b = 0; b < sum.length; b++) for (let i = 0; i < sum[b].length; i++) this.sum[b][i] += sum[b][i]
     this.count += count
   }
 
   /** Returns the sum and resets the accumulator. */
-  take(): { readonly sum: Float32Array[]; readonly count: number } {
+  take(): GradientSum {
     const { sum, count } = this
     this.sum = this.#zeros()
     this.count = 0
@@ -236,6 +241,28 @@ export class GradientAccumulator {
   #zeros(): Float32Array[] {
     return this.#learner.layout.blocks.map(block => new Float32Array(block.length))
   }
+}
+
+/** Nodes with a predictor on the disk and a gradient sum in memory: what an algorithm begins with. */
+export function createWorkers(world: World) {
+  const predictors: Predictor[] = world.topology.neighbours.map(() => world.start)
+  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const algorithm = {
+    serving: node => predictors[node],
+    input(node, examples) {
+      own[node].add(predictors[node].parameters, examples)
+    },
+    tick: () => undefined,
+    receive: () => undefined,
+    timer: () => undefined,
+    crash(node) {
+      own[node].take()
+    },
+    restart(node, disk) {
+      if (disk !== 'kept') predictors[node] = world.start
+    }
+  } satisfies Omit<Algorithm, 'totals'>
+  return { predictors, own, algorithm }
 }
 
 /** The interface of a node that learns together with its neighbours. */

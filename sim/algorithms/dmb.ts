@@ -3,13 +3,13 @@
  * computes gradients of b/k inputs at the same predictor. Their sum is computed over a spanning tree and sent back down. The
  * μ inputs that arrive meanwhile are served but not learned from. The sum is a barrier: a dead node blocks all nodes.
  */
-import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,
   bestOf,
   countIn,
-  GradientAccumulator,
+  createWorkers,
+  type GradientSum,
   gradientsOn,
   vectorBytes,
   type World
@@ -36,37 +36,25 @@ export const dmb: AlgorithmDefinition = {
   }
 }
 
-/** The gradient sum of a subtree, for a node's parent. */
-interface SubtreeSum {
-  readonly kind: 'up'
+/** The gradient sum of a subtree, for a node's parent, or that of all nodes, for a node's children. */
+interface RoundSum extends GradientSum {
+  readonly kind: 'up' | 'down'
   readonly round: number
-  readonly sum: Blocks
-  readonly count: number
-}
-
-/** The sum of all nodes, for a node's children. */
-interface TotalSum {
-  readonly kind: 'down'
-  readonly round: number
-  readonly sum: Blocks
-  readonly count: number
 }
 
 function create(world: World): Algorithm {
   const { parents, neighbours, nodes } = world.topology
   const shareAt = (node: number) => shareOf(world.batchOf(predictors[node]), nodes)
   const bytes = vectorBytes(world) + 16
-  const predictors = neighbours.map(() => world.start)
-  const own = neighbours.map(() => new GradientAccumulator(world.learner))
+  const { predictors, own, algorithm } = createWorkers(world)
   const children = neighbours.map((list, node) => list.filter(other => other !== parents[node]))
   /** For each node, the sums received from its children in the current round. */
-  const subtreeSums = neighbours.map(() => new Map<number, SubtreeSum>())
+  const subtreeSums = neighbours.map(() => new Map<number, RoundSum>())
   const sent = neighbours.map(() => false)
 
-  const update = (node: number, { sum, count, round }: TotalSum) => {
-    for (const child of children[node])
-      world.send(node, child, { kind: 'down', round, sum, count } satisfies TotalSum, bytes)
-    predictors[node] = advance(world, node, predictors[node], { sum, count })
+  const update = (node: number, total: RoundSum) => {
+    for (const child of children[node]) world.send(node, child, total, bytes)
+    predictors[node] = advance(world, node, predictors[node], total)
     sent[node] = false
     subtreeSums[node].clear()
     own[node].take()
@@ -74,22 +62,20 @@ function create(world: World): Algorithm {
   const sendIfComplete = (node: number) => {
     if (sent[node] || own[node].count < shareAt(node) || subtreeSums[node].size < children[node].length) return
     sent[node] = true
-    for (const { sum, count } of subtreeSums[node].values()) own[node].addSum(sum, count)
-    const { sum, count } = own[node].take()
-    const round = predictors[node].id.updates
-    if (parents[node] < 0) update(node, { kind: 'down', round, sum, count })
-    else world.send(node, parents[node], { kind: 'up', round, sum, count } satisfies SubtreeSum, bytes)
+    for (const sum of subtreeSums[node].values()) own[node].addSum(sum)
+    const sum: Omit<RoundSum, 'kind'> = { round: predictors[node].id.updates, ...own[node].take() }
+    if (parents[node] < 0) update(node, { kind: 'down', ...sum })
+    else world.send(node, parents[node], { kind: 'up', ...sum } satisfies RoundSum, bytes)
   }
   return {
-    serving: node => predictors[node],
+    ...algorithm,
     input(node, examples) {
       if (sent[node] || own[node].count >= shareAt(node)) return
-      own[node].add(predictors[node].parameters, examples)
+      algorithm.input(node, examples)
       sendIfComplete(node)
     },
-    tick: () => undefined,
     receive(to, from, message) {
-      const sum = message as SubtreeSum | TotalSum
+      const sum = message as RoundSum
       if (sum.round !== predictors[to].id.updates) return
       if (sum.kind === 'down') update(to, sum)
       else {
@@ -97,13 +83,9 @@ function create(world: World): Algorithm {
         sendIfComplete(to)
       }
     },
-    timer: () => undefined,
     crash(node) {
-      own[node].take()
+      algorithm.crash(node)
       subtreeSums[node].clear()
-    },
-    restart(node, disk) {
-      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => {
       const best = bestOf(predictors)

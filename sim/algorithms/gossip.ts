@@ -4,7 +4,7 @@
  * the models that contain it are merged.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import { type Algorithm, advance, bestOf, countIn, GradientAccumulator, type World } from '../world.js'
+import { type Algorithm, advance, bestOf, countIn, createWorkers, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 import { meanOf, modelBytes } from './mixing.js'
 
@@ -27,27 +27,18 @@ export const epidemic: AlgorithmDefinition = {
   series: 3
 }
 
-/** What both have: a model and gradients at each node, and a disk that keeps the model. */
+/** What both have: steps and merges of models. */
 function createNodes(world: World) {
-  const predictors: Predictor[] = world.topology.neighbours.map(() => world.start)
-  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const { predictors, own, algorithm } = createWorkers(world)
   const { nodes } = world.topology
   let used = 0
   let merges = 0
-  const algorithm = {
-    serving: (node: number) => predictors[node],
-    input: (node: number, examples: Parameters<Algorithm['input']>[1]) =>
-      own[node].add(predictors[node].parameters, examples),
-    timer: () => undefined,
-    crash: (node: number) => void own[node].take(),
-    restart(node: number, disk: string) {
-      if (disk !== 'kept') predictors[node] = world.start
-    },
-    totals: () => ({ updates: bestOf(predictors).id.updates, adoptions: merges, used, held: countIn(own) })
-  }
   return {
-    algorithm,
     predictors,
+    algorithm: {
+      ...algorithm,
+      totals: () => ({ updates: bestOf(predictors).id.updates, adoptions: merges, used, held: countIn(own) })
+    },
     /** Makes a step with the gradients that the node has, if it has some. */
     step(node: number): void {
       const batch = own[node].take()

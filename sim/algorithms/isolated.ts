@@ -1,5 +1,5 @@
 /** Nodes without communication, each learning from its own inputs: the baseline that a network has to beat. */
-import { type Algorithm, advance, countIn, GradientAccumulator, gradientsOn, type World } from '../world.js'
+import { type Algorithm, advance, countIn, createWorkers, gradientsOn, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 
 export const isolated: AlgorithmDefinition = {
@@ -21,31 +21,20 @@ export const isolated: AlgorithmDefinition = {
 }
 
 function create(world: World): Algorithm {
-  const predictors = world.topology.neighbours.map(() => world.start)
-  const gradients = predictors.map(() => new GradientAccumulator(world.learner))
+  const { predictors, own, algorithm } = createWorkers(world)
   return {
-    serving: node => predictors[node],
+    ...algorithm,
     input(node, examples) {
-      gradients[node].add(predictors[node].parameters, examples)
-      if (gradients[node].count < world.batchOf(predictors[node])) return
-      predictors[node] = advance(world, node, predictors[node], gradients[node].take())
-    },
-    tick: () => undefined,
-    receive: () => undefined,
-    timer: () => undefined,
-    // The predictor is on the disk, the gradient sum only in memory.
-    crash(node) {
-      gradients[node].take()
-    },
-    restart(node, disk) {
-      if (disk !== 'kept') predictors[node] = world.start
+      algorithm.input(node, examples)
+      if (own[node].count < world.batchOf(predictors[node])) return
+      predictors[node] = advance(world, node, predictors[node], own[node].take())
     },
     totals: () => ({
       updates: Math.max(...predictors.map(({ id }) => id.updates)),
       adoptions: 0,
       // Each node has a lineage of its own.
       used: predictors.reduce((sum, predictor) => sum + gradientsOn(predictor), 0),
-      held: countIn(gradients)
+      held: countIn(own)
     })
   }
 }

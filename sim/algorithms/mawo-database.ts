@@ -5,12 +5,13 @@
  * database is a service at the place of node 0 in the tree, over which all messages travel hop by hop.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,
   countIn,
+  createWorkers,
   GradientAccumulator,
+  type GradientSum,
   gradientsOn,
   vectorBytes,
   type World
@@ -27,10 +28,8 @@ export const mawoDatabase: AlgorithmDefinition = {
   series: 8
 }
 
-interface MasterRecord {
+interface MasterRecord extends GradientSum {
   readonly predictor: Predictor
-  readonly sum: Blocks
-  readonly count: number
 }
 
 type Message =
@@ -39,10 +38,8 @@ type Message =
   | { readonly kind: 'write'; readonly lease: number; readonly record: MasterRecord }
 
 function create(world: World): Algorithm {
-  const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
-  const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)
-  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const { predictors, own, algorithm } = createWorkers(world)
   const zeros = new GradientAccumulator(world.learner).take().sum
   let stored: MasterRecord = { predictor: world.start, sum: zeros, count: 0 }
   let lease = 0
@@ -69,21 +66,15 @@ function create(world: World): Algorithm {
       predictors[node] = record.predictor
       adoptions++
     }
-    const ownSum = own[node].take()
-    const total = new GradientAccumulator(world.learner)
-    total.addSum(record.sum, record.count)
-    total.addSum(ownSum.sum, ownSum.count)
-    if (total.count < world.batchOf(record.predictor))
-      return { predictor: record.predictor, sum: total.sum, count: total.count }
+    own[node].addSum(record)
+    const total = own[node].take()
+    if (total.count < world.batchOf(record.predictor)) return { predictor: record.predictor, ...total }
     const predictor = advance(world, node, record.predictor, total)
     predictors[node] = predictor
     return { predictor, sum: zeros, count: 0 }
   }
   return {
-    serving: node => predictors[node],
-    input(node, examples) {
-      own[node].add(predictors[node].parameters, examples)
-    },
+    ...algorithm,
     tick(node) {
       routing.send(node, DATABASE, { kind: 'lock' }, 16)
     },
@@ -107,12 +98,6 @@ function create(world: World): Algorithm {
     // The lease has expired: its holder is dead or disconnected.
     timer(_node, tag) {
       if (tag === lease && world.now >= leaseEnd) grant()
-    },
-    crash(node) {
-      own[node].take()
-    },
-    restart(node, disk) {
-      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => ({
       updates: stored.predictor.id.updates,

@@ -5,8 +5,16 @@
  * the one with the lower index.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learning/index.js'
-import { type Algorithm, advance, bestOf, GradientAccumulator, gradientsOn, vectorBytes, type World } from '../world.js'
+import {
+  type Algorithm,
+  advance,
+  bestOf,
+  GradientAccumulator,
+  type GradientSum,
+  gradientsOn,
+  vectorBytes,
+  type World
+} from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
 import {
   byInvitation,
@@ -48,12 +56,10 @@ export const mawoInvitation: AlgorithmDefinition = {
 }
 
 /** A worker's gradients since its previous message. */
-interface SumMessage {
+interface SumMessage extends GradientSum {
   readonly kind: 'sum'
   readonly sequence: number
   readonly term: string
-  readonly sum: Blocks
-  readonly count: number
 }
 
 interface PredictorMessage {
@@ -110,8 +116,7 @@ function create(world: World, createElection: (host: ElectionHost) => Election):
   const updateIfFull = (node: number) => {
     const state = states[node]
     if (state.master !== node || state.batch.count + state.own.count < world.batchOf(state.predictor)) return
-    const ownSum = state.own.take()
-    state.batch.addSum(ownSum.sum, ownSum.count)
+    state.batch.addSum(state.own.take())
     state.received.clear()
     state.predictor = advance(world, node, state.predictor, state.batch.take())
     state.term = `${state.predictor.id.updates}/${node}`
@@ -151,8 +156,8 @@ function create(world: World, createElection: (host: ElectionHost) => Election):
       if (state.master === node) broadcast(node)
       election.tick(node)
       if (state.own.count === 0 || state.master === NO_MASTER || state.master === node) return
-      const { sum, count } = state.own.take()
-      const message: SumMessage = { kind: 'sum', sequence: ++state.sequence, term: state.term, sum, count }
+      const { term } = state
+      const message: SumMessage = { kind: 'sum', sequence: ++state.sequence, term, ...state.own.take() }
       routing.send(node, state.master, message, bytes + 24)
     },
     ...routing.connections,
@@ -166,7 +171,7 @@ function create(world: World, createElection: (host: ElectionHost) => Election):
         const name = `${origin} ${message.sequence}`
         if (state.master !== to || message.term !== state.term || state.received.has(name)) return
         state.received.add(name)
-        state.batch.addSum(message.sum, message.count)
+        state.batch.addSum(message)
         updateIfFull(to)
         return
       }

@@ -5,12 +5,13 @@
  * service at the place of node 0 in the tree, over which all messages travel hop by hop.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,
   countIn,
+  createWorkers,
   GradientAccumulator,
+  type GradientSum,
   gradientsOn,
   vectorBytes,
   type World
@@ -36,29 +37,22 @@ export const mawoMailbox: AlgorithmDefinition = {
   series: 5
 }
 
-interface Sum {
-  readonly sum: Blocks
-  readonly count: number
-}
-
 type Message =
   /** A worker's gradients since its previous message, at the predictor that has `updates` updates. */
-  | ({ readonly kind: 'add'; readonly updates: number; readonly sequence: number } & Sum)
+  | ({ readonly kind: 'add'; readonly updates: number; readonly sequence: number } & GradientSum)
   | { readonly kind: 'collect' }
   /** For the node that makes the update: all gradients for the predictor, which the database has given away. */
-  | ({ readonly kind: 'batch'; readonly lease: number; readonly predictor: Predictor } & Sum)
+  | ({ readonly kind: 'batch'; readonly lease: number; readonly predictor: Predictor } & GradientSum)
   | { readonly kind: 'put'; readonly lease: number; readonly predictor: Predictor }
   | { readonly kind: 'predictor'; readonly predictor: Predictor }
 
 /** @param master the node that makes all updates; undefined if the worker that completes a batch makes them */
 function create(world: World, master: number | undefined): Algorithm {
-  const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
   const routing = new Routing<Message>(world)
-  const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)
-  const own = predictors.map(() => new GradientAccumulator(world.learner))
-  const sequences = new Int32Array(nodes)
-  const received = new Int32Array(nodes)
+  const { predictors, own, algorithm } = createWorkers(world)
+  const sequences = predictors.map(() => 0)
+  const received = predictors.map(() => 0)
   const stored = new GradientAccumulator(world.learner)
   let current = world.start
   let lease = 0
@@ -83,11 +77,8 @@ function create(world: World, master: number | undefined): Algorithm {
     adoptions++
   }
   return {
-    serving: node => predictors[node],
+    ...algorithm,
     version: node => predictors[node].id.updates,
-    input(node, examples) {
-      own[node].add(predictors[node].parameters, examples)
-    },
     tick(node) {
       if (node === master) routing.send(node, DATABASE, { kind: 'collect' }, 16)
       if (own[node].count === 0) return
@@ -105,17 +96,15 @@ function create(world: World, master: number | undefined): Algorithm {
           routing.send(DATABASE, origin, { kind: 'predictor', predictor: current }, 2 * bytes + 16)
         } else if (message.sequence > received[origin]) {
           received[origin] = message.sequence
-          stored.addSum(message.sum, message.count)
+          stored.addSum(message)
           if (master === undefined) giveBatch(origin)
         }
       } else if (message.kind === 'collect') giveBatch(origin)
       else if (message.kind === 'batch') {
         take(to, message.predictor)
-        const { sum, count } = own[to].take()
-        const total = new GradientAccumulator(world.learner)
-        total.addSum(message.sum, message.count)
-        total.addSum(sum, count)
-        predictors[to] = advance(world, to, message.predictor, total)
+        const total = own[to]
+        total.addSum(message)
+        predictors[to] = advance(world, to, message.predictor, total.take())
         routing.send(to, DATABASE, { kind: 'put', lease: message.lease, predictor: predictors[to] }, 2 * bytes + 24)
       } else if (message.kind === 'predictor') take(to, message.predictor)
       else if (message.lease === lease && world.now <= leaseEnd) {
@@ -123,13 +112,6 @@ function create(world: World, master: number | undefined): Algorithm {
         stored.take()
         leaseEnd = Number.NEGATIVE_INFINITY
       }
-    },
-    timer: () => undefined,
-    crash(node) {
-      own[node].take()
-    },
-    restart(node, disk) {
-      if (disk !== 'kept') predictors[node] = world.start
     },
     totals: () => ({
       updates: current.id.updates,

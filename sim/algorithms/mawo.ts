@@ -6,12 +6,13 @@
  * A master that has lost its disk restarts from the initial predictor, in a new epoch, and so do all workers.
  */
 import type { Predictor } from '../../src/admb/index.js'
-import type { Blocks } from '../../src/learning/index.js'
 import {
   type Algorithm,
   advance,
   countIn,
+  createWorkers,
   GradientAccumulator,
+  type GradientSum,
   gradientsOn,
   vectorBytes,
   type World
@@ -39,14 +40,12 @@ export const mawo: AlgorithmDefinition = {
 }
 
 /** A worker's gradients since its previous message. */
-interface SumMessage {
+interface SumMessage extends GradientSum {
   readonly kind: 'sum'
   readonly sequence: number
   /** Updates of the predictor at which the gradients were computed. */
   readonly updates: number
   readonly epoch: number
-  readonly sum: Blocks
-  readonly count: number
 }
 
 interface PredictorMessage {
@@ -59,15 +58,13 @@ interface PredictorMessage {
 const MASTER = 0
 
 function createMawo(world: World): Algorithm {
-  const nodes = world.topology.nodes
   const bytes = vectorBytes(world)
-  const predictors: Predictor[] = Array.from({ length: nodes }, () => world.start)
-  const own = predictors.map(() => new GradientAccumulator(world.learner))
+  const { predictors, own, algorithm } = createWorkers(world)
   const batch = new GradientAccumulator(world.learner)
-  const sentSequences = new Int32Array(nodes)
+  const sentSequences = predictors.map(() => 0)
   /** Messages that are in the batch, as worker and sequence number: delays differ, so that one may overtake another. */
   const received = new Set<string>()
-  const epochs = new Int32Array(nodes)
+  const epochs = predictors.map(() => 0)
   const routing = new Routing<SumMessage | PredictorMessage>(world)
   let adoptions = 0
 
@@ -82,17 +79,16 @@ function createMawo(world: World): Algorithm {
   }
   const updateIfFull = () => {
     if (batch.count + own[MASTER].count < world.batchOf(predictors[MASTER])) return
-    const ownSum = own[MASTER].take()
-    batch.addSum(ownSum.sum, ownSum.count)
+    batch.addSum(own[MASTER].take())
     received.clear()
     predictors[MASTER] = advance(world, MASTER, predictors[MASTER], batch.take())
     broadcast()
   }
   return {
-    serving: node => predictors[node],
+    ...algorithm,
     version: node => predictors[node].id.updates,
     input(node, examples) {
-      own[node].add(predictors[node].parameters, examples)
+      algorithm.input(node, examples)
       if (node === MASTER) updateIfFull()
     },
     tick(node) {
@@ -102,14 +98,12 @@ function createMawo(world: World): Algorithm {
         return
       }
       if (own[node].count === 0) return
-      const { sum, count } = own[node].take()
       const message: SumMessage = {
         kind: 'sum',
         sequence: ++sentSequences[node],
         updates: predictors[node].id.updates,
         epoch: epochs[node],
-        sum,
-        count
+        ...own[node].take()
       }
       routing.send(node, MASTER, message, bytes + 20)
     },
@@ -130,10 +124,9 @@ function createMawo(world: World): Algorithm {
       const name = `${origin} ${message.sequence}`
       if (!isCurrent || received.has(name)) return
       received.add(name)
-      batch.addSum(message.sum, message.count)
+      batch.addSum(message)
       updateIfFull()
     },
-    timer: () => undefined,
     crash(node) {
       own[node].take()
       if (node !== MASTER) return
