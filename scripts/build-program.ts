@@ -19,7 +19,7 @@ const loader = join(source, 'cli/start.js')
 const LICENSES = join(out, 'LICENSES.txt')
 
 /** Packages that find their addons and threads by their own location. */
-const SEPARATE = ['level', 'koffi', 'pino']
+const SEPARATE = ['level', 'koffi']
 const LOCATION = /new URL\('([^']+)', import\.meta\.url\)|import\.meta\.url/g
 /** An import of what is known only when it runs, which a script with kept code cannot do. */
 const IMPORT = /\bimport\((?!['"`])/g

@@ -1,34 +1,19 @@
 /**
- * A peer's HTTP server: guards, which check every request, and a plugin for each group of routes. By default, it listens on
- * loopback; other addresses require a token.
- * An address is held until the server listens there, so that a peer whose port is in use fails before it joins a network. The
- * certificate of HTTPS can be replaced while the server runs.
+ * A peer's HTTP server. By default, it listens on loopback; other addresses require a token. An address is held until the server
+ * listens there, so that a peer whose port is in use fails before it joins a network. The certificate of HTTPS can be replaced while
+ * the server runs.
  */
-
-import { createServer } from 'node:net'
+import { lookup } from 'node:dns/promises'
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer, isIPv6 } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { createSecureContext, Server as TlsServer } from 'node:tls'
-import cors from '@fastify/cors'
-import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance } from 'fastify'
-import type { Peer } from '../peer/index.js'
-import type { NetworkView } from '../view/index.js'
-import { guardAccess, isLoopback, requireLoopbackName } from './access.js'
-import {
-  HttpCertificateError,
-  HttpListenError,
-  HttpTokenRequiredError,
-  handleClientError,
-  handleErrors,
-  handleUnknownRoutes
-} from './errors.js'
-import type { HttpOptions, PageOptions, RouteOptions, ServerOptions, TlsFiles } from './options.js'
-import type { Role } from './roles.js'
-import { inputRoutes } from './routes/inputs.js'
-import { metricsRoutes } from './routes/metrics.js'
-import { networkRoutes } from './routes/network.js'
-import { joinRoutes, pageRoutes } from './routes/page.js'
-import { healthRoutes, predictorRoutes, schemaRoutes, statusRoutes } from './routes/peer.js'
-import { components } from './schemas.js'
+import { isLoopback } from './access.js'
+import type { App, AppOptions } from './app.js'
+import { HttpCertificateError, HttpListenError, HttpTokenRequiredError, handleClientError } from './errors.js'
+import type { HttpOptions, PageOptions, TlsFiles } from './options.js'
+import { roleOf } from './roles.js'
 
 export interface HttpServer {
   /** `http://host:port`, or `https://host:port` */
@@ -39,95 +24,141 @@ export interface HttpServer {
 }
 
 const DEFAULT_HOST = '127.0.0.1'
-const DEFAULT_BODY_LIMIT = 8 * 1024 * 1024
 const DEFAULT_REQUEST_TIMEOUT_MS = 30_000
+/** Longer than the intervals of proxies and scrapers, which keep their connections. */
+const KEEP_ALIVE_MS = 72_000
 /** After this time a server that closes ends the connections on which requests still arrive. */
 const CLOSING_MS = 1000
 /** Connections beyond are closed at once, so that HTTP cannot use up the file descriptors of the process. */
 const MAX_CONNECTIONS = 512
 
 /** @throws HttpListenError, HttpTokenRequiredError, HttpCertificateError, UnknownRoleError */
-export async function serveHttp(options: HttpOptions): Promise<HttpServer> {
-  return open(options, app => register(app, options))
+export function serveHttp(options: HttpOptions): Promise<HttpServer> {
+  return open(options)
 }
 
 /** Serves the page alone, for an observer's view. @throws HttpListenError, HttpTokenRequiredError */
-export async function servePage(options: PageOptions): Promise<HttpServer> {
-  return open(options, app => registerPage(app, options.view))
+export function servePage(options: PageOptions): Promise<HttpServer> {
+  return open(options)
 }
 
-async function open(options: ServerOptions, register: (app: FastifyInstance) => Promise<void>): Promise<HttpServer> {
-  const { host = DEFAULT_HOST, port, token = [] } = options
+async function open(given: HttpOptions | PageOptions): Promise<HttpServer> {
+  const { host = DEFAULT_HOST, port, token = [], tls } = given
   const tokens = typeof token === 'string' ? [token] : token
   if (tokens.length === 0 && !isLoopback(host)) throw new HttpTokenRequiredError(host)
-  const app = createApp(options)
-  await guard(app, options, tokens)
-  await describeRoutes(app, tokens.length > 0)
-  await register(app)
-  try {
-    const url = await app.listen({ host, port })
-    return { url, renew: tls => replaceCertificate(app, tls), close: () => close(app) }
-  } catch (error) {
-    await app.close()
-    throw new HttpListenError(host, port, error as NodeJS.ErrnoException)
+  for (const one of tokens) roleOf(one)
+  if (tls) checkCertificate(tls)
+  const options: AppOptions = { ...given, host, token: tokens }
+  const answers = new Answers(options)
+  const servers = await listenAt(host, port, () => create(options, answers.answer))
+  const [server] = servers
+  answers.server = server
+  if ('peer' in options && options.joinPage) {
+    // Its connections need a listener, and so do those of a tab that returns after a restart.
+    await answers.load()
+    shareAddresses(options, servers)
+  }
+  return {
+    url: urlOf(server),
+    renew(tls) {
+      checkCertificate(tls)
+      for (const each of servers) if (each instanceof TlsServer) each.setSecureContext(tls)
+    },
+    close: () => close(servers, answers)
   }
 }
 
-/** Waits for answers, but not long for requests that do not arrive. */
-async function close(app: FastifyInstance): Promise<void> {
-  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSING_MS)
-  await app.close()
-  clearTimeout(timer)
+/** Answers requests, and loads what answers them before the first one. */
+class Answers {
+  /** The first of those that listen. */
+  server: Server | undefined
+  #app: App | undefined
+  #loading: Promise<App> | undefined
+
+  constructor(private readonly options: AppOptions) {}
+
+  readonly answer: RequestListener = async (request, response) => {
+    try {
+      const { answer } = this.#app ?? (await this.load())
+      answer(request, response)
+    } catch (error) {
+      this.options.log?.('error', `the HTTP interface does not load: ${(error as Error).message}`, {})
+      response.writeHead(500).end()
+    }
+  }
+
+  load(): Promise<App> {
+    this.#loading ??= import('./app.js').then(async ({ createApp }) => {
+      this.#app = await createApp(this.server as Server, this.options)
+      return this.#app
+    })
+    return this.#loading
+  }
+
+  async close(): Promise<void> {
+    await (await this.#loading)?.close()
+  }
 }
 
-/** @throws HttpCertificateError */
-function createApp(options: ServerOptions): FastifyInstance {
-  const { bodyLimit = DEFAULT_BODY_LIMIT, requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, tls } = options
+function create({ requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, tls }: AppOptions, answer: RequestListener): Server {
   // The interval at which Node.js checks for late requests. For bodies it uses the longer of the two timeouts.
-  const http = { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4) }
-  if (tls) checkCertificate(tls)
-  const app: FastifyInstance = fastify({
-    bodyLimit,
-    forceCloseConnections: 'idle',
+  const http = {
     requestTimeout: requestTimeoutMs,
-    // Fastify has a type of its own for each kind of server, without one for both.
-    ...((tls ? { https: { ...http, ...tls } } : { http }) as { http: typeof http }),
-    clientErrorHandler: handleClientError,
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } }
+    headersTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 4),
+    keepAliveTimeout: KEEP_ALIVE_MS
+  }
+  const server = tls ? createHttpsServer({ ...http, ...tls }, answer) : createHttpServer(http, answer)
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('clientError', handleClientError)
+  return server
+}
+
+/** On all addresses of localhost, as clients may choose any. @throws HttpListenError */
+async function listenAt(host: string, port: number, create: () => Server): Promise<[Server, ...Server[]]> {
+  const listen = (server: Server, host: string, port: number) =>
+    new Promise<Server>((resolve, reject) => {
+      server.once('error', error => reject(new HttpListenError(host, port, error)))
+      server.listen({ host, port }, () => resolve(server))
+    })
+  const first = await listen(create(), host, port)
+  if (host !== 'localhost') return [first]
+  const bound = first.address() as AddressInfo
+  const others = (await lookup(host, { all: true })).filter(({ address }) => address !== bound.address)
+  const listening = await Promise.allSettled(others.map(({ address }) => listen(create(), address, bound.port)))
+  return [first, ...listening.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))]
+}
+
+/** The URL for a client on this machine. */
+function urlOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo
+  const scheme = server instanceof TlsServer ? 'https' : 'http'
+  return `${scheme}://${isIPv6(address) ? `[${address}]` : address === '0.0.0.0' ? ownAddress() : address}:${port}`
+}
+
+/** Preferably of loopback. */
+function ownAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((each = []) => each.filter(({ family }) => family === 'IPv4'))
+  return (all.find(({ internal }) => internal) ?? all[0])?.address ?? DEFAULT_HOST
+}
+
+/** Tells peers in browsers where they can connect. */
+function shareAddresses({ peer }: HttpOptions, servers: readonly Server[]): void {
+  if (peer.upgrades === undefined) return
+  peer.upgrades.addresses = servers.map(server => {
+    const { address, port } = server.address() as AddressInfo
+    return `/${isIPv6(address) ? 'ip6' : 'ip4'}/${address}/tcp/${port}/${server instanceof TlsServer ? 'tls/ws' : 'ws'}`
   })
-  app.server.maxConnections = MAX_CONNECTIONS
-  // Properties that are missing in a schema must fail the tests instead of being removed from the answer.
-  app.setSerializerCompiler(() => data => JSON.stringify(data))
-  return app
 }
 
-async function guard(app: FastifyInstance, options: ServerOptions, tokens: readonly string[]): Promise<void> {
-  const { host = DEFAULT_HOST, origins = [], log = () => undefined } = options
-  handleErrors(app, log)
-  if (isLoopback(host)) requireLoopbackName(app)
-  if (origins.length > 0) await app.register(cors, { origin: [...origins], methods: ['GET', 'POST'] })
-  guardAccess(app, tokens, options.requestsPerSecond)
-  handleUnknownRoutes(app)
-}
-
-async function register(
-  app: FastifyInstance,
-  { peer, joinPage = false, host = DEFAULT_HOST }: HttpOptions
-): Promise<void> {
-  const routes: RouteOptions = { peer }
-  metricsRoutes(app, routes)
-  await app.register(healthRoutes, routes)
-  await app.register(schemaRoutes, routes)
-  await app.register(statusRoutes, { ...routes, joinPage })
-  await app.register(inputRoutes, routes)
-  await app.register(predictorRoutes, routes)
-  if (joinPage) await app.register(joinRoutes, { ...routes, host })
-  await registerPage(app, peer.view, peer, joinPage)
-}
-
-async function registerPage(app: FastifyInstance, view: NetworkView, peer?: Peer, joinPage = false): Promise<void> {
-  await app.register(networkRoutes, { view, peer })
-  await app.register(pageRoutes, { joinPage })
+/** Waits for answers, but not long for requests that do not arrive. */
+async function close(servers: readonly Server[], answers: Answers): Promise<void> {
+  const timer = setTimeout(() => {
+    for (const server of servers) server.closeAllConnections()
+  }, CLOSING_MS)
+  await answers.close()
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  clearTimeout(timer)
 }
 
 /** @throws HttpCertificateError if the certificate and the key cannot be read, or do not belong together */
@@ -138,12 +169,6 @@ function checkCertificate(tls: TlsFiles): void {
     // OpenSSL's message ends with the reason.
     throw new HttpCertificateError((error as Error).message.split(':').at(-1)?.trim() ?? '')
   }
-}
-
-/** Connections that are open keep the previous certificate. @throws HttpCertificateError */
-function replaceCertificate({ server }: FastifyInstance, tls: TlsFiles): void {
-  checkCertificate(tls)
-  if (server instanceof TlsServer) server.setSecureContext(tls)
 }
 
 /**
@@ -166,42 +191,4 @@ export async function reserveAddress({
   })
   holder.unref()
   return () => new Promise(resolve => holder.close(() => resolve()))
-}
-
-/** Roles are alternatives, and what the description calls security requirements of which one suffices. */
-function requirements(roles: readonly Role[] = []): { token: string[] }[] {
-  return [...roles, 'admin'].map(role => ({ token: [role] }))
-}
-
-/** Call it before the routes are registered. */
-async function describeRoutes(app: FastifyInstance, needsToken: boolean): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'admb peer',
-        description: 'A peer that learns one predictor together with other peers.',
-        version: '1'
-      },
-      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
-      ...(needsToken && { security: [{ token: [] }] })
-    },
-    transform: ({ schema, url, route }) => ({
-      url,
-      schema: needsToken ? { security: requirements(route.config?.roles), ...schema } : schema
-    }),
-    refResolver: { buildLocalReference: (json, _base, _fragment, i) => (json.$id as string | undefined) ?? `def-${i}` }
-  })
-  for (const component of components()) app.addSchema(component)
-  app.get(
-    '/openapi.json',
-    {
-      config: { roles: ['read', 'predict', 'learn'] },
-      schema: {
-        summary: 'This description',
-        response: { 200: { description: 'OpenAPI 3.1', type: 'object', additionalProperties: true } }
-      }
-    },
-    () => app.swagger()
-  )
 }

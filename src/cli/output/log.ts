@@ -1,24 +1,18 @@
 /** Log lines on stderr: plain on a terminal, JSON otherwise. */
-import { pino } from 'pino'
 import type { Log, LogLevel } from '../../network/index.js'
 
 export const LEVELS: readonly (LogLevel | 'silent')[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 export function createLog(level: LogLevel | 'silent'): Log {
-  const forPeople = process.stderr.isTTY === true
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: label => ({ level: label }) }
-    },
-    forPeople ? { write: line => process.stderr.write(readable(line)) } : { write: line => process.stderr.write(line) }
-  )
-  return (severity, message, fields) => logger[severity](fields, message)
+  const lowest = LEVELS.indexOf(level)
+  const line = process.stderr.isTTY === true ? forPeople : jsonLine
+  return (severity, message, fields) => {
+    if (LEVELS.indexOf(severity) >= lowest) process.stderr.write(line(severity, message, fields))
+  }
 }
 
-function readable(line: string): string {
-  const { level, time, msg } = JSON.parse(line) as { level: string; time: string; msg: string }
-  return `\r\x1b[2K${time.slice(11, 19)} ${level.padEnd(5)} ${msg}\n`
-}
+const jsonLine: (...entry: Parameters<Log>) => string = (level, msg, fields) =>
+  `${JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg })}\n`
+
+const forPeople: (...entry: Parameters<Log>) => string = (level, message) =>
+  `\r\x1b[2K${new Date().toISOString().slice(11, 19)} ${level.padEnd(5)} ${message}\n`

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type AddressInfo, isIPv6 } from 'node:net'
 import { extname, join, relative, sep } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -123,12 +122,6 @@ export async function joinRoutes(app: FastifyInstance, { peer, host }: JoinRoute
   // The HTTP server waits for these connections, but closes only its own.
   app.addHook('preClose', async () => {
     for (const socket of sockets) socket.destroy()
-  })
-  app.addHook('onListen', async () => {
-    const isSecure = 'setSecureContext' in app.server
-    upgrades.addresses = (app.addresses() as AddressInfo[]).map(
-      ({ address, port }) => `/${isIPv6(address) ? 'ip6' : 'ip4'}/${address}/tcp/${port}/${isSecure ? 'tls/ws' : 'ws'}`
-    )
   })
 }
 

@@ -1,5 +1,6 @@
 /** The guards of the HTTP server: token, host names, rates, timeouts and origins. */
 import assert from 'node:assert/strict'
+import { lookup } from 'node:dns/promises'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,6 +54,15 @@ describe("the guards of a peer's HTTP server", function () {
     served = await PeerServer.start({ host: '0.0.0.0', token: TOKEN })
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'peer.example' }
     assert.equal((await get(`http://127.0.0.1:${served.port}/status`, headers)).status, 200)
+  })
+
+  it('answers requests that arrive together with the first one, at every address of localhost', async () => {
+    served = await PeerServer.start({ host: 'localhost' })
+    const { port } = served
+    const addresses = await lookup('localhost', { all: true })
+    const urls = addresses.map(({ address, family }) => `http://${family === 6 ? `[${address}]` : address}:${port}`)
+    const answers = await Promise.all([...urls, ...urls, ...urls].map(url => fetch(`${url}/status`)))
+    for (const answer of answers) assert.equal(answer.status, 200)
   })
 
   it('accepts host names of loopback only, which prevents DNS rebinding', async () => {
