@@ -21,11 +21,12 @@ import { GRADIENT_SQUARE_LIMIT } from '../models/model.js'
 import { AGREEMENT } from '../rules/adagrad.js'
 import type { KernelLoss } from './kernel-losses.js'
 import { StepCode } from './kernel-step.js'
-import { SMALLEST_RETENTION } from './sparse-engine.js'
+import { GRADIENT, SMALLEST_RETENTION } from './sparse-engine.js'
 
 /** Maximum numbers of rows and features of a call. */
 export const ROWS = 1024
 export const FEATURES = 1 << 16
+const GRADIENT_BYTES = 8 * GRADIENT
 /** Rows whose losses are handed over together. */
 const GROUP = 16
 
@@ -90,7 +91,7 @@ export const learnRows = (loss: KernelLoss) =>
   define('learn', [], locals => {
     const integer = () => locals.integer()
     const [row, end, most, from, to, p, feature, last, highest] = Array.from({ length: 9 }, integer)
-    const [learned, first, second, groups, phase] = Array.from({ length: 5 }, integer)
+    const [learned, first, second, groups, phase, isUnordered, repeats] = Array.from({ length: 7 }, integer)
     const double = () => locals.double()
     const [retention, label, x, norm, score, served, losses] = Array.from({ length: 7 }, double)
     const [slope, square, agreeing, total, keep, following, batches, hits, weight] = Array.from({ length: 9 }, double)
@@ -122,7 +123,29 @@ export const learnRows = (loss: KernelLoss) =>
         cells.step(doubles.mul(get(slopes), doubles.of(values, other)), isPair, isMeasured)
       ]
     }
-    const allSteps = (isMeasured: boolean): Code => [
+    const eachCell = (body: Code): Code => [
+      set(p, get(from)),
+      forever([leaveIf(i32.atLeastSigned(get(p), get(to))), set(first, cellAt(0)), body, advance(p, 1)])
+    ]
+    const gradient = f64.load(get(first), GRADIENT_BYTES)
+    const setGradient = (value: Code) => f64.store(get(first), value, GRADIENT_BYTES)
+    const none = f64.constant(0)
+    /** Notes which features are repeated in a row whose features are not in order. */
+    const findRepeated: Code = [
+      eachCell([
+        set(repeats, i32.or(get(repeats), f64.notEqual(gradient, none))),
+        setGradient(f64.constant(1)),
+        set(feature, i32.load(at(INDICES, get(p), 2))),
+        set(last, select(i32.moreSigned(get(feature), get(last)), get(feature), get(last)))
+      ]),
+      eachCell(setGradient(none))
+    ]
+    /** One step for each feature, by the sum of its gradients. */
+    const gatheredSteps = (isMeasured: boolean): Code => [
+      eachCell(setGradient(f64.add(gradient, f64.mul(get(slope), f64.loadSingle(at(VALUES, get(p), 2)))))),
+      eachCell([set(x, gradient), setGradient(none), cells.step(doubles.of(get(x), none), false, isMeasured)])
+    ]
+    const orderedSteps = (isMeasured: boolean): Code => [
       set(p, get(from)),
       forever([
         leaveIf(i32.atLeastSigned(i32.add(get(p), i32.constant(1)), get(to))),
@@ -131,6 +154,8 @@ export const learnRows = (loss: KernelLoss) =>
       ]),
       when(i32.moreSigned(get(to), get(p)), steps(false, isMeasured))
     ]
+    const allSteps = (isMeasured: boolean): Code =>
+      when(get(repeats), gatheredSteps(isMeasured), orderedSteps(isMeasured))
     const adapt: Code = [
       set(keep, f64.sub(f64.constant(1), f64.mul(stateOf(AT.maxForget), beyondNoise(AGREEMENT.forgetting)))),
       set(keep, f64.mul(stateOf(AT.keepAlways), get(keep))),
@@ -160,7 +185,7 @@ export const learnRows = (loss: KernelLoss) =>
       leaveIf(i32.atLeastSigned(get(p), get(to))),
       set(feature, i32.load(at(INDICES, get(p), 2))),
       leaveIf(i32.more(get(feature), get(most)), 1),
-      leaveIf(i32.atMostSigned(get(feature), get(last)), 1),
+      set(isUnordered, i32.or(get(isUnordered), i32.atMostSigned(get(feature), get(last)))),
       set(last, get(feature)),
       set(x, f64.loadSingle(at(VALUES, get(p), 2))),
       set(
@@ -197,7 +222,10 @@ export const learnRows = (loss: KernelLoss) =>
         set(last, i32.constant(-1)),
         set(norm, f64.constant(0)),
         set(gathered, doubles.constant(0)),
+        set(isUnordered, i32.constant(0)),
+        set(repeats, i32.constant(0)),
         gather,
+        when(get(isUnordered), findRepeated),
         set(score, doubles.lane(get(gathered), 0)),
         set(served, f64.sub(get(score), lagging)),
         of.derive,

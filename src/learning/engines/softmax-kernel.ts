@@ -1,6 +1,6 @@
 /**
  * The scores and the AdaGrad step of a row of `SparseSoftmaxEngine` in WebAssembly, with the bits of the loops in TypeScript, for rows
- * of known features in ascending order. The loss and the slopes between them are computed in TypeScript.
+ * of known features. The loss and the slopes between them are computed in TypeScript.
  */
 import {
   advance,
@@ -14,17 +14,20 @@ import {
   type Local,
   leaveIf,
   repeat,
-  set
+  select,
+  set,
+  when
 } from '../../numeric/assembler.js'
 import { withGrowingMemory } from '../../numeric/wasm-memory.js'
 import type { AdagradValues } from '../rules/adagrad.js'
 import type { Examples } from '../types.js'
 import { StepCode } from './kernel-step.js'
-import { CELL } from './sparse-engine.js'
+import { CELL, GRADIENT } from './sparse-engine.js'
 
 /** Maximum number of features that are taken at once. */
 const FEATURES = 1 << 16
 const CELL_BYTES = 8 * CELL
+const GRADIENT_BYTES = 8 * GRADIENT
 
 /** Byte offsets of parameters and results. */
 const AT = {
@@ -38,7 +41,8 @@ const AT = {
   norm: 56,
   most: 64,
   last: 68,
-  end: 72
+  end: 72,
+  repeats: 76
 } as const
 const INDICES = 128
 const VALUES = INDICES + 4 * FEATURES
@@ -60,10 +64,11 @@ function cellsOf(feature: Code, outputs: number): Code {
   return i32.add(i32.mul(feature, i32.constant(outputs * CELL_BYTES)), i32.constant(cells))
 }
 
-/** Adds up (weight, lag)·x for each class and x², up to the first feature that is unknown or not in ascending order. */
+/** Adds up (weight, lag)·x for each class and x², up to the first feature that is unknown, and notes whether features are repeated. */
 const scoreRow = (outputs: number) =>
   define('score', ['i32', 'i32'], (locals, [from, to]) => {
-    const [p, feature, last, cell, sum, left] = Array.from({ length: 6 }, () => locals.integer())
+    const integer = () => locals.integer()
+    const [p, feature, last, cell, sum, left, isUnordered, repeats] = Array.from({ length: 8 }, integer)
     const [x, norm] = [locals.double(), locals.double()]
     const factor = locals.vector()
     const { sums } = layoutOf(outputs)
@@ -71,6 +76,27 @@ const scoreRow = (outputs: number) =>
       set(sum, i32.constant(sums)),
       set(left, i32.constant(outputs)),
       repeat(left, [body, advance(sum, 16)])
+    ]
+    /** The first gradient of each feature marks those that were there. */
+    const eachFeature = (body: Code): Code => [
+      set(p, get(from)),
+      forever([
+        leaveIf(i32.atLeastSigned(get(p), get(to))),
+        set(feature, i32.load(at(INDICES, p))),
+        set(cell, cellsOf(get(feature), outputs)),
+        body,
+        advance(p, 1)
+      ])
+    ]
+    const mark = f64.load(get(cell), GRADIENT_BYTES)
+    const setMark = (value: number) => f64.store(get(cell), f64.constant(value), GRADIENT_BYTES)
+    const findRepeated: Code = [
+      eachFeature([
+        set(repeats, i32.or(get(repeats), f64.notEqual(mark, f64.constant(0)))),
+        setMark(1),
+        set(last, select(i32.moreSigned(get(feature), get(last)), get(feature), get(last)))
+      ]),
+      eachFeature(setMark(0))
     ]
     return [
       eachSum(doubles.store(get(sum), 0, doubles.constant(0))),
@@ -81,7 +107,7 @@ const scoreRow = (outputs: number) =>
         leaveIf(i32.atLeastSigned(get(p), get(to))),
         set(feature, i32.load(at(INDICES, p))),
         leaveIf(i32.more(get(feature), i32.load(i32.constant(0), AT.most))),
-        leaveIf(i32.atMostSigned(get(feature), get(last))),
+        set(isUnordered, i32.or(get(isUnordered), i32.atMostSigned(get(feature), get(last)))),
         set(last, get(feature)),
         set(x, f64.loadSingle(at(VALUES, p))),
         set(norm, f64.add(get(norm), f64.mul(get(x), get(x)))),
@@ -97,21 +123,23 @@ const scoreRow = (outputs: number) =>
         ]),
         advance(p, 1)
       ]),
+      // At a feature that is unknown, the others are not looked at.
+      when(i32.and(get(isUnordered), i32.atLeastSigned(get(p), get(to))), findRepeated),
       storeState(AT.norm, get(norm)),
+      i32.store(i32.constant(0), get(repeats), AT.repeats),
       i32.store(i32.constant(0), get(last), AT.last),
       i32.store(i32.constant(0), get(p), AT.end)
     ]
   })
 
-/** The steps of all cells of a row, whose gradients are the slopes times x. */
+/** The steps of all cells of a row, by slopes times x, or by the sum of its gradients if features are repeated. */
 const stepRow = (outputs: number, isMeasured: boolean) =>
   define(isMeasured ? 'measuredStep' : 'step', ['i32', 'i32'], (locals, [from, to]) => {
     const [p, first, second, slopes, left] = Array.from({ length: 5 }, () => locals.integer())
     const [agreeing, total] = [locals.double(), locals.double()]
     const spread = () => locals.vector()
-    const [factor, keeps, inverse, step, growth, initial, ones] = Array.from({ length: 7 }, spread)
+    const [factor, keeps, inverse, step, growth, initial, ones, sums] = Array.from({ length: 8 }, spread)
     const cells = new StepCode(locals, { first, second, keeps, inverse, step, growth, initial, ones, agreeing, total })
-    const gradients = doubles.mul(doubles.load(get(slopes)), get(factor))
     const parameters: readonly (readonly [Local, number])[] = [
       [keeps, AT.keep],
       [inverse, AT.inverse],
@@ -119,11 +147,17 @@ const stepRow = (outputs: number, isMeasured: boolean) =>
       [growth, AT.growth],
       [initial, AT.initial]
     ]
-    return [
-      parameters.map(([local, offset]) => set(local, doubles.same(stateOf(offset)))),
-      set(ones, doubles.constant(1)),
-      set(agreeing, f64.constant(0)),
-      set(total, f64.constant(0)),
+    const gradients = doubles.mul(doubles.load(get(slopes)), get(factor))
+    const sum = (cell: Local) => f64.load(get(cell), GRADIENT_BYTES)
+    const setSum = (cell: Local, value: Code) => f64.store(get(cell), value, GRADIENT_BYTES)
+    const add = (cell: Local, lane: number) => setSum(cell, f64.add(sum(cell), doubles.lane(gradients, lane)))
+    const take = (isPair: boolean): Code => [
+      set(sums, doubles.of(sum(first), isPair ? sum(second) : f64.constant(0))),
+      setSum(first, f64.constant(0)),
+      isPair ? setSum(second, f64.constant(0)) : []
+    ]
+    /** Runs the body for each two cells of each feature, and for the last one if their number is odd. */
+    const eachPair = (body: (isPair: boolean) => Code): Code => [
       set(p, get(from)),
       forever([
         leaveIf(i32.atLeastSigned(get(p), get(to))),
@@ -133,13 +167,27 @@ const stepRow = (outputs: number, isMeasured: boolean) =>
         set(left, i32.constant(outputs >> 1)),
         repeat(left, [
           set(second, i32.add(get(first), i32.constant(CELL_BYTES))),
-          cells.step(gradients, true, isMeasured),
+          body(true),
           advance(first, 2 * CELL_BYTES),
           advance(slopes, 16)
         ]),
-        outputs % 2 === 1 ? cells.step(gradients, false, isMeasured) : [],
+        outputs % 2 === 1 ? body(false) : [],
         advance(p, 1)
-      ]),
+      ])
+    ]
+    return [
+      parameters.map(([local, offset]) => set(local, doubles.same(stateOf(offset)))),
+      set(ones, doubles.constant(1)),
+      set(agreeing, f64.constant(0)),
+      set(total, f64.constant(0)),
+      when(
+        i32.load(i32.constant(0), AT.repeats),
+        [
+          eachPair(isPair => [add(first, 0), isPair ? add(second, 1) : []]),
+          eachPair(isPair => [take(isPair), cells.step(get(sums), isPair, isMeasured)])
+        ],
+        eachPair(isPair => cells.step(gradients, isPair, isMeasured))
+      ),
       storeState(AT.agreeing, get(agreeing)),
       storeState(AT.total, get(total))
     ]

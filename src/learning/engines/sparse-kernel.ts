@@ -1,6 +1,6 @@
 /**
  * The loop of `SparseScalarEngine` for built-in losses in WebAssembly, with the same bits in every cell. It learns plain rows: usual
- * labels, known features in ascending order, and scores of which no exponential overflows. It stops at any other row, which the loop
+ * labels, known features, and scores of which no exponential overflows. It stops at any other row, which the loop
  * in TypeScript learns.
  */
 

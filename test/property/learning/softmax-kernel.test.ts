@@ -76,7 +76,9 @@ const value = fc.oneof(fc.constantFrom(1, -1, 0.25, 0, -0, 300), fc.float({ noNa
 const row = fc.record({
   label: fc.oneof({ weight: 20, arbitrary: fc.nat(1) }, { weight: 1, arbitrary: fc.constant(Number.NaN) }),
   features: fc.oneof(
-    { weight: 8, arbitrary: ascending },
+    { weight: 4, arbitrary: ascending },
+    { weight: 3, arbitrary: fc.uniqueArray(fc.nat(80), { maxLength: 10 }) },
+    { weight: 2, arbitrary: fc.array(fc.nat(9), { maxLength: 9 }) },
     { weight: 1, arbitrary: fc.array(fc.nat(99), { maxLength: 6 }) }
   ),
   values: fc.array(value, { minLength: 1, maxLength: 10 })
