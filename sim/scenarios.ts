@@ -81,35 +81,24 @@ interface BuiltInScenario {
   readonly values: Readonly<Record<string, unknown>>
 }
 
+const BINARY_TREE = { topology: 'tree', nodes: 64, degree: 3, dimension: 20, inputs: 200_000, batch: 512 }
+/** The overlay is complete before the first input. */
+const OVERLAY = { topology: 'overlay', nodes: 48, degree: 4, inputs: 200_000, batch: 256, carry: 64, warmup: 400 }
+
 const scenarios: Readonly<Record<string, BuiltInScenario>> = {
   'binary-tree': {
     about: '64 nodes on a binary tree without faults: ADMB compared with a serial learner.',
-    values: { topology: 'tree', nodes: 64, degree: 3, dimension: 20, inputs: 200_000, batch: 512 }
+    values: BINARY_TREE
   },
   'by-the-letter': {
     about: 'The binary tree with ADMB as published: precedence by sender, no carry-over of unused gradients.',
-    values: {
-      algorithm: 'admb-sender',
-      topology: 'tree',
-      nodes: 64,
-      degree: 3,
-      carry: 0,
-      dimension: 20,
-      inputs: 200_000,
-      batch: 512
-    }
+    values: { ...BINARY_TREE, algorithm: 'admb-sender', carry: 0 }
   },
   churn: {
     about:
       'Nodes join and leave: each has left for a fifth of the time and is down for a twentieth; half of the crashes lose the disk.',
     values: {
-      topology: 'overlay',
-      nodes: 48,
-      degree: 4,
-      inputs: 200_000,
-      batch: 256,
-      carry: 64,
-      warmup: 400,
+      ...OVERLAY,
       faults: { awayShare: 0.2, awayTime: 400, crashShare: 0.05, downtime: 100, silentShare: 0.5, diskLossShare: 0.5 }
     }
   },
@@ -134,15 +123,7 @@ const scenarios: Readonly<Record<string, BuiltInScenario>> = {
   },
   crashes: {
     about: 'The binary tree with a tenth of the nodes down at any time; they restart from their checkpoints.',
-    values: {
-      topology: 'tree',
-      nodes: 64,
-      degree: 3,
-      dimension: 20,
-      inputs: 200_000,
-      batch: 512,
-      faults: { crashShare: 0.1, downtime: 50 }
-    }
+    values: { ...BINARY_TREE, faults: { crashShare: 0.1, downtime: 50 } }
   },
   'far-apart': {
     about:
@@ -162,16 +143,13 @@ const scenarios: Readonly<Record<string, BuiltInScenario>> = {
   faulty: {
     about:
       'A tenth of the nodes down at any time, partitions for a fifth of the time, on the overlay: the benchmark for faults.',
-    // Fragments of the tree need more time to fill a batch, and the tree is complete before the first input.
+    // Fragments of the tree need more time to fill a batch.
     values: {
-      topology: 'overlay',
+      ...OVERLAY,
       nodes: 64,
-      degree: 4,
       dimension: 20,
       inputs: 1_000_000,
       batch: 512,
-      carry: 64,
-      warmup: 400,
       faults: {
         crashShare: 0.1,
         downtime: 50,
@@ -224,29 +202,12 @@ const scenarios: Readonly<Record<string, BuiltInScenario>> = {
   },
   partitions: {
     about: 'The binary tree, partitioned at random for a fifth of the time.',
-    values: {
-      topology: 'tree',
-      nodes: 64,
-      degree: 3,
-      dimension: 20,
-      inputs: 200_000,
-      batch: 512,
-      faults: { partitionShare: 0.2, partitionTime: 200 }
-    }
+    values: { ...BINARY_TREE, faults: { partitionShare: 0.2, partitionTime: 200 } }
   },
   pauses: {
     about:
       'Paused processes, as during a long garbage collection: their sessions stay open, and messages to them are queued.',
-    values: {
-      topology: 'overlay',
-      nodes: 32,
-      degree: 4,
-      inputs: 200_000,
-      batch: 256,
-      carry: 64,
-      warmup: 400,
-      faults: { pauseShare: 0.1, pauseTime: 30 }
-    }
+    values: { ...OVERLAY, nodes: 32, faults: { pauseShare: 0.1, pauseTime: 30 } }
   },
   prices: {
     about: 'Least squares with noise on a caterpillar tree: regression instead of classification.',
@@ -313,13 +274,7 @@ const scenarios: Readonly<Record<string, BuiltInScenario>> = {
     about:
       'A site loses its uplink for a fifth of the time: the nodes below an edge of the tree are cut off, half of the times in one direction only.',
     values: {
-      topology: 'overlay',
-      nodes: 48,
-      degree: 4,
-      inputs: 200_000,
-      batch: 256,
-      carry: 64,
-      warmup: 400,
+      ...OVERLAY,
       faults: { partitionShare: 0.2, partitionTime: 300, partitionMin: 100, partitionMode: 'split', oneWayShare: 0.5 }
     }
   }

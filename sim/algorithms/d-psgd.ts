@@ -6,14 +6,13 @@
 import type { Predictor } from '../../src/admb/index.js'
 import { type Algorithm, advance, bestOf, countIn, GradientAccumulator, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
-import { meanOf, modelBytes, shareOf } from './mixing.js'
+import { FIELD, meanOf, modelBytes, shareOf } from './mixing.js'
 
 export const dPsgd: AlgorithmDefinition = {
   create,
   help: 'decentralised SGD: rounds in which neighbours on the tree average their models',
   source: 'Lian et al., "Can decentralized algorithms outperform centralized algorithms?" (NeurIPS 2017), D-PSGD',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   series: 4
 }
 

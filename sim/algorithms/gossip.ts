@@ -6,15 +6,14 @@
 import type { Predictor } from '../../src/admb/index.js'
 import { type Algorithm, advance, bestOf, countIn, createWorkers, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
-import { meanOf, modelBytes } from './mixing.js'
+import { FIELD, meanOf, modelBytes } from './mixing.js'
 
 export const gossip: AlgorithmDefinition = {
   create: createGossip,
   help: 'gossip learning: models go to random nodes, which merge them and make a step',
   source:
     'Hegedűs, Danner, Jelasity, "Decentralized learning works" (JPDC 2021): merge by age, then update; one random node each period',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   series: 2
 }
 
@@ -22,8 +21,7 @@ export const epidemic: AlgorithmDefinition = {
   create: createEpidemic,
   help: 'epidemic learning: a step each period, and models to log2 k random nodes',
   source: 'De Vos et al., "Epidemic learning" (NeurIPS 2023), EL-Local with s = ⌈log2 k⌉',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   series: 3
 }
 

@@ -3,6 +3,9 @@ import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
 import type { World } from '../world.js'
 
+/** Algorithms of others, which predict with their newest model. */
+export const FIELD = { average: 'none', family: 'field' } as const
+
 /** Inputs per node and step of all nodes together. */
 export function shareOf(batch: number, nodes: number): number {
   return Math.max(1, Math.round(batch / nodes))

@@ -8,14 +8,13 @@ import type { Predictor } from '../../src/admb/index.js'
 import type { Blocks } from '../../src/learning/index.js'
 import { type Algorithm, advance, countIn, GradientAccumulator, vectorBytes, type World } from '../world.js'
 import type { AlgorithmDefinition } from './definition.js'
-import { shareOf, weighted } from './mixing.js'
+import { FIELD, shareOf, weighted } from './mixing.js'
 
 export const allReduce: AlgorithmDefinition = {
   create: world => create(world, gradients(world)),
   help: 'all-reduce of gradients with a quorum that drops the interrupted step',
   source: 'torchft, fault-tolerant data parallelism: heartbeats each period, a failure after 50 of them',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   series: 5
 }
 
@@ -23,8 +22,7 @@ export const diLoCo: AlgorithmDefinition = {
   create: world => create(world, nesterov(world)),
   help: 'local steps (localSteps, 500), and outer Nesterov steps of all nodes',
   source: 'Douillard et al., "DiLoCo" (2023): H = 500, outer rate 0.7, Nesterov momentum 0.9; quorum as in torchft',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   makesLocalSteps: true,
   series: 7
 }
@@ -34,8 +32,7 @@ export const sparseLoCo: AlgorithmDefinition = {
   help: 'local steps (localSteps, 30), of which the largest 3 % are sent, with error feedback',
   source:
     'Sarfi et al., "SparseLoCo" (2025): H = 30, error decay 0.95, outer rate 1, top 3 %, not quantised; quorum as in torchft',
-  average: 'none',
-  family: 'field',
+  ...FIELD,
   makesLocalSteps: true,
   series: 8
 }

@@ -13,9 +13,7 @@ export {
 } from './errors.js'
 export {
   rowsOfTokens,
-  type SyntheticOptimum,
   type SyntheticOptions,
-  syntheticOptimum,
   type TokenRows
 } from './formats/builtins.js'
 export {

@@ -19,9 +19,6 @@ import type { TrustLimits } from './trust.js'
 /** The predictor that serves predictions of a peer: the running average, the newest parameters, or the look-ahead average. */
 export type PeerPredictWith = PredictWith | 'ahead'
 
-/** What a peer judges by the losses of its own recent inputs: whole predictors of others, or also their gradient sums and updates. */
-export type PeerGate = 'wholes' | 'all'
-
 /** Progressive sums over all inputs that a peer has scored, across restarts. */
 export interface ProgressSums {
   readonly inputs: number

@@ -3,7 +3,7 @@
  * libp2p uses for its own protobuf messages, and a builder that adds one node after another. Values are named; the batch axis
  * has the symbolic size `N`.
  */
-import { encodeMessage, message, type Reader, type Writer } from 'protons-runtime'
+import { writer as createWriter, type Writer } from 'protons-runtime'
 import type { LayerSpec } from '../spec/layer-kinds.js'
 import { type Layer, ModelError, type Sample, sizeOf } from '../types.js'
 
@@ -74,7 +74,7 @@ interface Field {
   readonly kind: Kind | Fields
   readonly repeated?: true
 }
-type Fields = { readonly [name: string]: Field }
+export type Fields = { readonly [name: string]: Field }
 
 const one = (number: number, kind: Field['kind']): Field => ({ number, kind })
 const many = (number: number, kind: Field['kind']): Field => ({ number, kind, repeated: true })
@@ -111,7 +111,8 @@ const GRAPH: Fields = {
   input: many(11, VALUE_INFO),
   output: many(12, VALUE_INFO)
 }
-const MODEL: Fields = {
+/** The fields of the message in a file. */
+export const MODEL: Fields = {
   irVersion: one(1, 'int'),
   producerName: one(2, 'string'),
   graph: one(7, GRAPH),
@@ -128,22 +129,12 @@ function encodeModel(model: ModelProto): Uint8Array {
   if (bytes > LIMIT - 2 ** 24) {
     throw new ModelError(`an ONNX file holds at most 2 GB, and the weights are ${bytes} bytes: export safetensors`)
   }
-  return encodeMessage(
-    model,
-    message<ModelProto>(
-      (value, writer) => write(value, MODEL, writer),
-      reader => read(reader, reader.len, MODEL) as unknown as ModelProto,
-      function* () {}
-    )
-  )
+  const writer = createWriter()
+  write(model, MODEL, writer)
+  return writer.finish()
 }
 
-/** The message in a file; absent repeated fields are empty. */
-export function decodeModel(reader: Reader): ModelProto {
-  return read(reader, reader.len, MODEL) as unknown as ModelProto
-}
-
-/** `int64Number` would lose the sign. Wire types: 0 varint, 2 with a length, 5 four bytes. */
+/** Wire types: 0 varint, 2 with a length, 5 four bytes. */
 function write(values: object, fields: Fields, writer: Writer): void {
   for (const [name, { number, kind, repeated }] of Object.entries(fields)) {
     const value: unknown = (values as Record<string, unknown>)[name]
@@ -163,33 +154,6 @@ function write(values: object, fields: Fields, writer: Writer): void {
       }
     }
   }
-}
-
-function read(reader: Reader, end: number, fields: Fields): Record<string, unknown> {
-  const values: Record<string, unknown> = {}
-  for (const [name, { repeated }] of Object.entries(fields)) if (repeated) values[name] = []
-  while (reader.pos < end) {
-    const tag = reader.uint32()
-    const found = Object.entries(fields).find(([, { number }]) => number === tag >>> 3)
-    if (found === undefined) {
-      reader.skipType(tag & 7)
-      continue
-    }
-    const [name, { kind, repeated }] = found
-    const value = readValue(reader, kind)
-    if (repeated) (values[name] as unknown[]).push(value)
-    else values[name] = value
-  }
-  return values
-}
-
-function readValue(reader: Reader, kind: Field['kind']): unknown {
-  if (kind === 'int') return reader.int64Number()
-  if (kind === 'float') return reader.float()
-  if (kind === 'string') return reader.string()
-  if (kind === 'bytes') return reader.bytes()
-  const length = reader.uint32()
-  return read(reader, reader.pos + length, kind)
 }
 
 /** Opset 17 has LayerNormalization, and IR version 8 is that of its release (ONNX 1.12). */

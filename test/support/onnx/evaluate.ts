@@ -1,11 +1,12 @@
 /** Evaluates ONNX files in double precision, from the definitions of the operators: those that the export uses, and no others. */
-import { reader } from 'protons-runtime'
+import { reader as createReader, type Reader } from 'protons-runtime'
 import {
   type AttributeProto,
   DOUBLE,
-  decodeModel,
+  type Fields,
   FLOAT,
   INT64,
+  MODEL,
   type ModelProto,
   type TensorProto
 } from '../../../src/nn/onnx/graph.js'
@@ -13,7 +14,36 @@ import { attributesOf, OPERATORS } from './operators.js'
 import type { Value } from './values.js'
 
 export function readOnnx(file: Uint8Array): ModelProto {
-  return decodeModel(reader(file))
+  const reader = createReader(file)
+  return read(reader, reader.len, MODEL) as unknown as ModelProto
+}
+
+/** A message; absent repeated fields are empty. `int64Number` would lose the sign of what is written. */
+function read(reader: Reader, end: number, fields: Fields): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const [name, { repeated }] of Object.entries(fields)) if (repeated) values[name] = []
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    const found = Object.entries(fields).find(([, { number }]) => number === tag >>> 3)
+    if (found === undefined) {
+      reader.skipType(tag & 7)
+      continue
+    }
+    const [name, { kind, repeated }] = found
+    const value = readValue(reader, kind)
+    if (repeated) (values[name] as unknown[]).push(value)
+    else values[name] = value
+  }
+  return values
+}
+
+function readValue(reader: Reader, kind: Fields[string]['kind']): unknown {
+  if (kind === 'int') return reader.int64Number()
+  if (kind === 'float') return reader.float()
+  if (kind === 'string') return reader.string()
+  if (kind === 'bytes') return reader.bytes()
+  const length = reader.uint32()
+  return read(reader, reader.pos + length, kind)
 }
 
 /** @returns the outputs by name */

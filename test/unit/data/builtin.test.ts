@@ -1,10 +1,10 @@
 /** The built-in streams: digits and the synthetic one with its optimum. */
 import assert from 'node:assert/strict'
-import { syntheticOptimum } from '../../../src/data/formats/builtins.js'
 import { openStream } from '../../../src/data/open.js'
 import { collect } from '../../../src/data/rows.js'
 import type { StreamOptions } from '../../../src/data/stream-options.js'
 import { plainStream } from '../../support/streams.js'
+import { syntheticOptimum } from '../../support/synthetic-optimum.js'
 
 const open = async (options: StreamOptions) => plainStream(await openStream(options))
 
