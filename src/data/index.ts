@@ -1,21 +1,7 @@
 /** The module's public API: streams of inputs from files, standard input, built-in data and plug-ins. */
 
-export {
-  CorruptInputError,
-  HeaderError,
-  IdxError,
-  LineTooLongError,
-  MissingInputError,
-  SchemaError,
-  StreamOptionsError,
-  UnknownFormatError,
-  UnreadableInputError
-} from './errors.js'
-export {
-  rowsOfTokens,
-  type SyntheticOptions,
-  type TokenRows
-} from './formats/builtins.js'
+export { HeaderError, SchemaError } from './errors.js'
+export { rowsOfTokens, type TokenRows } from './formats/builtins.js'
 export {
   addReader,
   type CustomFormat,
@@ -24,7 +10,7 @@ export {
   type CustomReaderFactory,
   type ReadContext
 } from './formats/custom.js'
-export { type Format, formatNames, guessFormat } from './formats/formats.js'
+export { type Format, formatNames } from './formats/formats.js'
 export { murmur3 } from './formats/hash.js'
 export { listed, noLabel } from './formats/labels.js'
 export { RecordReader } from './formats/records.js'
@@ -39,10 +25,10 @@ export { resolveScale, scaleOf } from './scale.js'
 export { inferColumns } from './schema/columns.js'
 export { delimiterNames, delimiters, sniffDialect } from './schema/dialect.js'
 export { inferLabel, isQuantity } from './schema/infer.js'
-export { type Column, checkedSchema, isFeature, Layout } from './schema/schema.js'
+export { checkedSchema, isFeature, Layout } from './schema/schema.js'
 export { EPOCH_DAYS, timeFeatureNames, YEARS_10 } from './schema/times.js'
 export { readSource } from './source.js'
-export { type Head, headOf } from './sources/byte-source.js'
+export { headOf } from './sources/byte-source.js'
 export type { Shard } from './stages.js'
 export { openInThread, openThreaded, type ReaderThread, startReader } from './threads/open-in-thread.js'
 export type { ColumnKind, ColumnRole, Delimiter } from './types.js'

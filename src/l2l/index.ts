@@ -5,20 +5,15 @@ export type {
   CustomLayerContext,
   CustomLayerFactory
 } from '../nn/layers/custom-kinds.js'
-export { loadModel, parseModel } from '../nn/spec/model-spec.js'
-export type { NetworkSpec } from '../nn/spec/network-spec.js'
-export { readsText, sampleFor } from '../nn/spec/presets.js'
+export { parseModel } from '../nn/spec/model-spec.js'
 export {
   alphabetOf,
   createTokenizer,
   nextTokenRows,
   parseTokenizer,
-  type Tokenizer,
-  type TokenizerKind,
   textRow,
   trainTokenizer
 } from '../nn/tokenizers/index.js'
-export { ModelError } from '../nn/types.js'
 export {
   checkpointBlocks,
   deviceFor,
@@ -30,11 +25,11 @@ export {
   wholeNetwork
 } from './execution.js'
 export type { Execution } from './executor/types.js'
-export { Generation, type Sampling, TextReader } from './generation.js'
+export { Generation, TextReader } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
 export type { Plan } from './planning/types.js'
-export { type Commit, LayerReader, storedBlocks } from './store/layer-file.js'
+export { LayerReader, storedBlocks } from './store/layer-file.js'
 export { diskOptions, type LayerPlace, storedLayers } from './store/place.js'
 export { type ExecutionReport, L2LEngine, serverThreadsOf } from './training/engine.js'
 export { type DiskNeeds, diskNeeds } from './training/param-server.js'

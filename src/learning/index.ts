@@ -47,7 +47,6 @@ export {
   Evaluation,
   type EvaluationFigures,
   type Figures,
-  figuresSchema,
   hasPlainLoss,
   type Metrics,
   metricsSchema,

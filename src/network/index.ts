@@ -5,23 +5,9 @@ export { type TransportName, transportOf } from './addresses.js'
 export type { PeerEvent } from './connections.js'
 export { decodeReferral, encodeReferral } from './connections.js'
 export { diagnose } from './diagnosis.js'
-export {
-  DamagedKeyError,
-  FetchError,
-  IncompatiblePeerError,
-  InvitationRefusedError,
-  NetworkError,
-  UnreachablePeerError
-} from './errors.js'
+export { InvitationRefusedError, UnreachablePeerError } from './errors.js'
 export { inNetworkWithId } from './hello.js'
-export {
-  decodeToken,
-  encodeToken,
-  type InvitationToken,
-  type MembershipRecords,
-  NO_RECORDS,
-  signInvitation
-} from './invitations.js'
+export { decodeToken, encodeToken, type MembershipRecords, NO_RECORDS, signInvitation } from './invitations.js'
 export {
   decodeIdentityKey,
   encodeIdentityKey,
@@ -35,10 +21,9 @@ export {
 } from './keys.js'
 export type { Topic } from './limits.js'
 export { decodeMemberRequest, decodeMembershipState, encodeMembers, exchangeMembers } from './member-requests.js'
-export { Membership, type MembershipChange } from './membership.js'
+export { Membership } from './membership.js'
 export { createNetwork, type Network } from './network.js'
-export type { NetworkOptions, PeerTarget } from './options.js'
+export type { PeerTarget } from './options.js'
 export type { Session } from './session.js'
 export { createSigner, isSignedBy } from './signatures.js'
 export type { IdentityKey, Log, LogLevel } from './types.js'
-export { WebSocketUpgrades } from './types.js'

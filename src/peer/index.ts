@@ -6,15 +6,12 @@ export { type AcceptUpgrade, WebSocketUpgrades } from '../network/types.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,
-  type LearningParts,
   type LearningSpec,
   type LinearSpec,
   learningParts,
   learningSpecFields,
-  linearParts,
   type NetworkLearningSpec,
   PROTOCOL_VERSION,
-  parserOptions,
   parseSpec,
   specText
 } from '../task/learning-spec.js'
@@ -22,14 +19,9 @@ export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
 export { windowName } from '../view/index.js'
 export { answerSchema, type FailedInput, type InputAnswer, type Prediction } from './answers.js'
 export type { Download } from './downloads.js'
-export { LearnerFailedError, OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
-export { type JoinOffer, optionsOf } from './join-offer.js'
-export {
-  DEFAULT_CARRY,
-  type NeighbourChange,
-  type PeerOptions,
-  peerTypes
-} from './options.js'
+export { OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError } from './errors.js'
+export type { JoinOffer } from './join-offer.js'
+export { type NeighbourChange, type PeerOptions, peerTypes } from './options.js'
 export { Peer } from './peer.js'
 export { forgetModel, settleTask } from './settle.js'
 export {

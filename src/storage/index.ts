@@ -1,16 +1,7 @@
 /** Durable state of a peer. Terms: docs/glossary.md. */
 
 export { hasLayers } from '#marker'
-export type {
-  Checkpoint,
-  JournalAppend,
-  NewCheckpoint,
-  NewSteps,
-  StartedRun,
-  StoredHistory,
-  StoredJournal,
-  StoredSteps
-} from './database.js'
+export type { Checkpoint, JournalAppend, NewSteps, StartedRun, StoredJournal } from './database.js'
 export {
   DamagedStateError,
   LayeredStateError,
