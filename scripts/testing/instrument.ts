@@ -1,6 +1,7 @@
 /**
- * All mutants of a TypeScript file in one instrumented program, which calls `$m(id)` to ask whether a mutant is switched on. Errors'
- * arguments and string literals stay, as they are texts, or types check them.
+ * All mutants of the functions in a TypeScript file in one instrumented program, which calls `$m(id)` to ask whether a mutant is switched
+ * on. Errors' arguments and string literals stay, as they are texts, or types check them. Code that runs when its module is loaded stays,
+ * since it cannot be switched later.
  */
 import { parseAst, transformWithOxc } from 'vite'
 
@@ -10,8 +11,6 @@ export interface Mutant {
   readonly line: number
   readonly from: string
   readonly to: string
-  /** Whether the code runs when its module is loaded, so that it cannot be switched later. */
-  readonly isStatic: boolean
 }
 
 interface Node {
@@ -54,14 +53,7 @@ export async function instrument(file: string, source: string, firstId: number) 
 
   const add = (node: Node, to: string, from = raw(node)): string => {
     const line = source.slice(0, node.start).split('\n').length
-    mutants.push({
-      id: firstId + mutants.length,
-      file,
-      line,
-      from: short(from),
-      to: short(to),
-      isStatic: functions === 0
-    })
+    mutants.push({ id: firstId + mutants.length, file, line, from: short(from), to: short(to) })
     return `$m(${firstId + mutants.length - 1})`
   }
 
@@ -89,7 +81,8 @@ export async function instrument(file: string, source: string, firstId: number) 
     // Without an alternative, a condition that is false does the same.
     const isGuarded = parent.type === 'IfStatement' && key === 'consequent' && !parent.alternate
     if (node.type === 'BlockStatement') {
-      if (isGuarded || (node.body as Node[]).length === 0 || parent.type === 'BlockStatement') return inside(node)
+      const isEmpty = (node.body as Node[]).length === 0
+      if (isGuarded || isEmpty || functions === 0 || parent.type === 'BlockStatement') return inside(node)
       const switched = add(node, '{}')
       return `{ if (!${switched}) ${inside(node)} }`
     }
@@ -107,7 +100,7 @@ export async function instrument(file: string, source: string, firstId: number) 
   }
 
   function replacements(node: Node, parent: Node, key: string): string[] {
-    const found = [...operators(node), ...conditions(node, parent, key)]
+    const found = functions > 0 ? [...operators(node), ...conditions(node, parent, key)] : []
     return [...new Set(found)].filter(to => to !== raw(node))
   }
 
@@ -132,7 +125,7 @@ export async function instrument(file: string, source: string, firstId: number) 
         return [raw(node).replace(operator, operator === '++' ? '--' : '++')]
       case 'Literal':
         if (typeof value === 'boolean') return [String(!value)]
-        return typeof value === 'number' && functions > 0 ? [String(value + 1)] : []
+        return typeof value === 'number' ? [String(value + 1)] : []
       case 'ArrayExpression':
         return elements.length > 0 ? ['[]'] : []
       case 'ArrowFunctionExpression':

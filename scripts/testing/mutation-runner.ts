@@ -15,8 +15,6 @@ export interface RunnerOptions {
   readonly mutants: number
   readonly trials: number
   readonly seed: number
-  /** A mutant that is switched on before modules are loaded. */
-  readonly active?: number
 }
 
 export type Kind = 'simulator' | 'property' | 'unit'
@@ -55,8 +53,10 @@ const FILES = [
 const SHORT = { inputs: 60 }
 
 const options = JSON.parse(process.argv[2]) as RunnerOptions
+/** No mutant is switched on. */
+const NONE = -1
 const hits = new Uint8Array(options.mutants)
-let active = options.active ?? -1
+let active = NONE
 Object.assign(globalThis, {
   $m(id: number): boolean {
     hits[id] = 1
@@ -152,9 +152,9 @@ async function tryMutant(steps: readonly Step[], mutant: number, chosen: readonl
     report({ begins: number })
     active = mutant
     const failure = await outcome(steps[number])
-    active = options.active ?? -1
+    active = NONE
     if (failure === undefined) continue
-    const isUnsound = options.active === undefined && (await outcome(steps[number])) !== undefined
+    const isUnsound = (await outcome(steps[number])) !== undefined
     return report({ failed: number, message: failure.split('\n')[0], isUnsound })
   }
   report({})

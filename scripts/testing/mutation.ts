@@ -125,7 +125,7 @@ async function run(): Promise<void> {
 
   let steps: readonly Measured[] = []
   const limitOf = (step: number) => SPARE_MS + SLOWER * (steps[step]?.ms ?? 60_000)
-  const start = (active?: number) => new Runner({ ...options, active }, limitOf)
+  const start = () => new Runner(options, limitOf)
   let runner = start()
   const measured = await runner.ask({ measure: true })
   if (typeof measured === 'string' || !('measured' in measured))
@@ -137,16 +137,14 @@ async function run(): Promise<void> {
   const kills = steps.map(() => 0)
   for (const mutant of sample) {
     const chosenSteps = stepsFor(mutant, steps, kills)
-    const current = mutant.isStatic ? start(mutant.id) : runner
-    let report = await current.ask({ mutant: mutant.id, steps: chosenSteps })
+    let report = await runner.ask({ mutant: mutant.id, steps: chosenSteps })
     if (typeof report !== 'string' && 'isUnsound' in report && report.isUnsound) {
       // What a mutant left behind made the step fail.
       runner.end()
       runner = start()
       report = await runner.ask({ mutant: mutant.id, steps: chosenSteps })
     }
-    if (mutant.isStatic) current.end()
-    else if (typeof report === 'string') runner = start()
+    if (typeof report === 'string') runner = start()
     const result = resultOf(mutant, report, steps, chosenSteps)
     results.push(result)
     if (typeof report !== 'string' && 'failed' in report && report.failed !== undefined) kills[report.failed]++
@@ -158,12 +156,12 @@ async function run(): Promise<void> {
 }
 
 /** Steps that run a mutant's code: simulated ones first, of these short ones and ones that killed others. */
-function stepsFor({ id, isStatic }: Mutant, steps: readonly Measured[], kills: readonly number[]): number[] {
+function stepsFor({ id }: Mutant, steps: readonly Measured[], kills: readonly number[]): number[] {
   const cost = (step: number) => steps[step].ms / (1 + kills[step])
   // Survivors of simulated trials are tried on all kinds of steps alike.
   const order: readonly Kind[] = values.only ? [] : ['simulator', 'property', 'unit']
   return [...steps.keys()]
-    .filter(step => (isStatic || steps[step].reached.includes(id)) && steps[step].ms <= Number(values.limit))
+    .filter(step => steps[step].reached.includes(id) && steps[step].ms <= Number(values.limit))
     .sort((a, b) => order.indexOf(steps[a].kind) - order.indexOf(steps[b].kind) || cost(a) - cost(b))
 }
 
@@ -180,18 +178,12 @@ function resultOf(
   return { ...mutant, verdict: steps[failed].kind, by: `${steps[failed].name}: ${message}` }
 }
 
-/** The survivors of a result file. Lines have moved where code above has changed. */
+/** The survivors of a result file. Lines may have moved. */
 function survivorsOf(path: string, mutants: readonly Mutant[]): Mutant[] {
+  const changeOf = ({ file, from, to }: Mutant) => `${file}: ${from} → ${to}`
   const results = JSON.parse(readFileSync(path, 'utf8')) as Result[]
-  const found = results
-    .filter(({ by }) => by === undefined)
-    .flatMap(({ file, line, from, to }) => {
-      const same = mutants.filter(other => other.file === file && other.from === from && other.to === to)
-      const distance = (one: Mutant) => Math.abs(one.line - line)
-      const nearest = Math.min(...same.map(distance))
-      return same.filter(one => distance(one) === nearest)
-    })
-  return [...new Set(found)]
+  const survivors = new Set(results.filter(({ by }) => by === undefined).map(changeOf))
+  return mutants.filter(mutant => survivors.has(changeOf(mutant)))
 }
 
 function lineOf(result: Result): string {

@@ -98,12 +98,6 @@ export class NodeInspection {
     return this.#parts.ledger.closed
   }
 
-  /** Sum of own gradients, as it is sent. For checks. */
-  get ownSum(): InspectedSum {
-    const { sum, count } = this.#parts.ledger.total()
-    return { sum: blocksOf(sum), count }
-  }
-
   /**
    * Sum of the own gradients available for the next update, as far as their vectors are kept, and
    * of what rounding has left of others. For checks.
