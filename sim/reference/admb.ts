@@ -110,11 +110,6 @@ export class SpecifiedNode<Input, Content> {
     return this.#own
   }
 
-  /** The newest sum of a neighbour for the current predictor; empty without one. */
-  sumOf(edge: number): ReadonlySet<Gradient<Input>> {
-    return this.#sums.get(edge) ?? new Set()
-  }
-
   /** Gradients for the next update: own ones, and those of the neighbours. */
   get available(): ReadonlySet<Gradient<Input>> {
     return this.#allExcept(undefined)

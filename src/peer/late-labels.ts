@@ -49,11 +49,6 @@ export class LateLabels {
     this.#now = now
   }
 
-  /** Number of predictions that wait. */
-  get waiting(): number {
-    return this.#waiting.size
-  }
-
   /** @returns the id for the label */
   keep(given: GivenPrediction): string {
     this.#waiting.set(this.#next, { ...given, since: this.#now() })

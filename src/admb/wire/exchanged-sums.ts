@@ -78,10 +78,6 @@ export class ExchangedSums {
     return { id, sent: window(), received: window(), base: 0, held: 0 }
   }
 
-  get current(): PredictorId {
-    return this.#exchanges[0].id
-  }
-
   /**
    * Whether a further sum must wait until the neighbour has received an earlier one. Sums on their
    * way would displace the one that steps of the neighbour refer to.
