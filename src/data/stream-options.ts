@@ -63,6 +63,14 @@ export interface StreamOptions extends InputOptions, OptionsOf<typeof ownTypes> 
 }
 
 export const streamType = options<StreamOptions>(
-  { ...reporterTypes, ...parserTypes, ...sourceTypes, ...inputTypes, ...ownTypes, interactions: list, data: text },
+  {
+    ...reporterTypes,
+    ...parserTypes,
+    ...sourceTypes,
+    ...inputTypes,
+    ...ownTypes,
+    interactions: either(choice('all'), list),
+    data: text
+  },
   ['data']
 )

@@ -3,9 +3,9 @@
  * their schema and their dialect.
  */
 import type { Rows } from './rows.js'
-import type { ColumnSchema, LabelSchema } from './schema/table-schema.js'
+import type { ColumnSchema, Interactions, LabelSchema } from './schema/table-schema.js'
 
-export type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from './schema/table-schema.js'
+export type { ColumnKind, ColumnRole, ColumnSchema, Interactions, LabelSchema, Schema } from './schema/table-schema.js'
 
 /** A malformed input, displayed as `file:line:column: reason`. */
 export interface Malformed {
@@ -35,6 +35,8 @@ export interface ExampleStream extends AsyncIterable<Rows> {
    * formats.
    */
   readonly schema: readonly ColumnSchema[] | undefined
+  /** The features of rows without columns that are multiplied. Streams of further inputs for the same model need the same value. */
+  readonly interactions: Interactions | undefined
   /** What the label is, if it was inferred. */
   readonly label: LabelSchema | undefined
   /** Labels of each class in the first rows, if they were counted. */

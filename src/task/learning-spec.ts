@@ -102,6 +102,8 @@ interface CommonSpec {
 export interface FeatureSpec {
   readonly constant: boolean
   readonly hashBits?: number
+  /** Features of rows without columns that are multiplied. @default none */
+  readonly interactions?: ParserOptions['interactions']
   /** The columns of a table, in the order of their features. */
   readonly columns?: readonly ColumnSchema[]
   /** The column or key of the label. Peers need not agree on it. @default 'label' */
@@ -243,6 +245,9 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
     ['hash-bits', String(features.hashBits ?? '')],
+    ...(features.interactions === undefined
+      ? []
+      : [['interactions', interactionsText(features.interactions)] as [string, string]]),
     ['constant', String(features.constant)],
     ['scale', features.scale],
     ['batch', batchText(spec)],
@@ -271,6 +276,11 @@ function startFields({ network }: LearningSpec): [field: string, value: string][
   ]
 }
 
+/** As in the option. */
+function interactionsText(interactions: NonNullable<FeatureSpec['interactions']>): string {
+  return interactions === 'all' ? interactions : interactions.map(pair => pair.join(':')).join(',')
+}
+
 /** As in the option: a number, or MIN..MAX. */
 function batchText({ batch, batchMax }: LearningSpec): string {
   return batchMax === undefined ? String(batch) : `${batch}..${batchMax}`
@@ -297,7 +307,7 @@ export function predictsNumbers(spec: LearningSpec): boolean {
 /** Parser options for further inputs of the model, so that labels and features keep their numbers. */
 export function parserOptions(spec: LearningSpec): ParserOptions {
   const { dimension, classes, features } = spec
-  const { constant, hashBits, columns: schema, label, classNames } = features
+  const { constant, hashBits, interactions, columns: schema, label, classNames } = features
   const isNumber = predictsNumbers(spec)
   return {
     target: isNumber ? 'number' : 'class',
@@ -305,6 +315,7 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
     classNames,
     constant,
     hashBits,
+    interactions,
     schema,
     label,
     dimension: hashBits === undefined ? dimension - (constant ? 1 : 0) : undefined
@@ -344,7 +355,7 @@ export function specText(spec: LearningSpec): string {
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
-  const { constant, hashBits, columns, label, scale, classNames } = features
+  const { constant, hashBits, interactions, columns, label, scale, classNames } = features
   const sorted = (object: object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
   return JSON.stringify({
     model,
@@ -363,7 +374,7 @@ export function specText(spec: LearningSpec): string {
     localSteps,
     localMomentum,
     influence,
-    features: { constant, hashBits, columns, label, scale, classNames },
+    features: { constant, hashBits, interactions, columns, label, scale, classNames },
     plugins
   })
 }

@@ -198,6 +198,7 @@ const specTypes = {
     {
       constant: flag,
       hashBits: number,
+      interactions: typed<FeatureSpec['interactions']>(either(choice('all'), list)),
       columns: list,
       label: text,
       scale: choice('none', 'standard'),

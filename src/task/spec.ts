@@ -42,7 +42,10 @@ export const NO_TARGET_SCALE = 'a target scale is for models that predict a numb
 
 /** What an opened stream knows before it is read. */
 export type StreamFacts = Partial<
-  Pick<ExampleStream, 'dimension' | 'classes' | 'hashBits' | 'schema' | 'label' | 'classCounts' | 'scale'>
+  Pick<
+    ExampleStream,
+    'dimension' | 'classes' | 'hashBits' | 'schema' | 'interactions' | 'label' | 'classCounts' | 'scale'
+  >
 >
 
 /** A learning spec whose number of features may become known only while the stream is read. */
@@ -130,7 +133,9 @@ export function specOf(
   // Peers scale all rows alike, by the schema of a table, and not by the rows that each has read.
   const own = role === 'peer' && columns === undefined ? undefined : facts.scale
   const scale = options.scale ?? own ?? resolveScale('auto', columns)
-  const features: FeatureSpec = { constant, hashBits, columns, label: labelName(options, label), scale, classNames }
+  const { interactions } = facts
+  const table = { columns, label: labelName(options, label) }
+  const features: FeatureSpec = { constant, hashBits, interactions, ...table, scale, classNames }
   const serialBatch = isNetwork ? SERIAL_NETWORK_BATCH : SERIAL_BATCH
   const { min: batch, max: batchMax } = batchRange(options.batch ?? (role === 'peer' ? PEER_BATCH : serialBatch))
   const isAdaptive = batchMax > batch

@@ -110,6 +110,7 @@ export function optionsOf(spec: LearningSpec, kind: Kind): ParserOptions {
   }
   const { target, constant, ...options } = parserOptions(spec)
   const taken: readonly string[] = inputOptionsOf(kind)
+  checkInteractions(options.interactions, kind)
   const isTable = options.schema !== undefined && taken.includes('schema')
   const fitting = Object.entries(options).filter(
     ([option, value]) => value !== undefined && taken.includes(option) && !(isTable && option === 'dimension')
@@ -117,6 +118,15 @@ export function optionsOf(spec: LearningSpec, kind: Kind): ParserOptions {
   // The model may have been trained on rows that lacked some features.
   const ignoreUnknown = options.dimension !== undefined && !isTable
   return { target, constant, ignoreUnknown: ignoreUnknown || undefined, ...Object.fromEntries(fitting) }
+}
+
+/** @throws OptionError if the features of this kind of input cannot be multiplied as those of the model are */
+function checkInteractions(interactions: ParserOptions['interactions'], kind: Kind): void {
+  if (interactions === undefined) return
+  const fitting = interactions === 'all' ? ['vw', 'libsvm', 'jsonl'] : ['vw']
+  if (kind !== undefined && fitting.includes(kind)) return
+  const what = interactions === 'all' ? 'all pairs of features of a row' : 'features of namespaces'
+  throw new OptionError(`the model multiplies ${what}: give data as ${fitting.join(', ')}`)
 }
 
 /** @throws OptionError if the opened stream does not fit the model */

@@ -168,7 +168,10 @@ export const rows = [
   }),
   value('weight', '<column>', text, 'CSV column of the weights of inputs', table),
   value('id', '<column>', text, 'CSV column that identifies inputs', table),
-  value('interactions', '<list>', to.pairs, 'pairs of columns to multiply, A:B,C:D', table),
+  value('interactions', '<list>', to.pairs, 'pairs of columns or VW namespaces to multiply, A:B,C:D, or all', {
+    ...table,
+    for: FEATURES
+  }),
   value('text', '<how>', to.choice(['words', 'bigrams'] as const), 'features of texts (default: words)', table),
 
   value('dimension', '<n[,constant=no]>', to.dimension, 'number of features (default: inferred)', {

@@ -140,12 +140,13 @@ export function classWeights(word: string): ClassWeights | string {
   throw new InvalidArgumentError('It must be balanced, CLASS=WEIGHT,… with weights above 0, or a YAML file.')
 }
 
-/** `A:B,C:D`, pairs of columns. */
-export function pairs(word: string): readonly (readonly [string, string])[] {
+/** `A:B,C:D`, pairs of columns, or `all`. */
+export function pairs(word: string): 'all' | readonly (readonly [string, string])[] {
+  if (word === 'all') return word
   return list(word).map(text => {
     const names = text.split(':')
     if (names.length === 2 && names.every(name => name !== '')) return names as [string, string]
-    throw new InvalidArgumentError('It must be pairs of columns, A:B,C:D.')
+    throw new InvalidArgumentError('It must be all, or pairs of columns or namespaces, A:B,C:D.')
   })
 }
 

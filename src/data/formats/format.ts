@@ -4,7 +4,7 @@ import type { Reporter } from '../errors.js'
 import type { ParserOptions, SourceOptions } from '../options.js'
 import type { Rows, Verified } from '../rows.js'
 import type { SniffedDialect } from '../schema/dialect.js'
-import type { ColumnSchema, LabelSchema } from '../types.js'
+import type { ColumnSchema, Interactions, LabelSchema } from '../types.js'
 import type { LabelReader } from './labels.js'
 import type { RowFormat } from './lines.js'
 
@@ -54,6 +54,7 @@ export interface Reader {
   readonly label?: LabelSchema
   readonly classCounts?: readonly number[]
   readonly scale?: 'none' | 'standard'
+  readonly interactions?: Interactions
   readonly newClasses?: readonly string[]
   readonly summary?: string
   readonly skipped: number

@@ -16,7 +16,7 @@ export const libsvm: TextDefinition = {
   summary: 'LIBSVM: label index:value …, with indices from 1',
   fileName: /\.(libsvm|svm|svmlight)$/,
   // `label` is accepted without effect: the label is always first in a row.
-  options: ['classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'label', 'scale'],
+  options: ['classNames', 'classes', 'hashBits', 'dimension', 'unlabelled', 'label', 'scale', 'interactions'],
   isSizedByFirstRow: false,
   createRowParser: (options, reporter) => new LibsvmParser(options, reporter)
 }

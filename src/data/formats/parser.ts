@@ -1,9 +1,10 @@
 /** The push parser of text formats, from chunks of bytes to batches of rows, which `openStream` and the HTTP server use. */
-import { Reporter } from '../errors.js'
+import { Reporter, StreamOptionsError } from '../errors.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from '../options.js'
 import { RowBuffer, type Rows } from '../rows.js'
-import type { ColumnSchema } from '../types.js'
+import type { ColumnSchema, Interactions } from '../types.js'
 import { formats, refuseOtherOptions, type TextFormat } from './formats.js'
+import { Products, TOO_MANY, withHashedInteractions } from './interactions.js'
 import { LineFramer } from './lines.js'
 
 /** Converts text to batches of rows at the pace at which bytes arrive. */
@@ -17,6 +18,8 @@ export interface Parser {
   readonly hashBits: number | undefined
   /** As in `ExampleStream`. */
   readonly schema: readonly ColumnSchema[] | undefined
+  /** As in `ExampleStream`. */
+  readonly interactions: Interactions | undefined
   readonly skipped: number
   /** Name of the input in messages. */
   source: string
@@ -56,7 +59,10 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
   refuseOtherOptions(format, definition.options, options)
   checkParserOptions(options)
   const reporter = new Reporter(options.source ?? '<input>', options)
-  const rowParser = definition.createRowParser(options, reporter)
+  const isTable = options.schema !== undefined || format === 'csv' || format === 'parquet'
+  const parserOptions = isTable ? options : withHashedInteractions(format, options)
+  const interactions = isTable ? undefined : options.interactions
+  const rowParser = definition.createRowParser(parserOptions, reporter)
   const framer = new LineFramer(rowParser, reporter.source, MAX_LINE_BYTES)
   const out = new RowBuffer()
   out.newClasses = rowParser.labels.newNames
@@ -65,6 +71,14 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
   const clear = () => {
     before += out.size
     out.clear()
+  }
+  let products: Products | undefined
+  const result = () => {
+    if (interactions !== 'all' || out.size === 0) return out.view()
+    const { hashBits } = rowParser
+    if (hashBits === undefined) throw new StreamOptionsError('interactions are hashed: give hashBits')
+    products ??= new Products(hashBits, options.constant ? 1 : 0)
+    return products.ofAll(out, () => reporter.report(rowParser.line, 0, TOO_MANY)).view()
   }
   return {
     get dimension() {
@@ -78,6 +92,7 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
     get schema() {
       return rowParser.schema
     },
+    interactions,
     get skipped() {
       return reporter.skipped
     },
@@ -96,12 +111,12 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
     push(bytes) {
       clear()
       framer.push(bytes, out)
-      return out.view()
+      return result()
     },
     end() {
       clear()
       framer.end(out)
-      return out.view()
+      return result()
     },
     restart() {
       out.clear()

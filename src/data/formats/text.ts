@@ -85,7 +85,8 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     isAuto && first !== undefined && parserOptions.schema === undefined
       ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(first)
       : undefined
-  const scale = sample && isDense(sample, options.constant ?? false) ? 'standard' : undefined
+  const scale =
+    sample && parser.interactions === undefined && isDense(sample, options.constant ?? false) ? 'standard' : undefined
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -100,6 +101,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     label,
     classCounts,
     scale,
+    interactions: parser.interactions,
     newClasses: parser.newClasses,
     summary,
     get skipped() {

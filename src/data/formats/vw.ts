@@ -10,6 +10,7 @@ import type { RowBuffer } from '../rows.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
+import { type Namespace, Products, TOO_MANY } from './interactions.js'
 import { LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
 import { VwKernel } from './vw-kernel.js'
@@ -30,7 +31,7 @@ export const vw: TextDefinition = {
   summary: 'Vowpal Wabbit: label |namespace feature:value …, with hashed names',
   fileName: /\.vw$/,
   // `label` is accepted without effect: the label is always first in a row.
-  options: ['classNames', 'classes', 'hashBits', 'unlabelled', 'label', 'scale'],
+  options: ['classNames', 'classes', 'hashBits', 'unlabelled', 'label', 'scale', 'interactions'],
   isSizedByFirstRow: false,
   createRowParser: (options, reporter) => new VwParser(options, reporter)
 }
@@ -55,6 +56,10 @@ class VwParser implements RowParser {
   #label = Number.NaN
   #weight = 1
   #id: string | undefined
+  /** Pairs of namespaces to multiply, and the namespaces of the row. */
+  readonly #pairs: readonly (readonly [string, string])[] | undefined
+  readonly #products: Products
+  #spaces: Namespace[] = []
   #kernel: VwKernel | undefined
   #mayUseKernel: boolean
   /** Number of rows that the kernel has left, less those that it has parsed, and some that it may leave. */
@@ -73,7 +78,11 @@ class VwParser implements RowParser {
     this.dimension = 2 ** this.hashBits
     this.#mask = this.dimension - 1
     this.labels = new LabelReader(options)
-    this.#mayUseKernel = !this.#ids && options.onHashed === undefined && options.onLabel === undefined
+    const { interactions } = options
+    this.#pairs = interactions === 'all' ? undefined : interactions
+    this.#products = new Products(this.hashBits, this.#constant)
+    this.#mayUseKernel =
+      this.#pairs === undefined && !this.#ids && options.onHashed === undefined && options.onLabel === undefined
   }
 
   restart(): void {
@@ -138,6 +147,7 @@ class VwParser implements RowParser {
       values[entry++] = 1
     }
     let position = bar
+    if (this.#pairs !== undefined) this.#spaces = []
     while (bytes[position] === BAR) {
       position++
       let seed = 0
@@ -149,8 +159,9 @@ class VwParser implements RowParser {
         if (position < 0) return false
         seed = nameHash(bytes, name, this.#nameEnd, 0)
         scale = this.#value
-        if (this.#onHashed) namespace = textOf(bytes, name, this.#nameEnd)
+        if (this.#onHashed || this.#pairs) namespace = textOf(bytes, name, this.#nameEnd)
       }
+      const from = entry
       for (;;) {
         while (bytes[position] <= SPACE && bytes[position] !== NEWLINE) position++
         if (bytes[position] === NEWLINE || bytes[position] === BAR) break
@@ -164,11 +175,18 @@ class VwParser implements RowParser {
         indices[entry] = index
         values[entry++] = value
       }
+      if (this.#pairs !== undefined) this.#spaces.push({ name: namespace, from, to: entry })
+    }
+    const numeric = entry - out.entries
+    if (this.#pairs !== undefined) {
+      const added = this.#products.ofPairs(out, this.#pairs, this.#spaces, numeric)
+      if (added < 0) return this.#fail(start, TOO_MANY)
+      entry += added
     }
     out.labels[out.size] = this.#label
     out.weigh(this.#weight)
     if (this.#ids) out.identify(this.#id)
-    out.numeric[out.size] = entry - out.entries
+    out.numeric[out.size] = numeric
     out.entries = entry
     out.offsets[++out.size] = entry
     return true

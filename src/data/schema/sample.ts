@@ -149,7 +149,7 @@ export function inferFrom(
   const labelMarks = labels && marksOf(labels)
   const labelDecimal = options.decimal ?? labelMarks?.decide(undefined).decimal
   const schema = known && withDerived(known, options, source)
-  if (schema === undefined && format === 'jsonl' && options.interactions !== undefined) {
+  if (schema === undefined && format === 'jsonl' && Array.isArray(options.interactions)) {
     throw new SchemaError(`${source}: interactions of sparse JSON lines need a schema: give one with schema`)
   }
   if (json && labels === undefined && infersLabel && !options.unlabelled) {

@@ -6,7 +6,7 @@
  */
 import { SchemaError } from '../errors.js'
 import { DEFAULT_HASH_BITS, murmur3 } from '../formats/hash.js'
-import type { ColumnKind, ColumnRole, ColumnSchema, LabelSchema, Schema } from '../types.js'
+import type { ColumnKind, ColumnRole, ColumnSchema, Interactions, LabelSchema, Schema } from '../types.js'
 import { columnSchema } from './table-schema.js'
 import type { DateOrder } from './times.js'
 
@@ -292,8 +292,12 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** What to add to the columns of a table. */
 export interface DerivedHints {
-  /** Pairs of columns: products of numbers, crosses of categories. @default none */
-  readonly interactions?: readonly (readonly [string, string])[]
+  /**
+   * Pairs of columns: products of numbers, crosses of categories. VW: pairs of namespaces, whose features are multiplied. `all`:
+   * all pairs of columns, or of the features of rows without columns.
+   * @default none
+   */
+  readonly interactions?: Interactions
 }
 
 /** Whether a column is made from others, so that rows do not contain it. */
@@ -311,7 +315,8 @@ export function withDerived<Column extends ColumnSchema>(
   source: string
 ): readonly (Column | ColumnSchema)[] {
   const known = new Set(columns.map(({ name }) => name))
-  const pairs = interactions.map((pair): ColumnSchema => {
+  const given = interactions === 'all' ? pairsOf(columns) : interactions
+  const pairs = given.map((pair): ColumnSchema => {
     const of = [...pair].sort()
     return { name: of.join(':'), kind: 'interaction', of }
   })
@@ -320,6 +325,12 @@ export function withDerived<Column extends ColumnSchema>(
   const all = [...columns, ...[...added.values()].sort((a, b) => (a.name < b.name ? -1 : 1))]
   checkDerived(all, source)
   return all
+}
+
+/** All pairs of columns that can be multiplied. */
+function pairsOf(columns: readonly ColumnSchema[]): readonly [string, string][] {
+  const plain = columns.filter(({ kind, role }) => role === undefined && (kind === 'number' || kind === 'category'))
+  return plain.flatMap(({ name }, i) => plain.slice(i + 1).map((other): [string, string] => [name, other.name]))
 }
 
 /** @throws SchemaError if a column is made from others that do not exist or do not fit */

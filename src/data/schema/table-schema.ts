@@ -76,3 +76,6 @@ export const tableSchema = z
  * @interface
  */
 export type Schema = ValueOf<typeof tableSchema>
+
+/** Pairs of columns or namespaces by their names, or all pairs of features of a row. */
+export type Interactions = 'all' | readonly (readonly [string, string])[]

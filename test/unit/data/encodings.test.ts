@@ -151,7 +151,7 @@ describe('Parquet', () => {
         onNotice: line => notices.push(line)
       })
       assert.equal((await plainStream(stream)).length, 80)
-      assert.match(faults.join('\n'), /^41: "many\?words" in the numeric.*\n42: "a" in.*\n41: .*\n42: [^\n]*$/)
+      assert.match(faults.join('\n'), /^41: "many\?words" in the numeric.*\n42: "a" in[^\n]*$/)
       assert.deepEqual(notices, [`${data}: nested columns are ignored: "list"`])
     })
   })

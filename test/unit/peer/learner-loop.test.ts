@@ -36,6 +36,7 @@ function streamOf(batches: readonly Rows[], skip = 0): ExampleStream {
     classes: 2,
     hashBits: undefined,
     schema: undefined,
+    interactions: undefined,
     label: undefined,
     scale: 'none',
     classCounts: undefined,

@@ -1,0 +1,127 @@
+/** Products of features that have no columns: their numbers are hashes of the numbers of both, and their values are products. */
+import { StreamOptionsError } from '../errors.js'
+import { RowBuffer } from '../rows.js'
+import { crossHash } from '../schema/schema.js'
+import type { Interactions } from '../types.js'
+import { DEFAULT_HASH_BITS } from './hash.js'
+
+/** Limit of the products of a row, which is that of all pairs of 512 features. */
+const MAX_PRODUCTS = 2 ** 17
+export const TOO_MANY = `the row has more than ${MAX_PRODUCTS} interactions: give fewer features, or pairs of namespaces`
+
+/** A namespace of a row: entries [from, to). */
+export interface Namespace {
+  readonly name: string
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Options of a format without columns, whose interactions need hashed features.
+ * @throws StreamOptionsError
+ */
+export function withHashedInteractions<
+  Options extends { interactions?: Interactions; dimension?: number; hashBits?: number }
+>(format: 'vw' | 'libsvm' | 'jsonl', options: Options): Options {
+  const { interactions, dimension, hashBits } = options
+  if (interactions === undefined) return options
+  if (interactions !== 'all' && format === 'libsvm') {
+    throw new StreamOptionsError('features of libsvm have no namespaces: give interactions as all')
+  }
+  if (dimension !== undefined) throw new StreamOptionsError('interactions are hashed: give hashBits, not dimension')
+  // Names of JSON lines are hashed by default; arrays are not.
+  return format === 'libsvm' ? { ...options, hashBits: hashBits ?? DEFAULT_HASH_BITS } : options
+}
+
+/** Adds products to rows. */
+export class Products {
+  readonly #mask: number
+  readonly #constant: number
+  readonly #all = new RowBuffer()
+
+  /** @param constant 1 if feature 0 is the constant one, which has no products; otherwise 0 */
+  constructor(hashBits: number, constant: number) {
+    this.#mask = 2 ** hashBits - 1
+    this.#constant = constant
+  }
+
+  /** The rows with the products of all pairs of their features. @param onLong called for each row that has too many, which is left out */
+  ofAll(from: RowBuffer, onLong: () => void): RowBuffer {
+    const out = this.#all
+    out.clear()
+    for (let row = 0; row < from.size; row++) {
+      const start = from.offsets[row]
+      const end = from.offsets[row + 1]
+      out.reserve(1, end - start)
+      out.indices.set(from.indices.subarray(start, end), out.entries)
+      out.values.set(from.values.subarray(start, end), out.entries)
+      const added = this.#add(out, [{ from: out.entries, to: out.entries + end - start }], end - start)
+      if (added < 0) onLong()
+      else out.finish(from, row, from.numeric[row], out.entries + end - start + added)
+    }
+    out.newClasses = from.newClasses
+    return out
+  }
+
+  /**
+   * Appends the products of pairs of namespaces to the entries of a row.
+   * @param count number of its entries so far
+   * @returns the number of products, −1 if there are too many
+   */
+  ofPairs(
+    out: RowBuffer,
+    pairs: readonly (readonly [string, string])[],
+    spaces: readonly Namespace[],
+    count: number
+  ): number {
+    const parts: Part[] = []
+    for (const [a, b] of pairs) {
+      for (const [i, one] of spaces.entries()) {
+        if (one.name !== a && one.name !== b) continue
+        for (const other of spaces.slice(i)) {
+          const isPair = (one.name === a && other.name === b) || (one.name === b && other.name === a)
+          if (!isPair) continue
+          parts.push({ from: one.from, to: one.to, ...(other !== one && { other }) })
+        }
+      }
+    }
+    return this.#add(out, parts, count)
+  }
+
+  #add(out: RowBuffer, parts: readonly Part[], count: number): number {
+    let products = 0
+    for (const { from, to, other } of parts) {
+      const length = to - from
+      products += other === undefined ? (length * (length - 1)) / 2 : length * (other.to - other.from)
+    }
+    if (products > MAX_PRODUCTS) return -1
+    out.reserve(1, count + products)
+    const { indices, values } = out
+    let at = out.entries + count
+    const begin = at
+    for (const { from, to, other } of parts) {
+      for (let i = from; i < to; i++) {
+        if (indices[i] < this.#constant) continue
+        for (let j = other?.from ?? i + 1; j < (other?.to ?? to); j++) {
+          if (indices[j] < this.#constant) continue
+          indices[at] = this.#numberOf(indices[i] - this.#constant, indices[j] - this.#constant)
+          values[at++] = values[i] * values[j]
+        }
+      }
+    }
+    return at - begin
+  }
+
+  /** The same for both orders. */
+  #numberOf(a: number, b: number): number {
+    const hash = a < b ? crossHash(a, b) : crossHash(b, a)
+    return (hash & this.#mask) + this.#constant
+  }
+}
+
+/** Entries [from, to), with those of another namespace or with each other. */
+interface Part {
+  readonly from: number
+  readonly to: number
+  readonly other?: Namespace
+}
