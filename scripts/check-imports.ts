@@ -32,6 +32,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'src/task': { values: ['src/base', 'src/learning', 'src/nn', 'src/l2l', 'src/data'], types: ['src/admb'] },
   'src/network': { values: ['src/base', 'src/platform'], types: ['src/admb', 'src/overlay'] },
   'src/storage': { values: ['src/base'], types: ['src/admb'] },
+  'src/program': { values: ['src/base'], types: ['src/learning'] },
   'src/view': { values: ['src/base', 'src/platform'] },
   'src/peer': {
     values: [
@@ -46,6 +47,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/l2l',
       'src/data',
       'src/task',
+      'src/program',
       'src/network',
       'src/storage',
       'src/view'
@@ -69,6 +71,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/network',
       'src/storage',
       'src/task',
+      'src/program',
       'src/peer'
     ],
     isBundled: true
@@ -88,6 +91,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'src/l2l',
       'src/data',
       'src/task',
+      'src/program',
       'src/network',
       'src/storage',
       'src/view',

@@ -12,6 +12,8 @@ export {
   learningSpecFields,
   type NetworkLearningSpec,
   PROTOCOL_VERSION,
+  type ProgramModel,
+  type ProgramSpec,
   parseSpec,
   specText
 } from '../task/learning-spec.js'
@@ -23,7 +25,7 @@ export { OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError }
 export type { JoinOffer } from './join-offer.js'
 export { type NeighbourChange, type PeerOptions, peerTypes } from './options.js'
 export { Peer } from './peer.js'
-export { forgetModel, settleTask } from './settle.js'
+export { forgetModel, type Surroundings, settleProgram, settleTask } from './settle.js'
 export {
   type OwnGradients,
   type PeerMetrics,

@@ -106,6 +106,18 @@ export class InputLog {
     return first
   }
 
+  /** Number of the next input. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** Numbers inputs of a program, which finds its rows by these numbers. */
+  addNumbered(count: number): void {
+    const first = this.#next
+    this.#next += count
+    this.#append({ first, count, place: { rows: first, pass: 0, row: first, skip: 0 }, stream: this.#stream })
+  }
+
   /** Where to read inputs again, up to `end`; undefined if their rows are gone. */
   find(first: number, end: number): InputPiece | undefined {
     const part = this.#knownAt(first, end)

@@ -13,6 +13,7 @@ import {
   type PredictorId
 } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../data/index.js'
+import type { Layout } from '../learning/index.js'
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'
@@ -22,9 +23,10 @@ import { warningOf } from './effect-warnings.js'
 import { InputLog, restored } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { LearnedKeys } from './learned-keys.js'
-import { createNode } from './learner-node.js'
+import { createNode, numbersInputs } from './learner-node.js'
 import { Pace } from './pace.js'
 import { PrivacyBudget } from './privacy-budget.js'
+import { type MapMemory, ProgramLearner } from './program-learner.js'
 import { Recovery } from './recovery.js'
 import { RequestSlices, SLICE_MS } from './request-slices.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
@@ -51,6 +53,8 @@ export class LearnerLoop {
   readonly #training: TestThenTrain
   readonly #inputs: InputLog | undefined
   readonly #keys: LearnedKeys
+  /** Undefined for models that this thread computes. */
+  readonly #program: ProgramLearner | undefined
   /** Answers requests. */
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
@@ -84,9 +88,16 @@ export class LearnerLoop {
   /**
    * @param parts the learner and recipe that `init.spec` describes
    * @param now a monotonic clock in milliseconds
+   * @param map maps the file of a program @default there is none
    * @throws OptionError, FrameError if options, spec and saved state do not go together
    */
-  constructor(init: LearnerInit, parts: LearningParts, post: Post, now: () => number) {
+  constructor(
+    init: LearnerInit,
+    parts: LearningParts,
+    post: Post,
+    now: () => number,
+    map?: (path: string, layout: Layout) => ReturnType<MapMemory>
+  ) {
     this.#init = init
     this.#post = post
     this.#now = now
@@ -98,7 +109,7 @@ export class LearnerLoop {
     const { node, gate } = createNode(init, parts, this.#budget)
     this.#node = node
     this.#keys = new LearnedKeys(init.journal?.keys)
-    if (init.journal || init.stream) this.#inputs = new InputLog(init.journal, init.stream && streamKey(init.stream))
+    if (numbersInputs(init)) this.#inputs = new InputLog(init.journal, this.#streamKey)
     this.#writers = new EdgeWriters((edge, bytes) =>
       post({ kind: 'frame', edge, bytes }, [bytes.buffer as ArrayBuffer])
     )
@@ -146,6 +157,10 @@ export class LearnerLoop {
       },
       onMisfit: reason => this.warn(reason)
     })
+    if (init.spec.model === 'external' && map !== undefined) {
+      const layout = { blocks: init.spec.program.blocks }
+      this.#program = this.#createProgram(parts, path => map(path, layout))
+    }
     this.requests = new RequestSlices({
       node,
       training: this.#training,
@@ -156,6 +171,26 @@ export class LearnerLoop {
       now,
       isStopping: () => this.#isStopping,
       flush: () => this.#flush()
+    })
+  }
+
+  /** The end of a program that computes the gradients. */
+  #createProgram({ recipe }: LearningParts, map: MapMemory): ProgramLearner {
+    return new ProgramLearner({
+      init: this.#init,
+      node: this.#node,
+      driver: this.#driver,
+      averaging: recipe.averaging,
+      inputs: this.#inputs as InputLog,
+      progress: this.#progress,
+      map,
+      begun: this.begun,
+      send: message => this.#post({ kind: 'to-program', message }),
+      refuse: reason => this.#post({ kind: 'refuse-program', reason }),
+      onLearned: () => {
+        this.#driver.takeEffects()
+        this.onLearned?.()
+      }
     })
   }
 
@@ -230,7 +265,7 @@ export class LearnerLoop {
     open: (place: StreamPosition) => Promise<ExampleStream>,
     pause: (ms: number) => Promise<void>
   ): Promise<void> {
-    if (this.#inputs === undefined) return
+    if (this.#inputs === undefined || this.#program !== undefined) return
     if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
     for (const piece of this.#inputs.pending) {
       const rows = restored(piece)
@@ -286,6 +321,7 @@ export class LearnerLoop {
   /** Whether no further inputs are expected. A master without a stream would wait forever for inputs of requests. */
   get #isOver(): boolean {
     const { stream, spec } = this.#init
+    if (this.#program !== undefined) return this.#program.hasEnded
     return this.#hasEnded || (stream === undefined && spec.algorithm !== undefined)
   }
 
@@ -335,6 +371,15 @@ export class LearnerLoop {
       case 'stored':
         this.#checkpoints?.stored()
         break
+      case 'program-joined':
+        void this.#program?.joined(message)
+        break
+      case 'program':
+        this.#program?.receive(message.message, message.content)
+        break
+      case 'program-lost':
+        this.#program?.lost()
+        break
       case 'pace':
         this.#pace.change(message.rate, message.perUpdate, this.#now())
         break
@@ -378,6 +423,12 @@ export class LearnerLoop {
     this.#warnings.warn(reason)
   }
 
+  /** Identifies the source of the inputs. */
+  get #streamKey(): string | undefined {
+    const { spec, stream } = this.#init
+    return spec.model === 'external' ? streamKey({ data: 'program' }) : stream && streamKey(stream)
+  }
+
   /** The names of the classes of the current predictor. */
   get classNames(): readonly string[] | undefined {
     return this.#training.classNames
@@ -401,7 +452,7 @@ export class LearnerLoop {
       joining: this.#begin !== undefined,
       waitsFor: this.#node.waitsFor.length > 0 ? this.#node.waitsFor.slice(0, MAX_NAMED) : undefined,
       skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
-      ended: this.#hasEnded,
+      ended: this.#program?.hasEnded ?? this.#hasEnded,
       traffic: this.#node.inspect.traffic,
       residualShare: this.#node.inspect.residualShare,
       clippedShare: this.#node.inspect.clippedShare,
@@ -458,6 +509,7 @@ export class LearnerLoop {
 
   #predictorChanged(): void {
     this.#hasChanged = true
+    this.#program?.predictorChanged()
     if (this.#node.waiting > 0) this.#wakeRecovery()
     this.#training.updateServing()
     this.#pace.updated(this.#node.predictor.id.updates, this.#now())

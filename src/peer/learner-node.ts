@@ -1,7 +1,7 @@
 /** The node of a learner thread: which extensions of ADMB it uses follows from the peer's options. */
 import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/index.js'
 import { isCustomFormat } from '../data/parsing.js'
-import { addNoise, type Blocks, extendsTable, LossGate } from '../learning/index.js'
+import { addNoise, type Blocks, extendsTable, type Learner, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
 import type { LearningParts } from '../task/learning-spec.js'
 import { gaussian } from './gaussian.js'
@@ -13,13 +13,24 @@ const FRAGMENT_BYTES = 1 << 20
 
 const HOUR_MS = 3_600_000
 
-/** Whether all inputs can be read again. Inputs of other sources are kept for an hour. */
-function isFile({ stream }: LearnerInit): boolean {
+/** Whether all inputs can be read again: a program keeps its own. Inputs of other sources are kept for an hour. */
+function isRepeatable({ spec, stream }: LearnerInit): boolean {
+  if (spec.model === 'external') return true
   return stream !== undefined && stream.data !== '-' && !isCustomFormat(stream.format ?? '')
 }
 
 /** Multiply-accumulates of a network for an input, up to which the gate judges it. It scores about 1,000 inputs to judge a predictor. */
 const MOST_MACS = 2 ** 20
+
+/** Whether the peer numbers its inputs, so that it can learn them again. */
+export function numbersInputs({ journal, stream, spec }: LearnerInit): boolean {
+  return journal !== undefined || stream !== undefined || spec.model === 'external'
+}
+
+/** The initial parameters. Those of a program precede the blocks that predictors carry. */
+function startOf({ start = [] }: LearnerInit, learner: Learner): Float32Array[] {
+  return learner.initial().map((block, k) => start[k] ?? block)
+}
 
 /** @throws RangeError if options do not go together */
 export function createNode(
@@ -30,7 +41,7 @@ export function createNode(
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
   // Added classes change the numbers of labels, and the decisions of the gate would tell of private inputs.
   const isCheap = !spec.network || (learner.rowMacs !== undefined && learner.rowMacs <= MOST_MACS)
-  const hasGate = isCheap && !classes && budget === undefined
+  const hasGate = isCheap && spec.model !== 'external' && !classes && budget === undefined
   const gate = hasGate ? new LossGate(learner, recipe.averaging) : undefined
   const normal = gaussian()
   const { rate, signers = 0, listed, isOpen = true } = init.trust ?? {}
@@ -42,7 +53,7 @@ export function createNode(
     incarnation,
     nonce,
     layout: learner.layout,
-    initial: startingPredictor(learner.initial(), recipe),
+    initial: startingPredictor(startOf(init, learner), recipe),
     batch: adaptiveBatch ?? spec.batch,
     influence,
     carry,
@@ -54,10 +65,10 @@ export function createNode(
     jumps: signers > 0 ? { signers, isListed } : undefined,
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,
-    journal: init.journal !== undefined || init.stream !== undefined,
+    journal: numbersInputs(init),
     // A gradient that is computed again would reveal more of its input.
     repeats: budget === undefined,
-    history: isFile(init) ? undefined : HOUR_MS / init.period,
+    history: isRepeatable(init) ? undefined : HOUR_MS / init.period,
     noise: budget && ((sum: Blocks) => addNoise(sum, budget.privacy.deviation, normal)),
     gate: gate && ((candidate: Predictor, current: Predictor) => gate.accepts(candidate, current)),
     carries:

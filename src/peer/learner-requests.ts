@@ -24,6 +24,8 @@ export type ReadText = typeof requestedText
 /** @throws Error if the inputs are malformed or do not fit the model */
 export async function answerRequest(loop: LearnerLoop, init: RequestInit, request: InputRequest): Promise<InputAnswer> {
   const { action, format, body, key } = request
+  if (init.spec.model === 'external')
+    throw new Error('a program has the model of this peer: predict and learn there (--learner external)')
   await loop.begun
   const learns = action === 'learn'
   const progress = learns && key !== undefined ? loop.requests.begin(key) : undefined

@@ -3,6 +3,8 @@ import { nextTurn, sleep } from '#platform'
 import type { StreamOptions, StreamPosition } from '../data/index.js'
 import { type ExampleStream, InputError } from '../data/parsing.js'
 import { DeviceError } from '../device/types.js'
+import type { Layout } from '../learning/index.js'
+import type { SharedMemory } from '../program/shared-memory.js'
 import { learningParts } from '../task/learning-spec.js'
 import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
@@ -30,6 +32,8 @@ export interface LearnerThread {
   readonly open: (options: StreamOptions) => Promise<ExampleStream>
   /** Reads the texts of a request. */
   readonly readText: ReadText
+  /** Maps the file of a program. @default there is no program */
+  readonly map?: (path: string, layout: Layout) => Promise<SharedMemory>
   /** Encodes the serving predictor for download. */
   readonly encode: (options: Pick<ThreadInit, 'spec' | 'predictWith'>, serving: Serving) => Promise<EncodedFile>
 }
@@ -45,7 +49,8 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
         { ...init, saved },
         parts,
         (message, transfer) => port.post(message, transfer),
-        () => performance.now()
+        () => performance.now(),
+        thread.map
       ),
       thread
     )

@@ -1,6 +1,7 @@
 /** Entry of the learner thread under Node.js. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { openStream } from '../data/index.js'
+import { mapMemory } from '../program/shared-memory.js'
 import { loadPlugins } from '../task/plugins.js'
 import { requestedText } from '../task/text.js'
 import { downloadOf } from './download.js'
@@ -23,7 +24,7 @@ const port: LearnerThread['port'] = {
 
 async function run(): Promise<void> {
   await loadPlugins(init.plugins)
-  await runLearner({ init, port, open: openStream, readText: requestedText, encode: downloadOf })
+  await runLearner({ init, port, open: openStream, readText: requestedText, encode: downloadOf, map: mapMemory })
 }
 
 run().catch(error => fail(port, error))

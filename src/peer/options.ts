@@ -17,6 +17,7 @@ import type { IdentityKey, Log, WebSocketUpgrades } from '../network/types.js'
 import { growingNames, type LearningSpec } from '../task/learning-spec.js'
 import { executionType, specType, trustType } from '../task/options.js'
 import { NAME_PATTERN } from '../view/index.js'
+import type { PeerProgram } from './peer-program.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
 const { bytes, choice, flag, number, object, text, texts, typed } = types
@@ -101,6 +102,8 @@ export const peerTypes = {
    * @default 'members'
    */
   trust: trustType,
+  /** A program in another process that computes the gradients, if `spec` is of its model. @default none */
+  program: object<PeerProgram>('{ server, start }'),
   /** Identity for a peer without a state directory, or with a new one. @default a new identity */
   identity: object<IdentityKey>('an Ed25519 key pair'),
   /** Display name on the pages of the network, at most 40 characters. @default its id */
@@ -160,7 +163,7 @@ export function checkPeerOptions(options: PeerOptions): void {
 function featuresOf({ spec, dp, dir, predictWith, allow, trust, ...options }: PeerOptions): Active {
   return {
     peers: true,
-    network: spec.network !== undefined,
+    network: spec.network !== undefined || spec.model === 'external',
     stateDirectory: dir !== undefined,
     allowList: allow !== undefined,
     masterAlgorithm: spec.algorithm !== undefined,

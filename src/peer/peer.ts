@@ -28,6 +28,7 @@ import { LearnerWatch } from './learner-watch.js'
 import { MasterWatch } from './master-watch.js'
 import { MemberExchange, openMembership } from './members.js'
 import { checkPeerOptions, DEFAULT_DEGREE, joins, type PeerOptions } from './options.js'
+import { ProgramLink } from './peer-program.js'
 import { peerStatus } from './peer-status.js'
 import { PredictorExchange } from './predictor-exchange.js'
 import { RecentAnswers } from './recent-answers.js'
@@ -65,6 +66,8 @@ export class Peer extends EventEmitter {
   readonly #discards: DiscardWatch
   /** Undefined for ADMB. */
   readonly #masterWatch: MasterWatch | undefined
+  /** Undefined for models that this process computes. */
+  readonly #program: ProgramLink | undefined
   readonly #predictors: PredictorExchange
   readonly #members: MemberExchange | undefined
   readonly #contacts = new Contacts()
@@ -240,6 +243,7 @@ export class Peer extends EventEmitter {
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], () => this.#edges.neighbours.length > 0, log)
     learner.listen(message => this.#onLearnerMessage(message), onFailure)
+    this.#program = options.program && new ProgramLink(options.program.server, options.spec, learner, log)
     if (joins(options))
       this.#joining = new JoinWatch({
         id: network.id,
@@ -320,6 +324,7 @@ export class Peer extends EventEmitter {
         this.#publisher?.duplicate ??
         this.#disagreement ??
         this.#masterWatch?.problem ??
+        this.#program?.problem ??
         this.#discards.warning,
       neighbours,
       names: this.#namesOf([this.id, ...neighbours, this.#status.predictor.origin, ...(this.#status.waitsFor ?? [])]),
@@ -424,6 +429,7 @@ export class Peer extends EventEmitter {
     this.#predictors.stop()
     this.#members?.stop()
     this.#spares?.stop()
+    this.#program?.close()
     await this.#learner.stop()
     this.#publisher.stop()
     this.#alerts.stop()
@@ -512,6 +518,10 @@ export class Peer extends EventEmitter {
         break
       case 'fetch':
         void this.#predictors.fetch(message.predictor, message.from)
+        break
+      case 'to-program':
+      case 'refuse-program':
+        this.#program?.handle(message)
         break
       case 'warning':
         this.#options.log('warn', message.reason, {})

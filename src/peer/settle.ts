@@ -5,15 +5,26 @@
 import type { OnNotice } from '../base/errors.js'
 import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../data/index.js'
 import type { Log } from '../network/types.js'
+import { type Join, ProgramError } from '../program/messages.js'
 import { MissingStateError, Store } from '../storage/index.js'
-import { growingNames, type LearningSpec, parseSpec, predictsNumbers, schemaOf } from '../task/learning-spec.js'
+import {
+  growingNames,
+  type LearningSpec,
+  type ProgramSpec,
+  parseSpec,
+  predictsNumbers,
+  schemaOf,
+  startDigest
+} from '../task/learning-spec.js'
 import { measured, scaledColumns } from '../task/measured.js'
 import type { TaskOptions } from '../task/options.js'
 import { loadPlugins } from '../task/plugins.js'
+import { programSpec } from '../task/spec.js'
 import { type ReadOptions, streamFor, withoutUndefined } from '../task/stream.js'
 import { createPeerTask, type Task } from '../task/task.js'
 import { networkSpec } from './joining.js'
 import { joins, type PeerOptions } from './options.js'
+import { mismatch } from './peer-program.js'
 import { reconcile } from './reconcile.js'
 import type { SavedProgress } from './thread-messages.js'
 
@@ -55,6 +66,41 @@ export async function settleTask(
   const task = await createPeerTask({ ...options, data: { ...reading, stdin: sample() } }, onNotice)
   const { stream, ...others } = await measured(task, sample())
   return { ...others, stream: stream && { ...stream, stdin: whole } }
+}
+
+/**
+ * The spec of a peer whose gradients a program computes.
+ * @param program waits for it, and reads what it starts from
+ * @returns the spec, and what the program starts from, unless the state directory holds newer parameters
+ * @throws OptionError, ProgramError; errors of the store and the network
+ */
+export async function settleProgram(
+  given: TaskOptions,
+  surroundings: Surroundings,
+  program: () => Promise<StartedProgram>
+): Promise<{ readonly spec: LearningSpec; readonly start?: readonly Float32Array[] }> {
+  const options = withoutUndefined(given)
+  const { dir } = surroundings
+  const stored = dir === undefined ? undefined : await storedIn(dir)
+  if (stored?.hasCheckpoint && stored.spec.model === 'external')
+    return { spec: programSpec({ ...optionsOf(stored.spec), ...options }, stored.spec.program) }
+  const { join, start } = await program()
+  const known = stored?.spec ?? (joins(surroundings) ? await networkSpec(surroundings) : undefined)
+  const own = { blocks: join.blocks, fingerprint: join.fingerprint, start: startDigest(start) }
+  if (known === undefined) return { spec: programSpec(options, own), start }
+  const reason = mismatch(join, known)
+  if (reason !== undefined) throw new ProgramError(`${join.name} cannot join: ${reason}`)
+  const spec = programSpec({ ...optionsOf(known), ...options }, own)
+  if (own.start === (known as ProgramSpec).program.start) return { spec, start }
+  throw new ProgramError(
+    `${join.name} starts from other parameters than the network: start all programs from the same (torch.manual_seed before the model is made)`
+  )
+}
+
+/** A program that has joined, and the parameters that its model starts from. */
+export interface StartedProgram {
+  readonly join: Join
+  readonly start: readonly Float32Array[]
 }
 
 /** Whether the schema of a table on standard input follows from its first rows. Otherwise the peer starts before there are any. */
@@ -121,6 +167,17 @@ async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Pr
 function optionsOf(spec: LearningSpec): TaskOptions {
   const { batch, batchMax, rule, averaging, l2, sums = 'exact', algorithm, localSteps, localMomentum, influence } = spec
   const { scale, constant, hashBits } = spec.features
+  if (spec.model === 'external')
+    return withoutUndefined<TaskOptions>({
+      batch,
+      rule,
+      averaging,
+      sums,
+      algorithm,
+      localSteps,
+      localMomentum,
+      trust: influence
+    })
   const layers = spec.network?.layers
   const model = layers === undefined ? spec.model : layers.model === 'layers' ? { layers: layers.layers } : layers
   return withoutUndefined<TaskOptions>({
@@ -170,6 +227,7 @@ interface StoredSpec {
   readonly moments: RunningMoments
   /** Whether a peer has learned in the directory. */
   readonly hasLearned: boolean
+  readonly hasCheckpoint: boolean
 }
 
 /** @returns undefined if the directory holds no state */
@@ -184,9 +242,11 @@ async function storedIn(dir: string): Promise<StoredSpec | undefined> {
   try {
     const text = await store.model()
     if (text === undefined) return undefined
-    const progress = (await store.checkpoint())?.progress as SavedProgress | undefined
+    const checkpoint = await store.checkpoint()
+    const progress = checkpoint?.progress as SavedProgress | undefined
     const moments = RunningMoments.restore(progress?.moments ?? [])
-    return { spec: parseSpec(text), moments, hasLearned: await store.hasJournal() }
+    const hasLearned = await store.hasJournal()
+    return { spec: parseSpec(text), moments, hasLearned, hasCheckpoint: checkpoint !== undefined }
   } finally {
     await store.close()
   }

@@ -118,6 +118,8 @@ export interface LearnerInit {
   readonly rate: number | undefined
   /** How rises of the loss are detected; undefined if they are not. */
   readonly drift?: DriftTest
+  /** The parameters that the model of a program starts from. */
+  readonly start?: readonly Float32Array[]
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined
@@ -223,6 +225,10 @@ export type ToLoop =
   | { readonly kind: 'begin' }
   /** The oldest checkpoint that was not stored yet is stored, or cannot be stored. */
   | { readonly kind: 'stored' }
+  /** A program joins that computes gradients; it sends a message; its connection has ended. */
+  | { readonly kind: 'program-joined'; readonly memory: string }
+  | { readonly kind: 'program'; readonly message: number; readonly content: Uint8Array }
+  | { readonly kind: 'program-lost' }
   /** The rate of the stream from now on, and the number of inputs for each update of the predictor. */
   | { readonly kind: 'pace'; readonly rate: number; readonly perUpdate: number }
 
@@ -254,6 +260,9 @@ export type ToPeer =
   | ({ readonly kind: 'checkpoint'; readonly head: Uint8Array } & CheckpointState & CheckpointBlocks)
   /** The steps since the last checkpoint; undefined if the predictor is the same. */
   | ({ readonly kind: 'checkpoint-steps'; readonly steps: SavedSteps | undefined } & CheckpointState)
+  /** A message for the program; or why its connection ends. */
+  | { readonly kind: 'to-program'; readonly message: Uint8Array }
+  | { readonly kind: 'refuse-program'; readonly reason: string }
   /** A warning for the log, at a limited rate. */
   | { readonly kind: 'warning'; readonly reason: string }
   /** What happened to the stream's source, for the log. */

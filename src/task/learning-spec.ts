@@ -9,6 +9,7 @@ import {
   AdaptiveBatch,
   type AveragingSpec,
   averagingRule,
+  type BlockLayout,
   type Blocks,
   ClassTable,
   type CustomName,
@@ -32,6 +33,7 @@ import {
   lazyAveraging,
   linearLayout,
   type ModelName,
+  OptionError,
   digest as plainDigest,
   type RuleSpec,
   roundedRecipe,
@@ -45,7 +47,7 @@ import { batchRange, weightsByClass } from './option-values.js'
 export const PROTOCOL_VERSION = 1
 
 /** Plain data, which is sent to the learner thread and stored as JSON. */
-export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec
+export type LearningSpec = LinearSpec | CustomLossSpec | NetworkLearningSpec | ProgramSpec
 
 /** A linear model with a built-in loss. */
 export interface LinearSpec extends CommonSpec {
@@ -67,6 +69,22 @@ export interface CustomLossSpec extends CommonSpec {
 export interface NetworkLearningSpec extends CommonSpec {
   readonly model: 'network'
   readonly network: NetworkSpec
+}
+
+/** A model that only a program in another process can compute: the peer knows its parameters. */
+export interface ProgramSpec extends CommonSpec {
+  readonly model: 'external'
+  readonly program: ProgramModel
+  readonly network?: undefined
+}
+
+/** What peers know of the model of a program. */
+export interface ProgramModel {
+  readonly blocks: readonly BlockLayout[]
+  /** Digest of the parameters that the model starts from: 32 hexadecimal digits. */
+  readonly start: string
+  /** Text that the program gives. Programs with other texts must not learn together. */
+  readonly fingerprint: string
 }
 
 interface CommonSpec {
@@ -130,6 +148,8 @@ export interface LearningParts {
  * @throws OptionError if the spec is invalid; ModelError, DeviceError for a network
  */
 export async function learningParts(spec: LearningSpec, execution?: Execution, clip?: number): Promise<LearningParts> {
+  if (spec.model === 'external')
+    return carryingParts(spec, programLearner(spec.program), { blocks: spec.program.blocks })
   if (spec.network === undefined) return linearParts(spec, true, clip)
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
@@ -158,6 +178,33 @@ function carryingParts(spec: LearningSpec, plain: Learner, layout?: Layout, isLa
   return { learner, recipe: rounded, classes, influence, adaptiveBatch }
 }
 
+/** Whether the model has weights for features. */
+export function isLinear(spec: LearningSpec): spec is LinearSpec | CustomLossSpec {
+  return spec.network === undefined && spec.model !== 'external'
+}
+
+/** A model of which only the parameters are known. Its initial parameters are zeros; those of the program replace them. */
+function programLearner({ blocks }: ProgramModel): Learner {
+  const fail = () => {
+    throw new OptionError(
+      'a program has the model, which this process cannot compute: predict and score in the program'
+    )
+  }
+  return {
+    layout: { blocks },
+    classifies: false,
+    initial: () => blocks.map(({ length }) => new Float32Array(length)),
+    score: fail,
+    addGradient: fail,
+    predict: fail
+  }
+}
+
+/** The digest of parameters, as in `ProgramModel`. */
+export function startDigest(parameters: Blocks): string {
+  return plainDigest([parameters])
+}
+
 function modelOf({ model, dimension, classes, l2, targetScale, classWeights }: LinearSpec) {
   return { model, dimension, classes, l2, targetScale, classWeights }
 }
@@ -180,14 +227,11 @@ export function recipeOf(spec: LearningSpec): Recipe {
 }
 
 /** The recipe for the weights. @throws OptionError for local steps or a momentum out of range */
-function weightsRecipe(
-  spec: LearningSpec,
-  { layout, isLazy = spec.network === undefined }: RecipeOptions = {}
-): Recipe {
+function weightsRecipe(spec: LearningSpec, { layout, isLazy = isLinear(spec) }: RecipeOptions = {}): Recipe {
   const { rule, sums, batch } = spec
   const plain = createAveraging(spec.averaging)
   const averaging = isLazy ? lazyAveraging(plain) : plain
-  const digest = spec.network === undefined ? treeDigest : plainDigest
+  const digest = isLinear(spec) ? treeDigest : plainDigest
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   const local = localStepsOf(spec)
   if (local !== undefined) {
@@ -241,6 +285,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['class-names', (features.classNames ?? []).join(',')],
     ['columns', schemaText(features.columns ?? [])],
     ...startFields(spec),
+    ...programFields(spec),
     ['model', spec.network ? networkName(spec.network) : spec.model],
     ['dimension', String(spec.dimension)],
     ['classes', String(spec.classes ?? '')],
@@ -281,6 +326,17 @@ function interactionsText(interactions: NonNullable<FeatureSpec['interactions']>
   return interactions === 'all' ? interactions : interactions.map(pair => pair.join(':')).join(',')
 }
 
+/** What programs must have in common. */
+function programFields(spec: LearningSpec): [field: string, value: string][] {
+  if (spec.model !== 'external') return []
+  const { blocks, start, fingerprint } = spec.program
+  return [
+    ['program', fingerprint],
+    ['parameters', blocks.map(({ name, length }) => `${name}:${length}`).join(',')],
+    ['start', start]
+  ]
+}
+
 /** As in the option: a number, or MIN..MAX. */
 function batchText({ batch, batchMax }: LearningSpec): string {
   return batchMax === undefined ? String(batch) : `${batch}..${batchMax}`
@@ -301,6 +357,7 @@ function pairs(weights: Readonly<Record<string, number>>): string {
 /** Whether the model predicts a number instead of a class. */
 export function predictsNumbers(spec: LearningSpec): boolean {
   if (isCustomLoss(spec)) return spec.target === 'number'
+  if (spec.model === 'external') return false
   return spec.network ? spec.network.target.kind === 'number' : !isClassifier(spec.model)
 }
 
@@ -327,7 +384,7 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
  * @param added classes that were added to those of the spec
  */
 export function schemaOf(spec: LearningSpec, added?: readonly string[]): Schema {
-  if (spec.network?.target.kind === 'next-token') return {}
+  if (spec.network?.target.kind === 'next-token' || spec.model === 'external') return {}
   const { columns, label: name, classNames: names, hashBits } = spec.features
   const isNumber = predictsNumbers(spec)
   const classes = spec.classes ?? names?.length ?? 2
@@ -361,6 +418,7 @@ export function specText(spec: LearningSpec): string {
     model,
     target,
     network: network && JSON.parse(networkText(network)),
+    program: spec.model === 'external' ? spec.program : undefined,
     dimension,
     classes,
     classWeights,

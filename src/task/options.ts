@@ -22,7 +22,14 @@ import {
 } from '../learning/index.js'
 import { loadModel, type ModelSpec, PRESETS, parseModel } from '../nn/spec/model-spec.js'
 import type { LoraOptions } from '../nn/spec/network-spec.js'
-import type { CustomLossSpec, FeatureSpec, LearningSpec, LinearSpec, NetworkLearningSpec } from './learning-spec.js'
+import type {
+  CustomLossSpec,
+  FeatureSpec,
+  LearningSpec,
+  LinearSpec,
+  NetworkLearningSpec,
+  ProgramSpec
+} from './learning-spec.js'
 import type { BatchOption, ClassWeights } from './option-values.js'
 
 /** A network as in a model file: `{ model: 'mlp', hidden: [64] }`, or `{ layers: [{ kind: 'dense', units: 8 }, …] }`. */
@@ -176,7 +183,10 @@ export type TaskOptions = OptionsOf<typeof taskTypes>
 
 /** Every field of a spec has a type. */
 type SpecTypes = Readonly<
-  Record<keyof (Pick<LinearSpec, 'targetScale'> & Pick<CustomLossSpec, 'target'> & NetworkLearningSpec), z.ZodType>
+  Record<
+    keyof (Pick<LinearSpec, 'targetScale'> & Pick<CustomLossSpec, 'target'> & NetworkLearningSpec & ProgramSpec),
+    z.ZodType
+  >
 >
 
 const specTypes = {
@@ -209,7 +219,8 @@ const specTypes = {
   plugins: text,
   target,
   targetScale,
-  network: object('{ layers, sample, target }')
+  network: object('{ layers, sample, target }'),
+  program: object('{ blocks, start, fingerprint }')
 } satisfies SpecTypes
 
 /** Type of `LearningSpec`. */

@@ -112,8 +112,13 @@ function hashedOf(table: Layout, first: number): Record<string, string> {
   return { hashed: JSON.stringify({ from: table.hashedFrom + first, size: table.hashed }) }
 }
 
-/** A linear model has one tensor, `weights`: [dimension], or [dimension, classes] for softmax. */
+/**
+ * A linear model has one tensor, `weights`: [dimension], or [dimension, classes] for softmax. That of a program has one for each of
+ * its parameters, without their shapes.
+ */
 export async function predictorTensors(spec: LearningSpec, blocks: Blocks): Promise<NamedTensor[]> {
+  if (spec.model === 'external')
+    return spec.program.blocks.map(({ name, length }, k) => ({ name, shape: [length], read: () => blocks[k] }))
   if (spec.network === undefined) {
     const outputs = blocks[0].length / spec.dimension
     const used = growingNames(spec) ? (classNamesOf(spec, blocks)?.length ?? outputs) : outputs

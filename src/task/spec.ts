@@ -26,7 +26,7 @@ import {
 import type { ModelSpec } from '../nn/spec/model-spec.js'
 import type { NetworkSpec, Target } from '../nn/spec/network-spec.js'
 import { sampleFor } from '../nn/spec/presets.js'
-import type { FeatureSpec, LearningSpec } from './learning-spec.js'
+import type { FeatureSpec, LearningSpec, ProgramModel, ProgramSpec } from './learning-spec.js'
 import { batchRange, type ClassWeights, resolveClassWeights } from './option-values.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 import type { TextTask } from './text.js'
@@ -188,6 +188,33 @@ export function specOf(
     targetScale,
     ...common,
     averaging: averagingFor(name, options.averaging)
+  }
+}
+
+/** Options of a peer whose model a program has. The others describe data or a model. */
+const OF_PROGRAMS: ReadonlySet<string> = new Set(
+  'rule averaging batch sums trust algorithm localSteps localMomentum'.split(' ')
+)
+
+/** The spec of a model that only a program can compute. @throws OptionError for options that do not apply to it */
+export function programSpec(options: TaskOptions, program: ProgramModel): ProgramSpec {
+  const unfit = Object.keys(options).find(name => !OF_PROGRAMS.has(name))
+  if (unfit !== undefined)
+    throw new OptionError(
+      `the model and the data are those of a program (--learner external): remove the option ${unfit}`
+    )
+  const { min: batch, max } = batchRange(options.batch ?? PEER_BATCH)
+  const rule = options.rule ?? defaultNetworkRule
+  const facts = { batch, isAdaptive: max > batch, isNetwork: true, hasRoom: false, rule }
+  return {
+    model: 'external',
+    program,
+    dimension: 0,
+    rule,
+    averaging: options.averaging ?? defaultAveraging,
+    batch,
+    features: { constant: false, scale: 'none' },
+    ...exchangeOf(options, 'peer', facts)
   }
 }
 

@@ -23,7 +23,14 @@ import {
   type Trained,
   uselessLoss
 } from '../learning/index.js'
-import { classTableOf, growingNames, type LearningSpec, linearParts } from './learning-spec.js'
+import {
+  type CustomLossSpec,
+  classTableOf,
+  growingNames,
+  type LearningSpec,
+  type LinearSpec,
+  linearParts
+} from './learning-spec.js'
 import type { OpenLearningSpec, StreamFacts } from './spec.js'
 import { closed } from './task.js'
 
@@ -148,6 +155,8 @@ async function trainerFor({
   const isOnDisk = execution.store === 'disk'
   const hostMemory = execution.hostMemory !== undefined
   checkFeatures({ network: spec.model === 'network', layersOnDisk: isOnDisk, hostMemory })
+  if (spec.model === 'external')
+    throw new OptionError('the model of a program is trained by peers: start admb peer --learner external')
   if (spec.model !== 'network') {
     const { model, classes, classWeights, dimension, l2 } = spec
     if (!isCustomName(model)) {
@@ -158,7 +167,7 @@ async function trainerFor({
       const given = { ...room, rule: complete, averaging, batch, l2, targetScale, predictWith }
       return { trainer: new SerialTrainer(given) }
     }
-    const known = closed(spec) as Exclude<LearningSpec, { readonly model: 'network' }>
+    const known = closed(spec) as LinearSpec | CustomLossSpec
     return { trainer: plainTrainer(linearParts(known, false), known, predictWith) }
   }
   const {

@@ -1,9 +1,11 @@
 /** `admb peer`: starts a peer and runs it until a signal stops it. */
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
 import type { IdentityKey, Log } from '../../network/index.js'
-import type { PeerStatus } from '../../peer/index.js'
+import type { PeerStatus, Surroundings } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
+import type { TaskOptions } from '../../task/options.js'
 import { UsageError } from '../errors.js'
 import { add } from '../options/command.js'
 import { executionOf, peerOptions, taskOptions } from '../options/settings.js'
@@ -72,13 +74,16 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
     log
   }
   const notices = new Notices(line => log('warn', line, {}))
-  const { spec, stream, coverage } = await settleTask({ ...given, data }, options, notices.add)
+  const task = flags.learner === undefined ? await settleTask({ ...given, data }, options, notices.add) : undefined
+  const { spec, stream, coverage, program } = task
+    ? { ...task, program: undefined }
+    : await programTask(flags, given, options)
   notices.show()
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const upgrades = joinPage ? new WebSocketUpgrades() : undefined
   const execution = executionOf(flags)
   const peer = await startListening(flags.listen, listen =>
-    Peer.start({ ...options, spec, execution, stream, upgrades, listen })
+    Peer.start({ ...options, spec, execution, stream, program, upgrades, listen })
   )
   showCoverage(coverage)
   const failed = new AbortController()
@@ -101,6 +106,31 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
     await Promise.all([server?.close(), peer.stop()])
     if (flags.json) printJson({ ...peerObject(peer, server?.url), addresses })
     progressLog?.end(progressEntry(peer.id, peer.status()))
+  }
+}
+
+/** Waits for the program that has the model, unless the state directory knows it. @throws UsageError, ProgramError */
+async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, surroundings: Surroundings) {
+  const path = socket ?? (dir === undefined ? undefined : `${resolve(dir)}.sock`)
+  if (path === undefined)
+    throw new UsageError('--learner external needs a place at which the program joins: give --socket PATH, or --dir')
+  const [{ settleProgram }, { ProgramServer }, { readStart }] = await Promise.all([
+    import('../../peer/index.js'),
+    import('../../program/program-server.js'),
+    import('../../program/shared-memory.js')
+  ])
+  const server = await ProgramServer.listen(path)
+  try {
+    const { spec, start } = await settleProgram(given, surroundings, async () => {
+      surroundings.log('info', `waits for a program that joins at ${path}`, {})
+      const join = await server.joined()
+      return { join, start: readStart(join.memory, join) }
+    })
+    return { spec, stream: undefined, coverage: undefined, program: { server, start } }
+  } catch (error) {
+    server.refuse((error as Error).message)
+    server.close()
+    throw error
   }
 }
 

@@ -7,6 +7,7 @@ import { isCustomName, ruleFor } from '../../learning/index.js'
 import { requireFinite } from '../../nn/weights/exchange.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
 import {
+  isLinear,
   type LearningSpec,
   linearParts,
   parseSpec,
@@ -140,7 +141,7 @@ function parse(text: string, file: string): File {
 }
 
 /** Spec of a linear model. */
-export type LinearModelSpec = Exclude<LearningSpec, { readonly model: 'network' }>
+export type LinearModelSpec = Exclude<LearningSpec, { readonly model: 'network' | 'external' }>
 
 /** What is written. */
 export interface LinearModel {
@@ -186,8 +187,7 @@ export function isConstant({ features }: LearningSpec, feature: number): boolean
  */
 export function linearSpec(text: string, file: string): LinearModelSpec {
   const spec = parseSpec(text)
-  if (spec.network !== undefined || spec.dimension === undefined)
-    throw new UsageError(`${file} is not of a linear model`)
+  if (!isLinear(spec) || spec.dimension === undefined) throw new UsageError(`${file} is not of a linear model`)
   return spec
 }
 

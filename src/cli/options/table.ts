@@ -325,6 +325,16 @@ export const rows = [
       spreads: true
     }
   ),
+  value('learner', '<where>', to.choice(['external'] as const), 'a program computes the gradients (docs/external.md)', {
+    group: 'Exchange',
+    for: ['peer'],
+    rare: true
+  }),
+  value('socket', '<path>', text, 'where the program of --learner joins (default: --dir, with .sock)', {
+    group: 'Exchange',
+    for: ['peer'],
+    rare: true
+  }),
   value('dp', '<values>', to.privacy, 'epsilon=…,delta=…,clip=…[,releases=N] (docs/privacy.md) (default: none)', {
     ...exchange,
     rare: true

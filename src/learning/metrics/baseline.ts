@@ -92,8 +92,8 @@ export function hasPlainLoss({ model }: Scored): boolean {
 }
 
 /** The baseline of a model; undefined if its rows have no labels. @param classifies whether labels are classes */
-export function baselineFor({ network }: Scored, classifies: boolean): Baseline | undefined {
-  return network?.target.kind === 'next-token' ? undefined : new Baseline(classifies)
+export function baselineFor({ model, network }: Scored, classifies: boolean): Baseline | undefined {
+  return network?.target.kind === 'next-token' || model === 'external' ? undefined : new Baseline(classifies)
 }
 
 /** What to say of a loss that a constant prediction has as well; undefined for others. @param loss in the unit of the baseline */

@@ -1,0 +1,310 @@
+"""A model of PyTorch as the learner of an admb peer.
+
+    learner = Learner(model, rule="adamw,step=0.0003", batch=4096, join="/ip4/…/p2p/…", state="state")
+    for rows in learner.spans(len(x), batch=32):
+        learner.step(loss_fn(model(x[rows]), y[rows]))
+    with learner.averaged():
+        evaluate(model)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from typing import Any, Iterator, Sequence
+
+import torch
+
+from .worker import INVALID, USED, Block, Lost, Refused, Worker, start_peer
+
+__all__ = ["Learner", "Lost", "Refused"]
+
+
+class Learner:
+    """Learns a model together with the other peers of a network.
+
+    model: its parameters that require gradients are learned; those that are shared by name count once, and buffers stay local.
+    Their device and type do not matter. All peers start from the same parameters: call `torch.manual_seed` before the model is
+    made.
+
+    rule, average: as in `admb train --rule help`, for gradients. optimizer, local_steps: instead of gradients, the optimizer makes
+    H steps between contributions, and the network averages the copies. batch: b, inputs per update of the network.
+
+    join: addresses of peers of a network. state: directory of the peer, with which it and its inputs survive a crash. options:
+    further options of `admb peer`. socket: joins the peer there, and starts none if one listens. fingerprint: text that all
+    programs have in common, such as a version of the loss. wait: seconds for which it waits for the peer.
+
+    Raises Lost if the peer goes (then call `resume`), and Refused, with the reason, if it takes neither model nor gradients.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        *,
+        rule: str | None = None,
+        average: str | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        local_steps: int = 1,
+        batch: int | None = None,
+        join: str | Sequence[str] = (),
+        state: str | None = None,
+        socket: str | None = None,
+        options: Sequence[str] = (),
+        command: Sequence[str] | None = None,
+        log: Any = None,
+        fingerprint: str = "",
+        wait: float = 60.0,
+    ) -> None:
+        if (optimizer is not None) != (local_steps > 1):
+            raise ValueError("local steps need an optimizer, and an optimizer needs local_steps of at least 2")
+        self.model = model
+        self.optimizer = optimizer
+        self._given = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        if not self._given:
+            raise ValueError("no parameter of the model requires gradients")
+        blocks = [Block(name, p.numel(), p.dim() < 2) for name, p in self._given.items()]
+        start = [p.detach().to("cpu", torch.float32).contiguous().view(-1).numpy() for p in self._given.values()]
+        if socket is None:
+            socket = f"{os.path.abspath(state)}.sock" if state else os.path.join(tempfile.mkdtemp(prefix="admb-"), "peer.sock")
+        self._process = None
+        if not _is_served(socket):
+            steps = None if local_steps == 1 else local_steps
+            settings = {"rule": rule, "average": average, "batch": batch, "local_steps": steps}
+            self._process = start_peer(
+                socket, **settings, join=join, state=state, options=options, command=command, log=log
+            )
+        self._local = local_steps
+        #: Local steps that are not handed over yet, and their first input, end and loss.
+        self._steps, self._first, self._end, self._loss = 0, 0, 0, 0.0
+        #: Inputs of local steps since the last predictor, and what was handed over of them.
+        self._inputs = 0
+        self._handed: list[torch.Tensor] = []
+        self._is_again = False
+        self._span: tuple[int, int, bool] | None = None
+        self._seen = -1
+        name = type(model).__name__
+        try:
+            self.worker = _Joining(self._process, blocks, start, socket, fingerprint, name, wait).worker
+        except BaseException:
+            self._end_process()
+            raise
+        self._map()
+        self._load()
+
+    def resume(self) -> None:
+        """Joins the peer again after Lost, as soon as it is there."""
+        self.worker.resume()
+        self._map()
+        self._steps, self._seen, self._span = 0, -1, None
+        self._load()
+
+    @property
+    def updates(self) -> int:
+        """Number of updates of the predictor that the model holds."""
+        return self.worker.updates
+
+    @property
+    def digest(self) -> str:
+        """Identifies the parameters and the state of the predictor: equal on all peers that hold it."""
+        return self.worker.digest
+
+    # --- inputs
+
+    def spans(
+        self, total: int, batch: int = 32, epochs: int = 1, shuffle: bool = False, seed: int = 0
+    ) -> Iterator[slice | torch.Tensor]:
+        """Yields the rows of each step, until all inputs of the epochs have been handed over: first those to learn again.
+
+        total: number of rows. shuffle: the rows of each epoch are in an order that follows from `seed`. Returns slices, or index
+        tensors if rows are shuffled. `step` follows for each.
+        """
+        orders: dict[int, torch.Tensor] = {}
+        while True:
+            again, end = self.worker.again
+            is_again = again < end and self._steps == 0
+            first, end = (again, end) if is_again else (max(self.worker.next, self._end), epochs * total)
+            if first < end:
+                epoch = first // total
+                count = min(batch, end - first, (epoch + 1) * total - first)
+                self._span = (first, count, is_again)
+                row = first - epoch * total
+                if not shuffle:
+                    yield slice(row, row + count)
+                    continue
+                if epoch not in orders:
+                    generator = torch.Generator().manual_seed(seed + epoch)
+                    orders = {epoch: torch.randperm(total, generator=generator)}
+                yield orders[epoch][row : row + count]
+            elif self._steps > 0:
+                self._contribute()
+            elif self.worker.settle() == USED and self.worker.again[0] >= self.worker.again[1]:
+                if self.worker.next >= end:
+                    return
+
+    def step(self, loss: torch.Tensor, count: int | None = None) -> bool:
+        """Computes the gradients of a loss, and hands them over.
+
+        loss: the mean over the inputs, of shape (). count: number of inputs of a stream that cannot be read again. @default those
+        of the last span. Returns False if the gradients were too old: `spans` yields the inputs again.
+        """
+        if loss.dim() != 0:
+            raise ValueError(f"the loss has the shape {tuple(loss.shape)}: give the mean over the inputs")
+        if count is not None:
+            self._span = (max(self.worker.next, self._end), count, False)
+        if self._span is None:
+            raise ValueError("step needs the number of inputs: give count, or take the rows from spans")
+        first, count, is_again = self._span
+        (self.optimizer or self.model).zero_grad()
+        loss.backward()
+        if self._local == 1:
+            return self._hand_gradients(first, count, float(loss.detach()))
+        return self._step_locally(first, count, is_again, float(loss.detach()))
+
+    def _hand_gradients(self, first: int, count: int, loss: float) -> bool:
+        with torch.no_grad():
+            for view, p in zip(self._sums, self._given.values()):
+                if p.grad is None:
+                    view.zero_()
+                else:
+                    view.copy_((p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1))
+                    view.mul_(count)
+        return self._hand_over(first, count, loss)
+
+    def _step_locally(self, first: int, count: int, is_again: bool, loss: float) -> bool:
+        assert self.optimizer is not None
+        self.optimizer.step()
+        if self._steps == 0:
+            self._first = first
+        self._steps += 1
+        self._inputs += count
+        self._end = first + count
+        self._loss = loss
+        # A better predictor waits for what has been done until now.
+        is_due = self._steps >= self._local or is_again or self.worker.newest > self.worker.updates
+        return self._contribute() if is_due else True
+
+    def _contribute(self) -> bool:
+        """Hands over n times the difference from the predictor, less what was handed over before: the update is the mean."""
+        with torch.no_grad():
+            for view, start, given, p in zip(self._sums, self._start, self._handed, self._given.values()):
+                torch.sub(start, p.detach().to("cpu", torch.float32).reshape(-1), out=view)
+                view.mul_(self._inputs).sub_(given)
+                given.add_(view)
+        self._steps = 0
+        return self._hand_over(self._first, self._end - self._first, self._loss)
+
+    def _hand_over(self, first: int, count: int, loss: float) -> bool:
+        outcome = self.worker.add(0, first, count, loss)
+        if outcome == INVALID:
+            raise ValueError(f"the loss or the gradients of inputs {first} to {first + count - 1} are not finite: use a smaller step")
+        if outcome != USED:
+            # A copy with steps that were not taken must not go on.
+            self._seen = -1
+        self._end = 0
+        self._load()
+        return outcome == USED
+
+    # --- predictors
+
+    def take(self) -> None:
+        """Gives the model the newest predictor of the peer."""
+        self.worker.take()
+        self._load()
+
+    def finish(self) -> None:
+        """Says that no further inputs are expected, so that the last gradients make an update."""
+        self.worker.bye()
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[torch.nn.Module]:
+        """The model has the running average of the newest predictor within this context."""
+        self.worker.average()
+        kept = [p.detach().clone() for p in self._given.values()]
+        try:
+            with torch.no_grad():
+                for view, p in zip(self._average, self._given.values()):
+                    p.copy_(view.view(p.shape))
+            yield self.model
+        finally:
+            with torch.no_grad():
+                for p, before in zip(self._given.values(), kept):
+                    p.copy_(before)
+
+    def state_dict(self, average: bool = True) -> dict[str, torch.Tensor]:
+        """The state of the model, with the running average of its learned parameters, or the newest ones."""
+        if not average:
+            self.take()
+            return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        with self.averaged():
+            return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def close(self) -> None:
+        """Ends the connection, and the peer that was started for it."""
+        self.worker.close()
+        self._end_process()
+
+    def __enter__(self) -> Learner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _end_process(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+
+    def _map(self) -> None:
+        """Tensors over the memory that is shared with the peer."""
+
+        def tensors(vector: int) -> list[torch.Tensor]:
+            return [
+                torch.frombuffer(self.worker.memory, dtype=torch.float32, count=length, offset=offset)
+                for offset, length in self.worker.vector_offsets(vector)
+            ]
+
+        self._parameters = [tensors(0), tensors(1)]
+        self._sums = tensors(2)
+        self._average = tensors(4)
+
+    def _load(self) -> None:
+        if self._seen == self.worker.generation:
+            return
+        self._seen = self.worker.generation
+        self._start = self._parameters[self._seen & 1]
+        with torch.no_grad():
+            for view, p in zip(self._start, self._given.values()):
+                p.copy_(view.view(p.shape))
+        if self._local > 1:
+            self._inputs, self._steps, self._end = 0, 0, 0
+            self._handed = [torch.zeros_like(view) for view in self._start]
+
+
+class _Joining:
+    """Joins a peer, unless its process ends before."""
+
+    def __init__(self, process: Any, blocks: Any, start: Any, socket: str, fingerprint: str, name: str, wait: float) -> None:
+        waited = 0.0
+        while True:
+            try:
+                self.worker = Worker(blocks, start, socket, fingerprint, name, wait=0.2)
+                self.worker.wait = wait
+                return
+            except Lost:
+                if process is not None and process.poll() is not None:
+                    raise Lost(f"admb peer has ended with code {process.returncode}: see its output") from None
+                waited += 0.2
+                if waited > wait:
+                    raise
+
+
+def _is_served(path: str) -> bool:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as tried:
+        try:
+            tried.connect(path)
+        except OSError:
+            return False
+        return True

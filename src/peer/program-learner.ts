@@ -1,0 +1,196 @@
+/**
+ * The learner thread's end of a program in another process that computes gradients. The node numbers the inputs and makes the
+ * updates; the program addresses its rows by these numbers, and hands over sums of gradients, or of differences of local steps.
+ */
+import type { AdmbNode, Driver } from '../admb/index.js'
+import type { Averaging, Blocks } from '../learning/index.js'
+import { type Add, encodeAdded, encodeJson, type Join, kinds, outcomes, parseAdd } from '../program/messages.js'
+import type { SharedMemory } from '../program/shared-memory.js'
+import type { InputLog } from './input-log.js'
+import type { StreamProgress } from './stream-progress.js'
+import type { LearnerInit } from './thread-messages.js'
+
+/** Updates that gradients may be behind: those of the last predictor are as good as gradients that are carried over. */
+const MAX_BEHIND = 1
+
+/** Maps the file of a program into memory. */
+export type MapMemory = (path: string) => Promise<SharedMemory>
+
+interface ProgramLearnerOptions {
+  readonly init: Pick<LearnerInit, 'spec' | 'self' | 'incarnation'>
+  readonly node: AdmbNode
+  readonly driver: Driver
+  readonly averaging: Averaging
+  readonly inputs: InputLog
+  readonly progress: StreamProgress
+  readonly map: MapMemory
+  /** Resolves when the peer may learn. */
+  readonly begun: Promise<void>
+  readonly send: (message: Uint8Array) => void
+  /** Ends the connection of the program. */
+  readonly refuse: (reason: string) => void
+  /** Called after inputs have been added. */
+  readonly onLearned: () => void
+}
+
+export class ProgramLearner {
+  readonly #options: ProgramLearnerOptions
+  #memory: SharedMemory | undefined
+  /** Counts the programs that have joined, and their ends. */
+  #session = 0
+  /** Number of the newest parameters in the file. */
+  #generation = 0
+  /** The predictor that the file holds. */
+  #written: AdmbNode['predictor'] | undefined
+  /** Updates of the predictor in each place for parameters. */
+  readonly #updates = [0, 0]
+  #hasEnded = false
+
+  constructor(options: ProgramLearnerOptions) {
+    this.#options = options
+  }
+
+  /** Whether the program has said that no further inputs are expected. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  /** A program joins. It is welcomed as soon as the peer may learn. */
+  async joined({ memory: path }: Pick<Join, 'memory'>): Promise<void> {
+    const { init, node, inputs, begun, send, map, refuse } = this.#options
+    const session = ++this.#session
+    try {
+      const memory = await map(path)
+      await begun
+      if (session !== this.#session) return memory.close()
+      this.#memory = memory
+    } catch (error) {
+      return refuse((error as Error).message)
+    }
+    this.#hasEnded = false
+    this.#generation = 0
+    this.#written = undefined
+    this.predictorChanged()
+    const { batch, localSteps = 1 } = init.spec
+    send(
+      encodeJson(kinds.welcome, {
+        self: init.self,
+        run: init.incarnation,
+        batch,
+        localSteps,
+        next: inputs.next,
+        updates: node.predictor.id.updates
+      })
+    )
+  }
+
+  /** The program has gone. */
+  lost(): void {
+    this.#session++
+    this.#memory?.close()
+    this.#memory = undefined
+  }
+
+  /** A message of the program. A wrong one ends its connection. */
+  receive(kind: number, content: Uint8Array): void {
+    const { refuse, send } = this.#options
+    const memory = this.#memory
+    if (memory === undefined) return
+    try {
+      if (kind === kinds.add) this.#reply(memory, this.#add(memory, parseAdd(content)))
+      else if (kind === kinds.average) {
+        this.#copyAverage(memory)
+        send(encodeJson(kinds.averaged))
+      } else if (kind === kinds.bye) this.#hasEnded = true
+      else refuse(`a message of kind ${kind} is not known`)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_PROGRAM')) throw error
+      refuse(error.message)
+    }
+  }
+
+  /** The node has another predictor. */
+  predictorChanged(): void {
+    if (this.#memory === undefined) return
+    this.#memory.newest[0] = BigInt(this.#options.node.predictor.id.updates)
+    this.#options.send(encodeJson(kinds.changed))
+  }
+
+  /** @returns what became of the gradients */
+  #add(memory: SharedMemory, { slot, generation, first, count, loss }: Add): number {
+    const { node, driver, inputs, progress, onLearned } = this.#options
+    if (count === 0) return outcomes.used
+    const [again, end] = node.relearnable ?? [0, 0]
+    const isAgain = first === again && first + count <= end
+    if (first !== inputs.next && !isAgain) return outcomes.duplicate
+    const isKnown = generation === this.#generation || generation === this.#generation - 1
+    if (!isKnown || node.predictor.id.updates - this.#updates[generation & 1] > MAX_BEHIND) return outcomes.stale
+    const sums = memory.sums[slot]
+    if (!Number.isFinite(loss) || !areFinite(sums)) return outcomes.invalid
+    const learn = () => {
+      node.accumulator.forEach((block, k) => {
+        if (k < sums.length) addInto(block, sums[k])
+      })
+      if (!isAgain) inputs.addNumbered(count)
+      node.added(count, first)
+    }
+    if (isAgain) driver.inOwnSegment(learn)
+    else {
+      progress.inputs += count
+      progress.score.loss += count * loss
+      learn()
+    }
+    onLearned()
+    return outcomes.used
+  }
+
+  #reply(memory: SharedMemory, outcome: number): void {
+    const { node, inputs, send } = this.#options
+    const { predictor, relearnable = [0, 0] as const } = node
+    if (predictor !== this.#written) {
+      // The program uses the other parameters until it has read this reply.
+      this.#written = predictor
+      this.#generation++
+      const place = this.#generation & 1
+      this.#updates[place] = predictor.id.updates
+      copyInto(memory.parameters[place], predictor.parameters)
+    }
+    const { updates, digest } = predictor.id
+    const missing = Math.max(0, node.needed - node.gradients)
+    send(
+      encodeAdded({
+        outcome,
+        generation: this.#generation,
+        updates,
+        next: inputs.next,
+        again: relearnable,
+        missing,
+        digest
+      })
+    )
+  }
+
+  #copyAverage(memory: SharedMemory): void {
+    const { node, averaging } = this.#options
+    const { average, parameters } = node.predictor
+    copyInto(memory.average, averaging.read?.(average, parameters) ?? average)
+  }
+}
+
+/** Blocks that predictors carry besides the parameters are left out. */
+function copyInto(blocks: Blocks, source: Blocks): void {
+  for (const [k, block] of blocks.entries()) block.set(source[k])
+}
+
+function addInto(block: Float32Array, values: Float32Array): void {
+  for (let i = 0; i < block.length; i++) block[i] += values[i]
+}
+
+function areFinite(blocks: Blocks): boolean {
+  for (const block of blocks) {
+    let difference = 0
+    for (let i = 0; i < block.length; i++) difference += block[i] - block[i]
+    if (difference !== 0) return false
+  }
+  return true
+}

@@ -1,0 +1,126 @@
+/** The programs of `docs/pytorch.md`: Python computes the gradients of real peers. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { delimiter, join, resolve } from 'node:path'
+import { blocks } from '../support/documents.js'
+import { MAIN, PeerProcesses, until } from '../support/peer-processes.js'
+import { hasPython, PYTHON, runPython } from '../support/python.js'
+
+const PAGE = 'docs/pytorch.md'
+const program = (mark: string) => blocks(mark, PAGE, 'python').join('\n')
+
+describe('a Python program', function () {
+  this.timeout(180_000)
+  const processes = new PeerProcesses()
+  const programs: ChildProcess[] = []
+  before(function () {
+    if (!hasPython()) this.skip()
+  })
+  afterEach(async () => {
+    for (const child of programs.splice(0)) child.kill('SIGKILL')
+    await processes.stop()
+  })
+
+  it('computes gradients without any package', async () => {
+    const dir = join(await processes.scratch(), 'peer')
+    const options = ['--learner', 'external', '--dir', dir, '--rule', 'adam,step=0.1', '--batch', '4']
+    const peer = processes.start(...options)
+    const path = `socket_path = ${JSON.stringify(`${dir}.sock`)}\n`
+    const output = await runPython(path + program('python worker'))
+    assert.equal(output, '[2.0, 3.0]\n')
+    await peer.ready()
+    await until('the end', async () => (await peer.fetchStatus()).problem !== undefined)
+    assert.equal((await peer.fetchStatus()).inputs, 500)
+  })
+
+  it('is told why its peer does not take it', async () => {
+    const dir = join(await processes.scratch(), 'peer')
+    processes.start('--learner', 'external', '--dir', dir, '--data', 'digits')
+    const failing = `from array import array
+from admb import Block, Refused, Worker
+try: Worker([Block("w", 2)], [array("f", [0, 0])], ${JSON.stringify(`${dir}.sock`)}, wait=30)
+except Refused as error: print(error)`
+    assert.match(await runPython(failing), /the model and the data are those of a program .* remove the option data/)
+  })
+
+  describe('with PyTorch', () => {
+    before(function () {
+      if (!hasPython('torch,numpy')) this.skip()
+    })
+
+    /** Starts the program of a site, whose peer listens on a free port. @returns what it prints, and the address of its peer */
+    async function start(text: string, folder: string, ...args: string[]) {
+      const env = {
+        ...process.env,
+        ADMB: `${process.execPath} ${MAIN}`,
+        OMP_NUM_THREADS: '1',
+        PYTHONPATH: [resolve('python'), process.env.PYTHONPATH].filter(Boolean).join(delimiter)
+      }
+      // Several peers on one machine have no port of their own.
+      const free = text.replaceAll(
+        'join=join',
+        `join=join, options=("--http", "off", "--listen", "/ip4/127.0.0.1/tcp/0")`
+      )
+      const child = spawn(PYTHON, ['-u', '-c', free, ...args], { cwd: folder, env })
+      programs.push(child)
+      let output = ''
+      let errors = ''
+      child.stdout.on('data', bytes => (output += bytes))
+      child.stderr.on('data', bytes => (errors += bytes))
+      const code = new Promise<number | null>(done => child.once('close', done))
+      await until('the address', () => {
+        assert.equal(child.exitCode, null, errors)
+        return output.includes('/p2p/')
+      })
+      const [address] = /\/ip4\/127.0.0.1\S+/.exec(output) as RegExpExecArray
+      return { code, address, child, output: () => output, errors: () => errors }
+    }
+
+    const learner = program('python learner')
+    const local = learner
+      .replace('with Learner(', `${program('python local').split('\n')[0]}\nwith Learner(`)
+      .replace('rule="adam,step=0.01", batch=128', 'optimizer=optimizer, local_steps=10, batch=320')
+
+    for (const [name, text] of [
+      ['gradients', learner],
+      ['local steps', local]
+    ]) {
+      it(`learns with two others by ${name}`, async () => {
+        const folder = await processes.scratch()
+        const first = await start(text, folder, '0')
+        const others = await Promise.all(['1', '2'].map(site => start(text, folder, site, first.address)))
+        for (const { code, output, errors } of [first, ...others]) {
+          assert.equal(await code, 0, errors())
+          const [, updates, accuracy] = /(\d+) updates, accuracy ([\d.]+)/.exec(output()) as RegExpExecArray
+          assert.ok(Number(updates) > 20 && Number(accuracy) > 0.9, output())
+        }
+      })
+    }
+
+    it('continues where it was when it is started again', async () => {
+      const folder = await processes.scratch()
+      const [head] = learner.split('with Learner')
+      const part = `${head}
+def learn(end):
+    with Learner(model, rule="adam,step=0.01", batch=128, join=join, state="state") as learner:
+        before = learner.worker.next
+        for rows in learner.spans(len(x), batch=32):
+            learner.step(loss_fn(model(x[rows]), y[rows]))
+            if learner.worker.next >= end: break
+        print("inputs", before, learner.worker.next, learner.updates, flush=True)
+learn(2000)
+learn(4000)`
+      const { code, output, errors } = await start(part, folder, '0')
+      assert.equal(await code, 0, errors())
+      const runs = [...output().matchAll(/inputs (\d+) (\d+) (\d+)/g)].map(([, ...numbers]) => numbers.map(Number))
+      assert.deepEqual(
+        runs.map(([before, after]) => [before, after]),
+        [
+          [0, 2016],
+          [2016, 4000]
+        ]
+      )
+      assert.ok(runs[1][2] > runs[0][2] && runs[0][2] > 10, output())
+    })
+  })
+})
