@@ -143,16 +143,21 @@ export {
   type PeerMetrics,
   type PeerOptions,
   type PeerPredictWith,
+  type PeerProgram,
   type PeerStatus,
   type Plugin,
   PluginError,
   type PrivacyStatus,
+  type ProgramModel,
+  type ProgramSpec,
   RequestError,
   type SentTraffic,
   type Traffic,
   UnavailableError,
   type WebSocketUpgrades
 } from './peer/index.js'
+export { type Join, ProgramError } from './program/messages.js'
+export { type ProgramHandler, ProgramServer } from './program/program-server.js'
 export type { HttpOptions, TlsFiles } from './server/index.js'
 export type { BatchOption, ClassWeights } from './task/option-values.js'
 export type { NetworkModel, TaskOptions } from './task/options.js'

@@ -1,17 +1,27 @@
 /** ADMB as a pure state machine for peers, the simulator and tests. Terms: docs/glossary.md. */
 
 export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements.js'
+export type { PredictorLookup } from './core/current-predictor.js'
 export type { JournalRecord } from './core/journal.js'
-export { maxRetainedSums } from './core/ledger.js'
+export { type GradientAccount, maxRetainedSums } from './core/ledger.js'
 export { isEndNotice, type MasterEdge } from './core/mastership.js'
 export { AdmbNode } from './core/node.js'
+export type { InspectedSum, NodeInspection } from './core/node-inspection.js'
+export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
 export type { AdmbOptions, Effect, MasterAlgorithm } from './core/options.js'
 export { MAX_PACE } from './core/outgoing-sums.js'
-export { type DrivenNode, Driver, type DriverJournal, type HostEffect } from './driver/driver.js'
+export {
+  type DrivenNode,
+  Driver,
+  type DriverHost,
+  type DriverJournal,
+  type DriverOptions,
+  type HostEffect
+} from './driver/driver.js'
 export { JournalQueue } from './driver/journal-queue.js'
-export { PredictorGossip } from './driver/predictor-gossip.js'
+export { type AnnouncedPredictor, PredictorGossip } from './driver/predictor-gossip.js'
 export { QUIET_PERIODS } from './driver/remainder.js'
-export type { Contributor } from './state/coverage.js'
+export type { Contributor, ContributorTable, Coverage, CoveredContributor, Runs } from './state/coverage.js'
 export {
   type Batch,
   type Header,
@@ -29,15 +39,17 @@ export {
 } from './state/predictor-id.js'
 export { type Shapes, shapesOf } from './state/vectors.js'
 export { isProof } from './trust/equivocation.js'
-export type { QuarantinedPredictor } from './trust/jumps.js'
+export type { JumpRule, QuarantinedPredictor } from './trust/jumps.js'
 export { type Quota, quotaOf } from './trust/quotas.js'
-export type { Signer } from './trust/signatures.js'
+export type { Claims, Signer } from './trust/signatures.js'
 export { isVoucher } from './trust/vouchers.js'
-export { FrameError } from './wire/bytes.js'
+export { type Allocate, FrameError } from './wire/bytes.js'
 export type { TrafficBytes } from './wire/encode.js'
+export type { KeptSums } from './wire/exchanged-sums.js'
 export { isFragment } from './wire/fragments.js'
+export type { Attestation } from './wire/frame.js'
 export { hasSum, maximumFrameBytes, WAIT_BATCHES } from './wire/frame.js'
-export { decodeHead, encodeHead } from './wire/messages.js'
+export { decodeHead, encodeHead, type Head } from './wire/messages.js'
 export {
   decodeSaved,
   encodeSaved,
@@ -45,5 +57,6 @@ export {
   PredictorAssembler,
   replaySteps,
   type Saved,
+  type SavedBlocks,
   type SavedSteps
 } from './wire/saved.js'

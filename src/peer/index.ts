@@ -25,6 +25,7 @@ export { OtherNetworkError, PartlyLearnedError, RequestError, UnavailableError }
 export type { JoinOffer } from './join-offer.js'
 export { type NeighbourChange, type PeerOptions, peerTypes } from './options.js'
 export { Peer } from './peer.js'
+export type { PeerProgram } from './peer-program.js'
 export { forgetModel, type Surroundings, settleProgram, settleTask } from './settle.js'
 export {
   type OwnGradients,

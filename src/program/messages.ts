@@ -63,6 +63,10 @@ const joinSchema = z.object({
     )
     .min(1)
 })
+/**
+ * What a program says of itself and of its model.
+ * @interface
+ */
 export type Join = ValueOf<typeof joinSchema>
 
 /** @throws ProgramError */

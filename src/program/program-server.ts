@@ -19,6 +19,12 @@ export interface ProgramHandler {
   lost(): void
 }
 
+/**
+ * Listens for programs.
+ * @example
+ * const server = await ProgramServer.listen('/tmp/peer.sock')
+ * const { name, blocks } = await server.joined()
+ */
 export class ProgramServer {
   readonly #server: Server
   readonly #path: string
