@@ -1,6 +1,6 @@
 /**
- * Builds `dist/program`: the command line and its threads, each with what it imports in a few files. Loading a thousand modules
- * takes twice as long as these files take. They are scripts, whose compiled code `src/cli/start.ts` can keep, unlike that of modules.
+ * Builds `dist/program`: the command line, the library and their threads, each with what it imports in a few files. Loading a thousand
+ * modules takes twice as long as these files take, and the packages need not be installed. They are scripts, whose compiled code `src/cli/start.ts` can keep, unlike that of modules.
  */
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -15,11 +15,20 @@ const simulator = join(root, 'dist/sim')
 const main = join(source, 'cli/main.js')
 /** Loads the other files. */
 const loader = join(source, 'cli/start.js')
+/** Modules that programs import, and their names. */
+const libraries = new Map([
+  [join(source, 'index.js'), 'library.js'],
+  [join(simulator, 'testing/index.js'), 'testing.js']
+])
 /** Written last. */
 const LICENSES = join(out, 'LICENSES.txt')
 
-/** Packages that find their addons and threads by their own location. */
-const SEPARATE = ['level', 'koffi']
+/** Packages that find their addons by their own location, and one whose values programs combine with ours. */
+const SEPARATE = ['level', 'koffi', 'fast-check']
+/** The package of a file. */
+const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
+/** A package that is loaded late, and is part of the bundle. */
+const LATE = /createRequire\(import\.meta\.url\)\('(yaml)'\)/g
 const LOCATION = /new URL\('([^']+)', import\.meta\.url\)|import\.meta\.url/g
 /** An import of what is known only when it runs, which a script with kept code cannot do. */
 const IMPORT = /\bimport\((?!['"`])/g
@@ -52,6 +61,7 @@ const locations: Plugin = {
     if ((!id.startsWith(source) && !id.startsWith(simulator)) || id === loader) return
     const here = `new URL('${relative(out, id).replaceAll('\\', '/')}', import.meta.url).href`
     return code
+      .replaceAll(LATE, "require('$1')")
       .replaceAll(LOCATION, (_, to?: string) => {
         const name = to && named.get(resolve(dirname(id), to))
         if (name) return `new URL('./${name}', import.meta.url)`
@@ -63,30 +73,38 @@ const locations: Plugin = {
 
 async function bundle(): Promise<void> {
   rmSync(out, { recursive: true, force: true })
-  const parts = await buildScripts(named.keys(), 'part-[name]-[hash].cjs')
-  await buildScripts([loader], 'start.cjs')
+  const parts = await buildScripts([...named.keys(), ...libraries.keys()], 'part-[name]-[hash].cjs')
+  await buildScripts([loader], 'start.cjs', true)
   const { commandNames } = (await import(pathToFileURL(join(source, 'cli/commands/index.js')).href)) as Commands
+  const partOf = (path: string) => parts.find(part => part.facadeModuleId === path) as Rolldown.OutputChunk
   for (const [path, name] of named) {
-    const part = parts.find(({ facadeModuleId }) => facadeModuleId === path)?.fileName
+    const part = partOf(path).fileName
     const call = path === main ? `start('${part}', ${JSON.stringify(commandNames)})` : `start('${part}')`
-    writeFileSync(join(out, name), path === main ? program(call) : `require('./start.cjs').${call}\n`)
+    writeFileSync(
+      join(out, name),
+      path === main ? `#!/usr/bin/env node\n${module(call)}` : `require('./start.cjs').${call}\n`
+    )
+  }
+  for (const [path, name] of libraries) {
+    const { fileName, exports } = partOf(path)
+    writeFileSync(join(out, name), `export const { ${exports.join(', ')} } = ${module(`load('${fileName}')`)}`)
   }
   chmodSync(join(out, 'admb.js'), 0o755)
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object }
-  writeFileSync(LICENSES, licences(Object.keys(dependencies).filter(name => !SEPARATE.includes(name))))
+  const bundled = parts.flatMap(({ moduleIds }) => moduleIds.flatMap(id => PACKAGE.exec(id)?.[1] ?? []))
+  writeFileSync(LICENSES, licences([...new Set(bundled)]))
 }
 
-/** The package consists of modules, so this file is one. */
-function program(call: string): string {
-  const lines = [
-    '#!/usr/bin/env node',
-    "import { createRequire } from 'node:module'",
-    `createRequire(import.meta.url)('./start.cjs').${call}`
-  ]
-  return `${lines.join('\n')}\n`
+/** The package consists of modules, so these files are some. */
+function module(call: string): string {
+  return `process.getBuiltinModule('node:module').createRequire(import.meta.url)('./start.cjs').${call}\n`
 }
 
-async function buildScripts(inputs: Iterable<string>, fileNames: string): Promise<readonly Rolldown.OutputChunk[]> {
+/** @param imports whether imports of what is known only when it runs stay */
+async function buildScripts(
+  inputs: Iterable<string>,
+  fileNames: string,
+  imports = false
+): Promise<readonly Rolldown.OutputChunk[]> {
   const built = await build({
     configFile: false,
     root,
@@ -105,11 +123,9 @@ async function buildScripts(inputs: Iterable<string>, fileNames: string): Promis
         external: [/^#tfjs/, ...SEPARATE],
         output: {
           format: 'cjs',
-          dynamicImportInCjs: false,
+          dynamicImportInCjs: imports,
           entryFileNames: fileNames,
-          chunkFileNames: 'part-[name]-[hash].cjs',
-          // Names stay, for reports of errors.
-          minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } }
+          chunkFileNames: 'part-[name]-[hash].cjs'
         }
       }
     }

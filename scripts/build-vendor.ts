@@ -1,6 +1,7 @@
 /**
  * Builds `dist/vendor`: TensorFlow.js as a few files, with the licences. As packages it takes 90 MB, most of which
- * is never loaded. `package.json` maps `#tfjs` and so on to these files.
+ * is never loaded. `package.json` maps `#tfjs` and so on to these files. Beside them are the declarations of zod, which the types of
+ * the library need; `scripts/prune-dist.ts` links them.
  */
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -67,7 +68,22 @@ function copyDeclarations(): void {
   writeFileSync(join(out, 'tfjs-core.d.cts'), "export * from './tfjs-types/index'\n")
 }
 
-const PACKAGES = ['@tensorflow/tfjs-core', '@tensorflow/tfjs-backend-wasm', '@tensorflow/tfjs-backend-cpu']
+/** Without those of its languages. */
+function copyZod(): void {
+  const from = join(modules, 'zod/v4')
+  for (const part of ['classic', 'core']) {
+    cpSync(join(from, part), join(out, 'zod', part), {
+      recursive: true,
+      filter: path => !/\.(?:c?js|d\.cts)$/.test(path)
+    })
+  }
+  mkdirSync(join(out, 'zod/locales'))
+  writeFileSync(join(out, 'zod/locales/index.d.ts'), 'export {}\n')
+  const index = readFileSync(join(modules, 'zod/index.d.ts'), 'utf8')
+  writeFileSync(join(out, 'zod/index.d.ts'), index.replaceAll('./v4/', './'))
+}
+
+const PACKAGES = ['@tensorflow/tfjs-core', '@tensorflow/tfjs-backend-wasm', '@tensorflow/tfjs-backend-cpu', 'zod']
 /** What the files depend on: the packages and this script. */
 const versions = JSON.stringify([
   ...PACKAGES.map(name => `${name} ${manifest(name).version}`),
@@ -81,6 +97,7 @@ if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== versions) {
   mkdirSync(out, { recursive: true })
   copyTensorflow()
   copyDeclarations()
+  copyZod()
   writeFileSync(join(out, 'LICENSES.txt'), licences(PACKAGES))
   writeFileSync(STAMP, versions)
 }

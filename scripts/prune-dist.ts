@@ -1,10 +1,26 @@
-/** Removes compiled files whose sources are gone, so that mocha does not run tests that were renamed or removed. */
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+/**
+ * Removes compiled files whose sources are gone, so that mocha does not run tests that were renamed or removed. Declarations refer to
+ * those of zod in `dist/vendor`, because the package itself is part of the bundles and not installed with this one.
+ */
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+
+const ZOD = /(from |import\()(['"])zod(\/v4\/core)?\2/g
 
 for (const folder of ['src', 'sim', 'test', 'scripts']) {
   for (const file of readdirSync(join('dist', folder), { recursive: true, encoding: 'utf8' })) {
     const [, stem] = /^(.*)\.(?:js|d\.ts|js\.map)$/.exec(file) ?? []
     if (stem !== undefined && !existsSync(join(folder, `${stem}.ts`))) rmSync(join('dist', folder, file))
+    else if (file.endsWith('.d.ts') && !folder.startsWith('test')) linkZod(join('dist', folder, file))
   }
+}
+
+function linkZod(file: string): void {
+  const text = readFileSync(file, 'utf8')
+  const vendor = relative(dirname(file), 'dist/vendor/zod').replaceAll('\\', '/')
+  const linked = text.replaceAll(
+    ZOD,
+    (_, before, quote, core) => `${before}${quote}${vendor}${core ? '/core' : ''}/index.js${quote}`
+  )
+  if (linked !== text) writeFileSync(file, linked)
 }

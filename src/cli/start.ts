@@ -64,6 +64,14 @@ export function start(entry: string, commands: readonly string[] = []): void {
   program.keepCode()
 }
 
+/** Loads a part of the bundle into another program, once. Nothing is kept, as it is not this program that ends. */
+export function load(entry: string): unknown {
+  library ??= new Program([])
+  return library.load(entry)
+}
+
+let library: Program | undefined
+
 function isDisabled(): boolean {
   return Boolean(process.env.NODE_DISABLE_COMPILE_CACHE || process.env.NODE_V8_COVERAGE)
 }

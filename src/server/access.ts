@@ -3,11 +3,22 @@
  * so that no client can monopolise the peer's main thread. Tokens are compared in constant time, so that response times reveal nothing.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RateLimiter } from '../base/rate-limiter.js'
-import { RefusedError } from './errors.js'
+import { RefusedError } from './failures.js'
+import { isLoopback } from './options.js'
 import { type Role, type RoleRates, roleOf } from './roles.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route is accessible without a token. */
+    open?: boolean
+    /** Roles that may use the route beside the administrator's. @default none */
+    roles?: readonly Role[]
+    /** Whether requests are not counted. */
+    unlimited?: boolean
+  }
+}
 
 const DEFAULT_REQUESTS_PER_SECOND = 1000
 
@@ -98,12 +109,6 @@ function forbidden(role: Role, roles: readonly Role[], route: string): RefusedEr
  * Protects a server on loopback against DNS rebinding, in which a malicious page makes its own host name resolve to 127.0.0.1.
  * The requests of such a page have that host name, so only the names of loopback are accepted.
  */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[|\]$/g, '')
-  if (isIP(name) === 4) return name.startsWith('127.')
-  return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
-}
-
 export function requireLoopbackName(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ headers }) => {
     const host = headers.host ?? ''

@@ -1,9 +1,9 @@
 /** Options of the HTTP server and of its routes. */
-
+import { isIP } from 'node:net'
 import { type OptionsOf, optionTypes } from '../learning/index.js'
 import type { Log, Peer } from '../peer/index.js'
 import type { NetworkView } from '../view/index.js'
-import type { Role, RoleRates } from './roles.js'
+import type { RoleRates } from './roles.js'
 
 const { either, number, object, text, texts } = optionTypes
 
@@ -62,13 +62,8 @@ export interface RouteOptions {
   readonly peer: Peer
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Whether the route is accessible without a token. */
-    open?: boolean
-    /** Roles that may use the route beside the administrator's. @default none */
-    roles?: readonly Role[]
-    /** Whether requests are not counted. */
-    unlimited?: boolean
-  }
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, '')
+  if (isIP(name) === 4) return name.startsWith('127.')
+  return name === 'localhost' || name === '::1' || name.startsWith('::ffff:127.')
 }

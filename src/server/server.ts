@@ -9,10 +9,10 @@ import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { createSecureContext, Server as TlsServer } from 'node:tls'
-import { isLoopback } from './access.js'
 import type { App, AppOptions } from './app.js'
-import { HttpCertificateError, HttpListenError, HttpTokenRequiredError, handleClientError } from './errors.js'
-import type { HttpOptions, PageOptions, TlsFiles } from './options.js'
+import { HttpCertificateError, HttpListenError, HttpTokenRequiredError } from './errors.js'
+import { handleClientError } from './failures.js'
+import { type HttpOptions, isLoopback, type PageOptions, type TlsFiles } from './options.js'
 import { roleOf } from './roles.js'
 
 export interface HttpServer {

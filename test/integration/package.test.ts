@@ -1,7 +1,7 @@
 /** The packed package, started by one command in an empty folder. Skipped without a package registry. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,8 +9,17 @@ import { scratchFolder } from '../support/scratch.js'
 
 const run = promisify(execFile)
 
-/** Limit of the tarball's size, in bytes. */
+/** Limits of the tarball's size, in bytes, and of what it installs with its dependencies, in bytes and packages. */
 const MOST_BYTES = 7_000_000
+const MOST_INSTALLED_BYTES = 45_000_000
+const MOST_PACKAGES = 40
+
+/** Imports the library and learns with it. */
+const LIBRARY = `
+import { train } from 'admb'
+import { parseScenario } from 'admb/testing'
+const { spec } = await train({ inputs: [[1], [2], [1], [2]], labels: [0, 1, 0, 1], features: 1, model: 'logistic' })
+console.log(spec.model, typeof parseScenario)`
 
 interface Packed {
   readonly filename: string
@@ -69,7 +78,8 @@ describe('the packed package', function () {
       const env = { ...process.env, npm_config_cache: cache, npm_config_prefer_offline: 'true' }
       const admb = (...args: string[]) =>
         run('npx', ['--yes', '--package', tarball, 'admb', ...args], { cwd: empty, env })
-      const { stdout } = await admb('train', '--data', 'digits', '--limit', '500')
+      const { stdout, stderr } = await admb('train', '--data', 'digits', '--limit', '500')
+      assert.doesNotMatch(stderr, /EBADENGINE/)
       assert.match(stdout, /accuracy +[5-9]\d\.\d+ %/)
       assert.match((await admb('train', '--data', 'digits', '--limit', '64', '--model', 'mlp')).stdout, /device +wasm/)
       // Fails if a port is in use, which does not matter.
@@ -77,8 +87,23 @@ describe('the packed package', function () {
       const { checks } = JSON.parse(checked.stdout) as { checks: { name: string; ok: boolean }[] }
       for (const name of ['network', 'storage']) assert.ok(checks.find(check => check.name === name)?.ok, name)
       assert.deepEqual(readdirSync(empty), [])
+      const [place] = readdirSync(join(cache, '_npx'))
+      await checkInstalled(join(cache, '_npx', place))
     } finally {
       rmSync(empty, { recursive: true })
     }
   })
 })
+
+async function checkInstalled(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules')
+  rmSync(join(modules, 'admb/dist/program/cache'), { recursive: true, force: true })
+  const files = readdirSync(modules, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+  assert.ok(bytes < MOST_INSTALLED_BYTES, `${bytes} bytes`)
+  const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as { packages: object }
+  const packages = Object.keys(lock.packages).length
+  assert.ok(packages < MOST_PACKAGES, `${packages} packages`)
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', LIBRARY], { cwd: folder })
+  assert.equal(stdout.trim(), 'logistic function')
+}

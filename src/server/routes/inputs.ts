@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { delimiterNames } from '../../data/index.js'
 import type { InputAnswer, InputRequest } from '../../peer/index.js'
-import { RefusedError } from '../errors.js'
+import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Peer } from '../../peer/index.js'
 import type { NetworkUpdate, NetworkView } from '../../view/index.js'
-import { RefusedError } from '../errors.js'
+import { RefusedError } from '../failures.js'
 import { failures, ref } from '../schemas.js'
 
 interface NetworkRouteOptions {

@@ -9,9 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import { isLoopback } from '../access.js'
-import { RefusedError } from '../errors.js'
-import type { RouteOptions } from '../options.js'
+import { RefusedError } from '../failures.js'
+import { isLoopback, type RouteOptions } from '../options.js'
 
 const ROOT = fileURLToPath(new URL('../../../page/', import.meta.url))
 

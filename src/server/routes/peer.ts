@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { RefusedError } from '../errors.js'
+import { RefusedError } from '../failures.js'
 import type { RouteOptions } from '../options.js'
 import { failures, ref } from '../schemas.js'
 
