@@ -23,8 +23,8 @@ const libraries = new Map([
 /** Written last. */
 const LICENSES = join(out, 'LICENSES.txt')
 
-/** Packages that find their addons by their own location, and one whose values programs combine with ours. */
-const SEPARATE = ['level', 'koffi', 'fast-check']
+/** What is installed with the package: packages that find their addons by their own location, and one whose values programs combine with ours. */
+const SEPARATE = installed()
 /** The package of a file. */
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 /** A package that is loaded late, and is part of the bundle. */
@@ -46,6 +46,11 @@ function entries(): ReadonlyMap<string, string> {
     }
   }
   return found
+}
+
+function installed(): readonly string[] {
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return Object.keys({ ...dependencies, ...optionalDependencies })
 }
 
 interface Commands {
@@ -110,7 +115,7 @@ async function buildScripts(
     root,
     logLevel: 'warn',
     plugins: [locations],
-    ssr: { noExternal: true, external: SEPARATE },
+    ssr: { noExternal: true, external: [...SEPARATE] },
     build: {
       ssr: true,
       outDir: out,
