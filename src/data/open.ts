@@ -66,6 +66,7 @@ export async function openStream(options: StreamOptions): Promise<ExampleStream>
     get schema() {
       return reader.schema
     },
+    featuresPerRow: reader.featuresPerRow,
     interactions: reader.interactions,
     label: reader.label,
     classCounts: reader.classCounts,

@@ -103,6 +103,7 @@ export {
   type RuleName,
   type RuleSpec,
   ruleFor,
+  ruleForRows,
   ruleNames,
   rules,
   ruleType

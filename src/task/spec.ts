@@ -21,6 +21,7 @@ import {
   OptionError,
   type RuleSpec,
   ruleFor,
+  ruleForRows,
   type TargetScale
 } from '../learning/index.js'
 import type { ModelSpec } from '../nn/spec/model-spec.js'
@@ -44,7 +45,15 @@ export const NO_TARGET_SCALE = 'a target scale is for models that predict a numb
 export type StreamFacts = Partial<
   Pick<
     ExampleStream,
-    'dimension' | 'classes' | 'hashBits' | 'schema' | 'interactions' | 'label' | 'classCounts' | 'scale'
+    | 'dimension'
+    | 'classes'
+    | 'hashBits'
+    | 'schema'
+    | 'interactions'
+    | 'featuresPerRow'
+    | 'label'
+    | 'classCounts'
+    | 'scale'
   >
 >
 
@@ -184,7 +193,8 @@ export function specOf(
     model: name,
     classes: outputs,
     l2,
-    rule: ruleFor(name, rule),
+    // Peers have the same rule, whatever rows each of them has.
+    rule: ruleFor(name, rule ?? (role === 'serial' ? ruleForRows(name, facts.featuresPerRow) : undefined)),
     targetScale,
     ...common,
     averaging: averagingFor(name, options.averaging)

@@ -54,6 +54,7 @@ export interface Reader {
   readonly label?: LabelSchema
   readonly classCounts?: readonly number[]
   readonly scale?: 'none' | 'standard'
+  readonly featuresPerRow?: number
   readonly interactions?: Interactions
   readonly newClasses?: readonly string[]
   readonly summary?: string

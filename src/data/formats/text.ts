@@ -13,6 +13,9 @@ import type { InputOptions, Reader, TextDefinition } from './format.js'
 import { formats, refuseUnsupported, type TextFormat } from './formats.js'
 import { createParser, type Parser } from './parser.js'
 
+/** Bytes of the first rows of a table from which their features are counted. */
+const SAMPLE_BYTES = 1 << 16
+
 interface TextOptions extends InputOptions {
   /** Infers from the first rows whether the label is a class or a number, and the names of the classes. @default false */
   readonly inferLabel?: boolean
@@ -81,12 +84,16 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   const parser = createParser(format, parserOptions)
   const counter = countClasses ? createParser(format, { ...parserOptions, ...plain }) : undefined
   const classCounts = counter && first && classCountsOf(counter, first)
+  const { constant = false } = options
+  const isBare = parserOptions.schema === undefined
   const sample =
-    isAuto && first !== undefined && parserOptions.schema === undefined
-      ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(first)
+    isAuto && first !== undefined
+      ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(
+          isBare ? first : wholeRows(first.subarray(0, SAMPLE_BYTES))
+        )
       : undefined
   const scale =
-    sample && parser.interactions === undefined && isDense(sample, options.constant ?? false) ? 'standard' : undefined
+    sample && isBare && parser.interactions === undefined && isDense(sample, constant) ? 'standard' : undefined
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -101,6 +108,8 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     label,
     classCounts,
     scale,
+    featuresPerRow:
+      sample && sample.size > 0 ? sample.offsets[sample.size] / sample.size - Number(constant) : undefined,
     interactions: parser.interactions,
     newClasses: parser.newClasses,
     summary,

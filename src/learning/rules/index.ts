@@ -3,7 +3,7 @@ import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, named, OptionError, type OptionTable } from '../options.js'
 import type { Layout, UpdateRule } from '../types.js'
-import { adagrad } from './adagrad.js'
+import { adagrad, adagradValues } from './adagrad.js'
 import { adam, adamw } from './adam.js'
 import { compact, isCompact } from './compact.js'
 import type { RuleDefinition } from './definition.js'
@@ -71,6 +71,30 @@ export function ruleFor(model: ModelName, spec: RuleSpec = defaultRule): RuleSpe
     ...(spec.forget === undefined && { maxForget: MAX_FORGET }),
     ...spec
   }
+}
+
+/**
+ * Features of a row up to which AdaGrad's default step and `maxForget` are good. The first steps change a score by as much as
+ * their number times the step.
+ */
+const USUAL_FEATURES = 22
+/** Gradients in the window of forgetting, for each feature of a row. */
+const WINDOW = 4
+
+/**
+ * The default rule of one learner. Rows with many features have shorter steps, and forget more slowly. Chosen by measurement
+ * (docs/benchmarks.md).
+ * @param features mean number of features of a row, without the constant one @default few
+ */
+export function ruleForRows(model: ModelName, features = 0): RuleSpec | undefined {
+  if (features <= USUAL_FEATURES || !isClassifier(model)) return undefined
+  const step = (adagradValues({}).step * USUAL_FEATURES) / features
+  return { name: 'adagrad', step: rounded(step), maxForget: rounded(1 / (WINDOW * features)) }
+}
+
+/** Two digits, which say enough. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(2))
 }
 
 /** The type of the option `rule`. */

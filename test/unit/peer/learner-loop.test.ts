@@ -37,6 +37,7 @@ function streamOf(batches: readonly Rows[], skip = 0): ExampleStream {
     hashBits: undefined,
     schema: undefined,
     interactions: undefined,
+    featuresPerRow: undefined,
     label: undefined,
     scale: 'none',
     classCounts: undefined,
