@@ -3,14 +3,14 @@
  * are smaller than a whole predictor.
  */
 
-import { type AdmbNode, type PredictorId, sameId } from '../admb/index.js'
+import { type PredictorId, sameId } from '../admb/index.js'
 import { ContributorTable } from '../admb/state/coverage.js'
 import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
 import type { Content } from '../learning/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'
 import type { InputLog } from './input-log.js'
-import type { StreamProgress } from './stream-progress.js'
-import type { CheckpointState, FromLearner, StoredPredictor } from './thread-messages.js'
+import type { LearnerContext } from './learner-context.js'
+import type { CheckpointState, FromLearner } from './thread-messages.js'
 
 /** Steps after a whole predictor. */
 const MAX_STEPS = 256
@@ -18,21 +18,6 @@ const MAX_STEPS = 256
 const MAX_REPLAYED = 1e8
 /** Larger predictors are encoded block by block, while they are stored. */
 const MOST_BYTES = 1 << 22
-
-interface CheckpointsOptions {
-  readonly node: AdmbNode
-  readonly progress: StreamProgress
-  readonly inputs: InputLog
-  /** The predictor that the node has restored. */
-  readonly saved: StoredPredictor | undefined
-  /** Whether journal and lineage are kept for an audit. */
-  readonly keepJournal: boolean
-  /** Posts all records of the journal, with all inputs so far. */
-  readonly writeJournal: () => void
-  readonly post: (message: FromLearner, transfer: readonly ArrayBuffer[]) => void
-  /** A monotonic clock in milliseconds. */
-  readonly now: () => number
-}
 
 /** The whole predictor on the disk. */
 interface Whole {
@@ -56,7 +41,8 @@ interface Posted {
 }
 
 export class Checkpoints {
-  readonly #options: CheckpointsOptions
+  readonly #context: LearnerContext
+  readonly #inputs: InputLog
   readonly #maxSteps: number
   readonly #wholePace = new CheckpointPace()
   readonly #stepsPace = new CheckpointPace()
@@ -72,13 +58,14 @@ export class Checkpoints {
   /** Updates of the newest lineage that was kept for an audit. */
   #keptUpdates = 0
 
-  constructor(options: CheckpointsOptions) {
-    this.#options = options
-    const { saved, node } = options
+  constructor(context: LearnerContext, inputs: InputLog) {
+    this.#context = context
+    this.#inputs = inputs
+    const { init, node } = context
     const parameters = node.shapes.parameters.blocks.reduce((sum, { length }) => sum + length, 0)
     this.#maxSteps = Math.min(MAX_STEPS, MAX_REPLAYED / parameters)
-    if (saved === undefined) return
-    const { head, blocks, steps = [] } = saved
+    if (init.saved === undefined) return
+    const { head, blocks, steps = [] } = init.saved
     const { updates } = decodeLineage(head, new ContributorTable()).id
     const stepBytes = sizeOf(steps.flatMap(record => [record.head, record.sums]))
     this.#whole = { updates, bytes: sizeOf([head, ...blocks]), stepBytes }
@@ -87,7 +74,7 @@ export class Checkpoints {
 
   /** Stores the state if it has changed, and it is time for it. @param always also if it is not time */
   write(always = false): void {
-    const { node, progress, now } = this.#options
+    const { node, progress, now } = this.#context
     const { id } = node.predictor
     const { inputs } = progress
     const last = this.#last
@@ -106,7 +93,7 @@ export class Checkpoints {
     const [oldest] = this.#unstored.keys()
     this.#unstored.delete(oldest)
     if (this.#unstored.size > 0) return
-    this.#storing?.stored(this.#options.now())
+    this.#storing?.stored(this.#context.now())
     this.#storing = undefined
     this.#onStored?.()
   }
@@ -125,7 +112,7 @@ export class Checkpoints {
 
   /** Whether the last checkpoint can be continued by steps, or by the progress alone. */
   #continues(last: PredictorId): boolean {
-    const { node } = this.#options
+    const { node } = this.#context
     const { id } = node.predictor
     if (this.#whole === undefined) return false
     if (sameId(last, id)) return true
@@ -136,7 +123,7 @@ export class Checkpoints {
   }
 
   #writeSteps(last: PredictorId, start: number): void {
-    const { node } = this.#options
+    const { node } = this.#context
     const steps = sameId(last, node.predictor.id) ? undefined : node.storage.saveSteps(last)
     const buffers = steps ? [steps.head, steps.sums] : []
     const bytes = sizeOf(buffers)
@@ -146,7 +133,7 @@ export class Checkpoints {
   }
 
   #writeWhole(start: number): void {
-    const { storage, predictor } = this.#options.node
+    const { storage, predictor } = this.#context.node
     const { head, count, block, blocks } = storage.saveBlocks()
     const pace = this.#wholePace
     // Shared arrays are encoded now, because later updates change them.
@@ -168,11 +155,13 @@ export class Checkpoints {
     message: (state: CheckpointState, number: number) => FromLearner,
     { buffers, bytes, start, pace, block }: Posted
   ): void {
-    const { progress, inputs, keepJournal, writeJournal, post, now } = this.#options
-    writeJournal()
+    const { init, driver, progress, post, now } = this.#context
+    const { keepJournal = false } = init
+    // All records of the journal, with all inputs so far, come before it.
+    driver.record(true)
     const keptHead = keepJournal ? this.#headToKeep() : undefined
     const all = keptHead ? [...buffers, keptHead] : buffers
-    const state = { progress: progress.progress(), journalFrom: inputs.journalFrom, keepJournal, keptHead }
+    const state = { progress: progress.progress(), journalFrom: this.#inputs.journalFrom, keepJournal, keptHead }
     this.#unstored.set(++this.#number, block)
     post(
       message(state, this.#number),
@@ -185,7 +174,7 @@ export class Checkpoints {
 
   /** The lineage, if half of it is newer than the one that was kept last: lineages that are kept overlap. */
   #headToKeep(): Uint8Array | undefined {
-    const { node } = this.#options
+    const { node } = this.#context
     const { lineage } = node
     const middle = lineage[Math.floor(lineage.length / 2)]?.id.updates ?? 0
     if (middle <= this.#keptUpdates) return undefined

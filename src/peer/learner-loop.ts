@@ -12,26 +12,30 @@ import {
   PredictorGossip,
   type PredictorId
 } from '../admb/index.js'
-import type { ExampleStream, Rows, StreamPosition } from '../data/index.js'
+
+import type { ExampleStream, StreamPosition } from '../data/index.js'
 import type { Layout } from '../learning/index.js'
+
 import { growingNames, type LearningParts } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'
-import { ChunkSize } from './chunk-size.js'
 import { EdgeWriters } from './edge-writers.js'
 import { warningOf } from './effect-warnings.js'
-import { InputLog, restored } from './input-log.js'
+import { InputLog } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { LearnedKeys } from './learned-keys.js'
+
+import type { LearnerContext } from './learner-context.js'
 import { createNode, numbersInputs } from './learner-node.js'
-import { Pace } from './pace.js'
+
 import { PrivacyBudget } from './privacy-budget.js'
 import { type MapMemory, ProgramLearner } from './program-learner.js'
 import { Recovery } from './recovery.js'
-import { RequestSlices, SLICE_MS } from './request-slices.js'
+import { RequestSlices } from './request-slices.js'
+import { StreamLoop } from './stream-loop.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
-import type { FromLearner, LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
+import type { LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
 
 const STATUS_MS = 250
@@ -40,7 +44,7 @@ const IDLE_STATUS_MS = 1000
 /** Number of peers that a status names for whose gradients the peer waits. */
 const MAX_NAMED = 16
 
-export type Post = (message: FromLearner, transfer?: readonly ArrayBuffer[]) => void
+export type Post = LearnerContext['post']
 
 export class LearnerLoop {
   readonly #init: LearnerInit
@@ -58,13 +62,11 @@ export class LearnerLoop {
   /** Answers requests. */
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
-  readonly #chunk = new ChunkSize()
   readonly #warnings: WarningLimiter
   readonly #recentDigests = new RecentDigests()
   #adopted = 0
-  #stream: ExampleStream | undefined
-  readonly #pace: Pace
-  #hasEnded = false
+  readonly #context: LearnerContext
+  readonly #reading: StreamLoop
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
   #lastStatus = 0
@@ -101,7 +103,6 @@ export class LearnerLoop {
     this.#init = init
     this.#post = post
     this.#now = now
-    this.#pace = new Pace(init.rate ?? Number.POSITIVE_INFINITY, now())
     this.begun = init.joins ? new Promise(resolve => (this.#begin = resolve)) : Promise.resolve()
     const { learner, recipe } = parts
     const { self, incarnation } = init
@@ -126,19 +127,6 @@ export class LearnerLoop {
     const { saved } = init
     this.#driver.restore(init.journal && this.#inputs?.records, () => saved && node.restoreBlocks(saved))
     this.#progress = new StreamProgress(init, learner, now)
-    this.#checkpoints =
-      this.#inputs &&
-      init.journal &&
-      new Checkpoints({
-        node: this.#node,
-        progress: this.#progress,
-        inputs: this.#inputs,
-        saved: init.saved,
-        keepJournal: init.keepJournal ?? false,
-        writeJournal: () => this.#driver.record(true),
-        post,
-        now
-      })
     this.#gossip = new PredictorGossip(self, Math.random)
     this.#warnings = new WarningLimiter(reason => post({ kind: 'warning', reason }), now)
     const { labelDelay } = init
@@ -157,32 +145,38 @@ export class LearnerLoop {
       },
       onMisfit: reason => this.warn(reason)
     })
-    if (init.spec.model === 'external' && map !== undefined) {
-      const layout = { blocks: init.spec.program.blocks }
-      this.#program = this.#createProgram(parts, path => map(path, layout))
-    }
-    this.requests = new RequestSlices({
+    this.#context = {
+      init,
       node,
+      driver: this.#driver,
       training: this.#training,
+      progress: this.#progress,
       inputs: this.#inputs,
       keys: this.#keys,
       budget: this.#budget,
       post,
       now,
       isStopping: () => this.#isStopping,
-      flush: () => this.#flush()
-    })
+      flush: () => this.#flush(),
+      room: () => this.room(),
+      notice: line => this.notice(line),
+      warn: reason => this.warn(reason)
+    }
+    if (this.#inputs && init.journal) this.#checkpoints = new Checkpoints(this.#context, this.#inputs)
+    this.#reading = new StreamLoop(this.#context, () => this.#hasChanged)
+    this.requests = new RequestSlices(this.#context)
+    if (init.spec.model === 'external' && map !== undefined) {
+      const layout = { blocks: init.spec.program.blocks }
+      this.#program = this.#createProgram(parts, path => map(path, layout))
+    }
   }
 
   /** The end of a program that computes the gradients. */
   #createProgram({ recipe }: LearningParts, map: MapMemory): ProgramLearner {
     return new ProgramLearner({
-      init: this.#init,
-      node: this.#node,
-      driver: this.#driver,
+      ...this.#context,
       averaging: recipe.averaging,
       inputs: this.#inputs as InputLog,
-      progress: this.#progress,
       map,
       begun: this.begun,
       send: message => this.#post({ kind: 'to-program', message }),
@@ -202,59 +196,9 @@ export class LearnerLoop {
     return this.#progress.resume
   }
 
-  /**
-   * Learns from the stream until it ends or `stop` is called.
-   * @param stream unscaled rows. They are scaled here row by row, so that the moments are those of the learned rows
-   * @param pause yields to the event loop for some milliseconds
-   */
-  async run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
-    this.#stream = stream
-    this.#progress.begin(stream.isReplayable)
-    const name = this.#init.stream?.data === '-' ? 'standard input' : (this.#init.stream?.data ?? 'the stream')
-    const { resume } = this
-    const before = typeof resume === 'number' ? resume : (resume?.rows ?? 0)
-    if (stream.isReplayable && before > 0)
-      this.notice(`${name}: resumes after ${before} rows, at update ${this.#node.predictor.id.updates}`)
-    if (!stream.isReplayable && this.#progress.inputs > 0) {
-      const learned = `${this.#progress.inputs} inputs were learned before this run`
-      this.notice(`${name} cannot be replayed: it is read from its first line (${learned})`)
-    }
-    const pace = this.#pace
-    let until = this.#now() + SLICE_MS
-    let pass: number | undefined
-    for await (const rows of stream) {
-      if (rows.pass !== pass || pass === undefined) {
-        if (!this.#beginPass(rows, pass === undefined)) break
-        pass = rows.pass ?? 0
-      }
-      let row = 0
-      for (;;) {
-        if (this.#isStopping) return
-        const start = this.#now()
-        const due = row < rows.size ? pace.due(start) : 0
-        const to = Math.min(rows.size, row + due, row + this.#chunk.rows, row + this.#node.room)
-        if (to > row) {
-          this.#training.learn(rows, row, to)
-          this.#chunk.took(to - row, this.#now() - start)
-          pace.take(to - row)
-          this.#progress.read(rows, row, to)
-          row = to
-          // An update is passed on at once, but not before the position in the stream is behind all inputs that were counted.
-          if (this.#hasChanged) this.#flush()
-        } else if (row < rows.size) {
-          await (this.#node.room === 0 ? this.room() : pause(pace.wait))
-          until = this.#now() + SLICE_MS
-        }
-        if (this.#now() >= until) {
-          await pause(0)
-          until = this.#now() + SLICE_MS
-        }
-        if (row === rows.size) break
-      }
-    }
-    this.#hasEnded = true
-    const { useless } = this.#progress
-    if (useless !== undefined) this.notice(`${name}: ${useless}`)
+  /** Learns from the stream until it ends or `stop` is called, see `StreamLoop.run`. */
+  run(stream: ExampleStream, pause: (ms: number) => Promise<void>): Promise<void> {
+    return this.#reading.run(stream, pause)
   }
 
   /**
@@ -265,28 +209,9 @@ export class LearnerLoop {
     open: (place: StreamPosition) => Promise<ExampleStream>,
     pause: (ms: number) => Promise<void>
   ): Promise<void> {
-    if (this.#inputs === undefined || this.#program !== undefined) return
-    if (this.#inputs.pending.length > 0) this.#budget?.addRequest()
-    for (const piece of this.#inputs.pending) {
-      const rows = restored(piece)
-      this.#training.learn(rows, 0, rows.size)
-    }
-    this.#flush()
-    const [node, inputs, training, chunk, now] = [this.#node, this.#inputs, this.#training, this.#chunk, this.#now]
-    const isStopping = () => this.#isStopping
-    const { period } = this.#init
-    const learnsAgain = this.#budget === undefined
-    const isBusy = () => !this.#hasEnded && this.#stream !== undefined
     const idle = () => new Promise<void>(resolve => (this.#wakeRecovery = resolve))
-    const onLost = (lost: number) => {
-      if (learnsAgain) this.warn(`${lost} inputs that no update has used cannot be read again`)
-      else
-        this.notice(
-          `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
-        )
-    }
-    const common = { node, driver: this.#driver, inputs, training, chunk, now, period, learnsAgain, open, pause }
-    await new Recovery({ ...common, isStopping, isBusy, idle, onLost }).run()
+    const options = { reading: this.#reading, idle, open, pause }
+    if (this.#inputs && !this.#program) await new Recovery({ ...this.#context, inputs: this.#inputs, ...options }).run()
   }
 
   /** Resolves when the node takes inputs: at once, except with DMB. */
@@ -311,7 +236,7 @@ export class LearnerLoop {
     const age = now - this.#lastStatus
     if (age >= IDLE_STATUS_MS || (age >= STATUS_MS && this.#hasNews)) {
       this.#lastStatus = now
-      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#hasEnded }
+      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#reading.hasEnded }
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
     this.#checkpoints?.write()
@@ -322,13 +247,15 @@ export class LearnerLoop {
   get #isOver(): boolean {
     const { stream, spec } = this.#init
     if (this.#program !== undefined) return this.#program.hasEnded
-    return this.#hasEnded || (stream === undefined && spec.algorithm !== undefined)
+    return this.#reading.hasEnded || (stream === undefined && spec.algorithm !== undefined)
   }
 
   /** Whether the last status is out of date. */
   get #hasNews(): boolean {
     const { inputs, id, hasEnded } = this.#reported ?? {}
-    return inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#hasEnded
+    return (
+      inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#reading.hasEnded
+    )
   }
 
   receive(message: ToLoop): void {
@@ -381,7 +308,7 @@ export class LearnerLoop {
         this.#program?.lost()
         break
       case 'pace':
-        this.#pace.change(message.rate, message.perUpdate, this.#now())
+        this.#reading.pace.change(message.rate, message.perUpdate, this.#now())
         break
       default:
         message satisfies never
@@ -451,8 +378,8 @@ export class LearnerLoop {
       gradients: { used, available, waiting, repeated, late: this.#late },
       joining: this.#begin !== undefined,
       waitsFor: this.#node.waitsFor.length > 0 ? this.#node.waitsFor.slice(0, MAX_NAMED) : undefined,
-      skipped: this.#training.misfits + (this.#stream?.skipped ?? 0),
-      ended: this.#program?.hasEnded ?? this.#hasEnded,
+      skipped: this.#training.misfits + this.#reading.skipped,
+      ended: this.#program?.hasEnded ?? this.#reading.hasEnded,
       traffic: this.#node.inspect.traffic,
       residualShare: this.#node.inspect.residualShare,
       clippedShare: this.#node.inspect.clippedShare,
@@ -512,7 +439,7 @@ export class LearnerLoop {
     this.#program?.predictorChanged()
     if (this.#node.waiting > 0) this.#wakeRecovery()
     this.#training.updateServing()
-    this.#pace.updated(this.#node.predictor.id.updates, this.#now())
+    this.#reading.pace.updated(this.#node.predictor.id.updates, this.#now())
     this.#recentDigests.add(this.#node.predictor.id)
   }
 
@@ -540,24 +467,6 @@ export class LearnerLoop {
         keys: this.#keys.take()
       })
     return { isStored: true, append }
-  }
-
-  /** A pass over the data begins. @returns whether its rows may be learned */
-  #beginPass({ pass = 0, positionAfter }: Rows, isFirst: boolean): boolean {
-    const budget = this.#budget
-    if (budget === undefined) return true
-    const { resume } = this
-    const isContinued =
-      isFirst && typeof resume === 'object' && resume.rows > 0 && positionAfter?.(0).rows === resume.rows
-    const stream = this.#init.stream ? streamKey(this.#init.stream) : ''
-    // An input must not be twice in a segment.
-    if (budget.beginPass({ stream, number: pass }, isContinued)) this.#node.closeSegment()
-    if (!budget.isExhausted) return true
-    const { epsilon, releases } = budget.status
-    this.notice(
-      `the privacy budget is spent (epsilon ${epsilon}, ${releases} ${releases === 1 ? 'pass' : 'passes'} over the data): this peer learns no more inputs, it only predicts and relays`
-    )
-    return false
   }
 
   #wants(id: PredictorId): boolean {

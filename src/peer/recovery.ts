@@ -2,33 +2,19 @@
  * Learns inputs again, beside the stream, that no batch of the lineage has used: those of earlier runs, and those that a jump to another
  * lineage has left unused.
  */
-import type { AdmbNode, Driver } from '../admb/index.js'
 import type { ExampleStream, Rows, StreamPosition } from '../data/index.js'
-import type { ChunkSize } from './chunk-size.js'
 import { type InputLog, type InputPiece, restored } from './input-log.js'
-import type { TestThenTrain } from './test-then-train.js'
+import type { LearnerContext } from './learner-context.js'
+import type { StreamLoop } from './stream-loop.js'
 
 /** Milliseconds of learning between two turns of the event loop. Each such slice has a segment of its own. */
 const SLICE_MS = 20
 
-interface RecoveryOptions {
-  readonly node: AdmbNode
-  readonly driver: Driver
+interface RecoveryOptions extends LearnerContext {
   readonly inputs: InputLog
-  readonly training: TestThenTrain
-  readonly chunk: ChunkSize
-  readonly now: () => number
-  /** T in milliseconds. */
-  readonly period: number
-  readonly isStopping: () => boolean
-  /** Whether the inputs may be learned again; otherwise all of them count as lost. */
-  readonly learnsAgain: boolean
-  /** Whether the stream has new inputs, which must not wait for repeated ones. */
-  readonly isBusy: () => boolean
+  readonly reading: StreamLoop
   /** Resolves when there may be inputs to learn again, or after a stop. */
   readonly idle: () => Promise<void>
-  /** Called with the number of inputs that cannot be learned again. */
-  readonly onLost: (count: number) => void
   /** Opens the stream at a position. */
   readonly open: (place: StreamPosition) => Promise<ExampleStream>
   /** Yields to the event loop for some milliseconds. */
@@ -46,24 +32,31 @@ export class Recovery {
 
   /** Resolves after a stop. */
   async run(): Promise<void> {
-    const { node, inputs, period, isStopping, learnsAgain, open, pause, idle, onLost } = this.#options
+    const { init, node, inputs, training, budget, flush, isStopping, open, pause, idle } = this.#options
+    if (inputs.pending.length > 0) budget?.addRequest()
+    for (const piece of inputs.pending) {
+      const rows = restored(piece)
+      training.learn(rows, 0, rows.size)
+    }
+    flush()
+    // With differential privacy, inputs are not learned again.
+    const learnsAgain = budget === undefined
     while (!isStopping()) {
       const range = node.relearnable
       const piece = range && learnsAgain ? inputs.find(...range) : undefined
       if (piece) await this.#learn(piece, piece.rows ? [restored(piece)] : await open(piece.place as StreamPosition))
       else if (range) this.#forget(range[0], learnsAgain ? range[0] + 1 : range[1])
       else {
-        if (this.#lost > 0) onLost(this.#lost)
-        this.#lost = 0
+        this.#reportLost()
         // The others wait for the next predictor.
-        if (node.waiting > 0) await pause(period)
+        if (node.waiting > 0) await pause(init.period)
         else await idle()
       }
     }
   }
 
   async #learn({ first, count, skip = 0 }: InputPiece, stream: AsyncIterable<Rows> | Iterable<Rows>): Promise<void> {
-    const { node, driver, isStopping, isBusy, period, pause } = this.#options
+    const { init, node, driver, reading, isStopping, pause } = this.#options
     let number = first - skip
     for await (const rows of stream) {
       let row = Math.min(rows.size, Math.max(0, first - number))
@@ -74,7 +67,7 @@ export class Recovery {
         driver.flush()
         // The lineage may have changed, and with it what must be learned.
         if (row < end && node.relearnable?.[0] !== number + row) return
-        await pause(isBusy() || node.room === 0 ? period : 0)
+        await pause(reading.isBusy || node.room === 0 ? init.period : 0)
       }
       number += rows.size
       if (number >= first + count) return
@@ -85,7 +78,8 @@ export class Recovery {
 
   /** @param number number of the first input of the batch @returns the row after the last one that was learned */
   #learnSlice(rows: Rows, from: number, end: number, number: number): number {
-    const { node, driver, training, chunk, now } = this.#options
+    const { node, driver, training, reading, now } = this.#options
+    const { chunk } = reading
     const until = now() + SLICE_MS
     return driver.inOwnSegment(() => {
       let row = from
@@ -98,6 +92,18 @@ export class Recovery {
       }
       return row
     })
+  }
+
+  #reportLost(): void {
+    const { budget, notice, warn } = this.#options
+    const lost = this.#lost
+    this.#lost = 0
+    if (lost === 0) return
+    if (budget === undefined) warn(`${lost} inputs that no update has used cannot be read again`)
+    else
+      notice(
+        `${lost} inputs of earlier runs that no update has used are left out: their noisy sums may have been sent (--dp)`
+      )
   }
 
   #forget(first: number, end: number): void {

@@ -1,42 +1,22 @@
 /** Predicts the rows of requests, or predicts and then learns them, in slices between which the learner thread handles messages. */
-import type { AdmbNode } from '../admb/index.js'
 import type { Rows } from '../data/index.js'
 import type { InputAnswer, Prediction } from './answers.js'
 import { ChunkSize } from './chunk-size.js'
 import { PartlyLearnedError, PrivacySpentError, UnavailableError } from './errors.js'
-import type { InputLog } from './input-log.js'
-import type { KeyProgress, LearnedKeys } from './learned-keys.js'
-import type { PrivacyBudget } from './privacy-budget.js'
-import type { TestThenTrain } from './test-then-train.js'
-import type { FromLearner } from './thread-messages.js'
-
-/** Milliseconds of learning or predicting between two turns of the event loop. */
-export const SLICE_MS = 4
-
-export interface RequestSlicesOptions {
-  readonly node: AdmbNode
-  readonly training: TestThenTrain
-  readonly inputs: InputLog | undefined
-  readonly keys: LearnedKeys
-  readonly budget: PrivacyBudget | undefined
-  readonly post: (message: FromLearner) => void
-  readonly now: () => number
-  readonly isStopping: () => boolean
-  /** Handles the effects of what has been learned. */
-  readonly flush: () => void
-}
+import type { KeyProgress } from './learned-keys.js'
+import { type LearnerContext, SLICE_MS } from './learner-context.js'
 
 export class RequestSlices {
-  readonly #options: RequestSlicesOptions
+  readonly #context: LearnerContext
   readonly #chunk = new ChunkSize()
 
-  constructor(options: RequestSlicesOptions) {
-    this.#options = options
+  constructor(context: LearnerContext) {
+    this.#context = context
   }
 
   /** A request with a key begins, of which some inputs may have been learned before. */
   begin(key: string): KeyProgress {
-    return this.#options.keys.begin(key)
+    return this.#context.keys.begin(key)
   }
 
   /** All inputs of a request with a key are learned. */
@@ -48,7 +28,7 @@ export class RequestSlices {
   /** All rows of a request at once. @throws as `slices` */
   answer(rows: Rows, learn: boolean, progress?: KeyProgress): InputAnswer {
     const predictions = [...this.slices(rows, learn, progress, false)].flat()
-    return { predictions, predictor: this.#options.node.predictor.id }
+    return { predictions, predictor: this.#context.node.predictor.id }
   }
 
   /**
@@ -59,7 +39,7 @@ export class RequestSlices {
    *   differential privacy is spent
    */
   *slices(rows: Rows, learn: boolean, progress?: KeyProgress, waits = true): Generator<readonly Prediction[]> {
-    const { node, now, flush, isStopping } = this.#options
+    const { node, now, flush, isStopping } = this.#context
     const chunk = this.#chunk
     const from = learn ? Math.min(rows.size, progress?.from ?? 0) : rows.size
     if (from < rows.size) this.#begin()
@@ -97,7 +77,7 @@ export class RequestSlices {
 
   /** Predicts the rows before `from`, then predicts and learns the others. @param isAsked whether only predictions are requested */
   *#parts(rows: Rows, from: number, isAsked: boolean): Generator<readonly Prediction[]> {
-    const { training } = this.#options
+    const { training } = this.#context
     if (from > 0) yield* training.predict(rows, () => this.#chunk.rows, from, isAsked)
     if (from < rows.size) yield* training.predictAndLearn(rows, from)
   }
@@ -105,15 +85,15 @@ export class RequestSlices {
   /** Learns an input that was predicted before. @throws LateLabelError, ExampleError, and as `slices` */
   learnLate(id: string, label: number, onLearned: () => void): Prediction {
     this.#begin()
-    const answer = this.#options.training.learnLate(id, label)
+    const answer = this.#context.training.learnLate(id, label)
     onLearned()
-    this.#options.flush()
+    this.#context.flush()
     this.#acknowledge()
     return answer
   }
 
   #begin(): void {
-    const { budget, isStopping } = this.#options
+    const { budget, isStopping } = this.#context
     if (isStopping()) throw new UnavailableError('the peer is stopping')
     if (budget?.isExhausted) {
       throw new PrivacySpentError()
@@ -123,8 +103,8 @@ export class RequestSlices {
 
   /** Makes inputs durable before they are acknowledged. */
   #acknowledge(): void {
-    const inputs = this.#options.inputs?.acknowledge()
-    const keys = this.#options.keys.take()
-    if (inputs || keys) this.#options.post({ kind: 'journal', records: [], pending: [], ...inputs, keys })
+    const inputs = this.#context.inputs?.acknowledge()
+    const keys = this.#context.keys.take()
+    if (inputs || keys) this.#context.post({ kind: 'journal', records: [], pending: [], ...inputs, keys })
   }
 }
