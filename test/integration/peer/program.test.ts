@@ -71,7 +71,7 @@ describe('a program that computes the gradients of a peer', function () {
     const { digest } = await back.add(0, 0)
     assert.equal((await two.add(0, 0)).digest, digest)
     const average = await back.average()
-    for (const [i, weight] of TRUE.entries()) assert.ok(Math.abs(average[i] - weight) < 0.4, `${average}`)
+    for (const [i, weight] of TRUE.entries()) assert.ok(Math.abs(average[i] - weight) < 0.6, `${average}`)
     assert.deepEqual(processes.equivocations, [])
     for (const peer of peers) assert.equal(await peer.stop(), 0, peer.stderr)
     const report = (await admbJson(['audit', ...dirs.flatMap(dir => ['--dir', dir])])) as AuditReport
