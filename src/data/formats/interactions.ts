@@ -45,8 +45,8 @@ export class Products {
     this.#constant = constant
   }
 
-  /** The rows with the products of all pairs of their features. @param onLong called for each row that has too many, which is left out */
-  ofAll(from: RowBuffer, onLong: () => void): RowBuffer {
+  /** The rows with the products of all pairs of their features. @param onLong called with each row that has too many, which is left out */
+  ofAll(from: RowBuffer, onLong: (row: number) => void): RowBuffer {
     const out = this.#all
     out.clear()
     for (let row = 0; row < from.size; row++) {
@@ -56,7 +56,7 @@ export class Products {
       out.indices.set(from.indices.subarray(start, end), out.entries)
       out.values.set(from.values.subarray(start, end), out.entries)
       const added = this.#add(out, [{ from: out.entries, to: out.entries + end - start }], end - start)
-      if (added < 0) onLong()
+      if (added < 0) onLong(row)
       else out.finish(from, row, from.numeric[row], out.entries + end - start + added)
     }
     out.newClasses = from.newClasses

@@ -2,8 +2,9 @@
 import { Reporter, StreamOptionsError } from '../errors.js'
 import { checkParserOptions, MAX_LINE_BYTES, type ParserOptions, withConstant } from '../options.js'
 import { RowBuffer, type Rows } from '../rows.js'
-import type { ColumnSchema, Interactions } from '../types.js'
+import type { ColumnSchema, Interactions, Malformed } from '../types.js'
 import { formats, refuseOtherOptions, type TextFormat } from './formats.js'
+import { DEFAULT_HASH_BITS } from './hash.js'
 import { Products, TOO_MANY, withHashedInteractions } from './interactions.js'
 import { LineFramer } from './lines.js'
 
@@ -58,27 +59,47 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
   const definition = formats[format]
   refuseOtherOptions(format, definition.options, options)
   checkParserOptions(options)
-  const reporter = new Reporter(options.source ?? '<input>', options)
   const isTable = options.schema !== undefined || format === 'csv' || format === 'parquet'
   const parserOptions = isTable ? options : withHashedInteractions(format, options)
   const interactions = isTable ? undefined : options.interactions
+  const multipliesAll = interactions === 'all'
+  // Reports of a batch wait until it is known which of its rows are left out.
+  const waiting: Malformed[] = []
+  const onMalformed = multipliesAll ? (malformed: Malformed) => void waiting.push(malformed) : options.onMalformed
+  const reporter = new Reporter(options.source ?? '<input>', { ...options, onMalformed })
   const rowParser = definition.createRowParser(parserOptions, reporter)
   const framer = new LineFramer(rowParser, reporter.source, MAX_LINE_BYTES)
   const out = new RowBuffer()
   out.newClasses = rowParser.labels.newNames
   let before = 0
+  let last = out
   reporter.index = () => before + out.size
   const clear = () => {
-    before += out.size
+    before += last.size
+    last = out
     out.clear()
   }
   let products: Products | undefined
   const result = () => {
-    if (interactions !== 'all' || out.size === 0) return out.view()
+    if (!multipliesAll) return out.view()
     const { hashBits } = rowParser
-    if (hashBits === undefined) throw new StreamOptionsError('interactions are hashed: give hashBits')
-    products ??= new Products(hashBits, options.constant ? 1 : 0)
-    return products.ofAll(out, () => reporter.report(rowParser.line, 0, TOO_MANY)).view()
+    if (hashBits === undefined && out.size > 0) {
+      throw new StreamOptionsError('interactions are hashed: give hashBits')
+    }
+    products ??= new Products(hashBits ?? DEFAULT_HASH_BITS, options.constant ? 1 : 0)
+    const parsed = reporter.index
+    const leftOut: number[] = []
+    last = products.ofAll(out, row => {
+      reporter.index = () => before + row
+      reporter.report(rowParser.line, 0, TOO_MANY)
+      leftOut.push(before + row)
+    })
+    reporter.index = parsed
+    for (const one of waiting.splice(0).sort((a, b) => a.index - b.index)) {
+      const missing = leftOut.filter(index => index < one.index).length
+      options.onMalformed?.({ ...one, index: one.index - missing })
+    }
+    return last.view()
   }
   return {
     get dimension() {
@@ -119,11 +140,13 @@ export function createParser(format: TextFormat, options: ParserOptions = {}): P
       return result()
     },
     restart() {
+      last = out
       out.clear()
       before = 0
       framer.restart()
     },
     resume(head, line) {
+      last = out
       out.clear()
       framer.restart()
       reporter.isMuted = true

@@ -85,8 +85,17 @@ describe('interactions of rows without columns', () => {
 
   it('of rows with too many are not made: the rows are reported and left out', () => {
     const long = `1${Array.from({ length: 600 }, (_, i) => ` ${i + 1}:1`).join('')}\n`
-    const text = `1 3:1 4:1\n${long}-1 3:1\n`
-    const { rows, faults } = parseText('libsvm', text, { interactions: 'all', hashBits: 10 })
+    const text = `1 3:1 4:1\n${long}-1 3:1\n1 x\n`
+    const indices: number[] = []
+    const faults: string[] = []
+    const { rows } = parseText('libsvm', text, {
+      interactions: 'all',
+      hashBits: 10,
+      onMalformed: ({ reason, index }) => {
+        faults.push(reason)
+        indices.push(index)
+      }
+    })
     assert.deepEqual(
       rows.map(({ label, features }) => [label, features.length]),
       [
@@ -94,8 +103,9 @@ describe('interactions of rows without columns', () => {
         [0, 1]
       ]
     )
-    assert.equal(faults.length, 1)
-    assert.match(faults[0], /more than 131072 interactions/)
+    assert.match(faults.join(), /^the row has more than 131072 interactions.*,expected index:value/)
+    // Numbers of the rows before them.
+    assert.deepEqual(indices, [1, 2])
     const names = Array.from({ length: 400 }, (_, i) => ` ${i}`).join('')
     const pairs = parseText('vw', `1 |a${names} |b${names}\n1 |a 1 |b 2\n`, { interactions: [['a', 'b']] })
     assert.equal(pairs.rows.length, 1)
