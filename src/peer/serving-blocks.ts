@@ -2,7 +2,7 @@
  * The predictor that serves predictions. A lazy average is read only at the features of the rows that are scored, so that an update
  * of a large sparse model costs nothing here.
  */
-import type { AdmbNode } from '../admb/index.js'
+import type { AdmbNode, Predictor } from '../admb/index.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
@@ -17,6 +17,8 @@ export class ServingBlocks {
   readonly #options: ServingOptions
   /** Elements of a lazy average, of which those of the last rows are valid. */
   #elements = new Float32Array(0)
+  /** The predictor of whose average all elements are valid. */
+  #wholeOf: Predictor | undefined
   #ahead: Blocks | undefined
 
   constructor(options: ServingOptions) {
@@ -53,7 +55,16 @@ export class ServingBlocks {
     const { parameters, average } = node.predictor
     const [{ length }, ...others] = parameters
     if (this.#elements.length !== length) this.#elements = new Float32Array(length)
+    const { predictor } = node
+    if (this.#wholeOf === predictor) return [this.#elements, ...others]
     const features = length / outputs
+    if (offsets[to] - offsets[from] >= features) {
+      readElements(average, parameters, 0, length, this.#elements)
+      // Arrays that predictors share change with the next one.
+      this.#wholeOf = predictor.shared === undefined ? predictor : undefined
+      return [this.#elements, ...others]
+    }
+    this.#wholeOf = undefined
     for (let p = offsets[from]; p < offsets[to]; p++) {
       const first = indices[p] * outputs
       // The learner reports features out of range.

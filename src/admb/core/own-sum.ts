@@ -121,16 +121,20 @@ export class OwnSum {
   /**
    * The lineage has used these segments: adds their rounding errors to the residual, and removes
    * those of others.
-   * @param settled see `settled`
+   * @param settled see `settled`; segments without a sum are removed from it
    */
-  settle(settled: ReadonlyMap<Segment, LazyGrid>): void {
+  settle(settled: Map<Segment, LazyGrid>): void {
     if (this.#rounding === undefined) return
-    const now = new Map([...settled].filter(([{ sum }]) => sum !== undefined))
-    for (const segment of new Set([...this.#settled.keys(), ...now.keys()])) {
-      const { sum, grid } = segment
-      if (sum && grid) this.#rounding.settle(sum, grid, this.#settled.get(segment), now.get(segment))
+    for (const [segment, before] of this.#settled) this.#change(segment, before, settled.get(segment))
+    for (const [segment, now] of settled) {
+      if (segment.sum === undefined) settled.delete(segment)
+      else if (!this.#settled.has(segment)) this.#change(segment, undefined, now)
     }
-    this.#settled = now
+    this.#settled = settled
+  }
+
+  #change({ sum, grid }: Segment, before: LazyGrid | undefined, now: LazyGrid | undefined): void {
+    if (sum && grid) this.#rounding?.settle(sum, grid, before, now)
   }
 
   /** An epoch begins with these segments. @param grid that of its predictor */

@@ -14,7 +14,7 @@ export interface Decision {
   /** Segments that it has certainly not used and whose use was not decided before, oldest first. */
   readonly unused: readonly Segment[]
   /** Segments that it has used, and the grid of the batch with them. Empty without grids. */
-  readonly settled: ReadonlyMap<Segment, LazyGrid>
+  readonly settled: Map<Segment, LazyGrid>
   /** Number of gradients of this run on the lineage. */
   readonly used: number
 }
