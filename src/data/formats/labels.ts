@@ -41,6 +41,8 @@ export class LabelReader {
   readonly #canonical: ReadonlyMap<string, number>
   /** The first names as bytes, which are compared without decoding. */
   readonly #names: readonly Uint8Array[]
+  /** The first labels that were passed to `onLabel`, which are compared without decoding as well. */
+  readonly #passed: { readonly bytes: Uint8Array; readonly name: string }[] = []
   readonly #missing: MissingValues
   readonly #isSigned: boolean
   readonly #scanner = new DecimalScanner()
@@ -74,6 +76,13 @@ export class LabelReader {
     for (let index = 0; index < this.#names.length; index++) {
       if (isEqual(this.#names[index], bytes, from, to)) return index
     }
+    if (this.#onLabel !== undefined) {
+      const passed = this.#passed.find(label => isEqual(label.bytes, bytes, from, to))
+      if (passed !== undefined) {
+        this.#onLabel(passed.name)
+        return 0
+      }
+    }
     const value = this.#scan(bytes, from, to)
     const isNumber = length > 0 && !Number.isNaN(value)
     if (isNumber && this.#numbers === undefined && this.#onLabel === undefined) return this.value(value)
@@ -83,6 +92,7 @@ export class LabelReader {
     if (length === 0) return this.refuse('the label is empty')
     if (this.#missing.includes(bytes, from, to)) return this.refuse('the label is missing')
     if (this.#onLabel !== undefined) {
+      if (this.#passed.length < COMPARED_NAMES) this.#passed.push({ bytes: bytes.slice(from, to), name })
       this.#onLabel(name)
       return 0
     }
