@@ -33,6 +33,11 @@ export function stepOf(exponents: Int8Array, i: number): number {
   return steps[exponents[exponents.length === 1 ? 0 : i] + LARGEST_EXPONENT]
 }
 
+/** 2^exponent, for the exponents of a grid and their negatives. */
+export function powerOfTwo(exponent: number): number {
+  return steps[exponent + LARGEST_EXPONENT]
+}
+
 /** The multiple of a step that is nearest to a value, as an integer of magnitude `MAX_ROUNDED` at most. */
 export function rounded(value: number, step: number): number {
   // Adding 0 turns −0 into 0.

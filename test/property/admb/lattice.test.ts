@@ -162,6 +162,51 @@ describe('rounding', () => {
     )
   })
 
+  it('rounds each element of a dense block to the nearest multiple of its step, halves up, as long as its sum is valid', () => {
+    const values = fc.array(
+      fc.oneof(fc.constantFrom(0, -0, 0.5, -0.5, 1.5, 3e6, -3e6), fc.float({ noNaN: true, min: -1e6, max: 1e6 })),
+      {
+        minLength: 1,
+        maxLength: 40
+      }
+    )
+    fc.assert(
+      fc.property(
+        fc.array(values, { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: -12, max: 12 }),
+        fc.boolean(),
+        (lists, first, isUniform) => {
+          const length = Math.max(...lists.map(list => list.length))
+          const rounding = new Rounding({ blocks: [{ name: 'w', length }] })
+          const exponents = Int8Array.from({ length: isUniform ? 1 : length }, (_, i) => first + (i % 4))
+          const sum = sumOf([new Float32Array(length)])
+          const [totals, residual] = [new Float32Array(length), new Float32Array(length)]
+          for (const list of lists) {
+            const open = Float32Array.from({ length }, (_, i) => list[i] ?? 0)
+            const kept = open.map((value, i) => {
+              const exact = value + residual[i]
+              const integer = rounded(exact, stepOf(exponents, i))
+              const isValid = Math.abs(totals[i] + integer) <= 2 ** 17
+              if (isValid) totals[i] += integer
+              const multiple = isValid ? integer * stepOf(exponents, i) : 0
+              residual[i] = exact - multiple
+              return multiple
+            })
+            const segment = sumOf([open])
+            rounding.close(segment, sum, [exponents], false)
+            for (const [found, expected] of [
+              [segment[0].read(), kept],
+              [sum[0].read(), totals],
+              [rounding.residual[0], residual]
+            ])
+              for (const [i, value] of expected.entries()) assert.ok(found[i] === value, `${found[i]} is not ${value}`)
+          }
+        }
+      ),
+      { numRuns: 300 }
+    )
+  })
+
   it('gives integers that every order and tree of additions sums to the same bits', () => {
     const list = fc.array(fc.tuple(gradients, fc.nat(1000)), { minLength: 2, maxLength: 12 })
     fc.assert(
