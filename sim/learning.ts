@@ -1,5 +1,5 @@
 /** What the nodes of a scenario learn with: the learner, and the recipe by which they compute predictors. */
-import { type AdmbOptions, type Predictor, type Recipe, startingPredictor } from '../src/admb/index.js'
+import { startingPredictor } from '../src/admb/index.js'
 import {
   AdaptiveBatch,
   addNoise,
@@ -12,7 +12,6 @@ import {
   digest,
   InfluenceBound,
   type Layout,
-  type Learner,
   LocalSteps,
   latticeRecipe,
   roundedRecipe,
@@ -28,20 +27,10 @@ import { constantsOf, theoryRule } from './regret/constants.js'
 import { averageOf, privacyOf, type Scenario, ScenarioError } from './scenario.js'
 import type { Inputs } from './streams/inputs.js'
 import type { Topology } from './topology.js'
+import type { Learning } from './world.js'
 
 /** Blocks with as many elements are rounded in the simulator, where models are small. */
 const MIN_ROUNDED = 16
-
-export interface Learning {
-  readonly learner: Learner
-  readonly recipe: Recipe
-  readonly start: Predictor
-  readonly adaptiveBatch: AdaptiveBatch | DoublingBatch | undefined
-  /** Creates the local steps of a node; undefined without them. */
-  readonly localSteps: (() => LocalSteps) | undefined
-  readonly influence: InfluenceBound | undefined
-  readonly noise: AdmbOptions['noise']
-}
 
 /** @param random draws the noise of differential privacy */
 export function createLearning(

@@ -14,7 +14,7 @@ import { Random } from './engine/random.js'
 import { drawFaults } from './faults/draw.js'
 import { FaultInjector } from './faults/fault-injector.js'
 import { type Fault, Population } from './faults/schedule.js'
-import { createLearning, type Learning } from './learning.js'
+import { createLearning } from './learning.js'
 import { Transport, type TransportHost } from './network/transport.js'
 import type { ObservedRun, RunObserver, SimulateOptions } from './options.js'
 import { RegretMeter } from './regret/meter.js'
@@ -27,7 +27,7 @@ import type { Inputs } from './streams/inputs.js'
 import { createLabels, createTopology, type Topology } from './topology.js'
 import { createWiring, type WiringRun } from './wiring/create.js'
 import type { Message, Wiring } from './wiring/wiring.js'
-import type { Algorithm, LearningNode, NodeFactory, PredictorCause, World } from './world.js'
+import type { Algorithm, Learning, LearningNode, NodeFactory, PredictorCause, World } from './world.js'
 
 const Kind = { Input: 0, Deliver: 1, Tick: 2, Timer: 3, Fault: 4, Wake: 5 } as const
 

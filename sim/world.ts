@@ -10,7 +10,15 @@ import {
   type PredictorId,
   type Recipe
 } from '../src/admb/index.js'
-import type { Blocks, BoundedTrust, Examples, Learner, LocalSteps } from '../src/learning/index.js'
+import type {
+  BatchRule,
+  Blocks,
+  BoundedTrust,
+  Examples,
+  InfluenceRule,
+  Learner,
+  LocalSteps
+} from '../src/learning/index.js'
 import { sumOf } from '../src/numeric/sums.js'
 import type { Random } from './engine/random.js'
 import type { Topology } from './topology.js'
@@ -56,29 +64,33 @@ interface AlgorithmOptions {
 /** Why a node has another predictor. `restarted`: it loaded its last checkpoint. */
 export type PredictorCause = 'updated' | 'adopted' | 'restarted'
 
-export interface World {
-  readonly scenario: AlgorithmOptions
-  readonly topology: Topology
+/** What nodes learn with. */
+export interface Learning {
   readonly learner: Learner
   readonly recipe: Recipe
-  /** Draws that algorithms make themselves. */
-  readonly random: Random
   /** The starting predictor of every node. */
   readonly start: Predictor
+  /** How b adapts; undefined if it is fixed. */
+  readonly adaptiveBatch: BatchRule | undefined
+  /** Creates the local steps of a node; undefined if there are none. */
+  readonly localSteps: (() => LocalSteps) | undefined
+  /** Bound of the sum of each node; undefined without one. */
+  readonly influence: InfluenceRule | undefined
+  /** Noise of the sums of all nodes; undefined without it. */
+  readonly noise: AdmbOptions['noise']
+}
+
+export interface World extends Learning {
+  readonly scenario: AlgorithmOptions
+  readonly topology: Topology
+  /** Draws that algorithms make themselves. */
+  readonly random: Random
   /** Whether nodes may share predictors in memory instead of recomputing them. */
   readonly sharesPredictors: boolean
   /** b: gradients per update; the least b if it adapts. */
   readonly batch: number
   /** b at a predictor. */
   batchOf(predictor: Predictor): number
-  /** How b adapts; undefined if it is fixed. */
-  readonly adaptiveBatch: AdmbOptions['batch'] | undefined
-  /** Creates the local steps of a node; undefined if there are none. */
-  readonly localSteps: (() => LocalSteps) | undefined
-  /** Bound of the sum of each node; undefined without one. */
-  readonly influence: AdmbOptions['influence']
-  /** Noise of the sums of all nodes; undefined without it. */
-  readonly noise: AdmbOptions['noise']
   /** T in virtual milliseconds. */
   readonly period: number
   /** Mean one-way latency in virtual milliseconds. */

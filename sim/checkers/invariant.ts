@@ -2,13 +2,12 @@
  * The interface of an invariant: callbacks for every event of every node, called right after the event, that throw a Violation.
  * An invariant checks only the state that the event affects, so that checking costs no more than running.
  */
-import type { Batch, Header, MasterEdge, Predictor, Recipe } from '../../src/admb/index.js'
-import type { BatchRule, InfluenceRule } from '../../src/learning/index.js'
+import type { Batch, Header, MasterEdge, Predictor } from '../../src/admb/index.js'
 import type { Fault } from '../faults/schedule.js'
 import type { Violation } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import type { Topology } from '../topology.js'
-import type { LearningNode } from '../world.js'
+import type { Learning, LearningNode } from '../world.js'
 
 /** A checked node, in one incarnation. */
 export interface CheckedNode {
@@ -112,18 +111,11 @@ export interface HostileNodes {
 }
 
 /** The run, as invariants may use it. */
-export interface CheckedRun {
+export interface CheckedRun extends Learning {
   readonly scenario: Scenario
   readonly faults: readonly Fault[]
   readonly topology: Topology
   readonly adversaries: HostileNodes
-  readonly recipe: Recipe
-  /** How b adapts; undefined if it is fixed. */
-  readonly adaptiveBatch: BatchRule | undefined
-  /** Bound of the sum of each node; undefined without one. */
-  readonly influence: InfluenceRule | undefined
-  /** The starting predictor of every node. */
-  readonly start: Predictor
   /** Virtual milliseconds. */
   readonly now: number
   /** Virtual ms of the last fault, if all running nodes are linked now. */

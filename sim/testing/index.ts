@@ -41,7 +41,7 @@ export { fromParents, type Topology } from '../topology.js'
 export type { WiringFactory, WiringRun } from '../wiring/create.js'
 export { FixedWiring } from '../wiring/create.js'
 export type { Connectable, Message, SessionChannel, StopCause, Wiring } from '../wiring/wiring.js'
-export type { LearningNode, NodeFactory, PredictorCause } from '../world.js'
+export type { Learning, LearningNode, NodeFactory, PredictorCause } from '../world.js'
 export {
   checkExactly,
   type Extent,
