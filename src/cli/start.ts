@@ -88,10 +88,13 @@ class Program {
   readonly #scripts = new Map<string, Script>()
   readonly #modules = new Map<string, { exports: unknown }>()
   readonly #require = createRequire(import.meta.filename)
+  /** The files as they were found. */
+  readonly #found: readonly string[]
   #hasAll = true
 
   constructor(files: readonly string[]) {
     this.#files = files
+    this.#found = files.map(versionOf)
     this.#cached = firstOf(files)
   }
 
@@ -120,6 +123,8 @@ class Program {
     const keep = () => {
       if (isKept || (this.#hasAll && this.#cached.isComplete)) return
       isKept = true
+      // Of processes that start together, one writes.
+      if (this.#files.some((file, i) => versionOf(file) !== this.#found[i])) return
       this.#keep()
     }
     setTimeout(keep, STARTED_MS).unref()
@@ -138,6 +143,16 @@ class Program {
 
 function importModule(url: string): Promise<unknown> {
   return import(url)
+}
+
+/** Changes when the file is replaced. */
+function versionOf(file: string): string {
+  try {
+    const { ino, mtimeMs } = statSync(file)
+    return `${ino} ${mtimeMs}`
+  } catch {
+    return 'none'
+  }
 }
 
 /** The first file that can be read. */
@@ -196,7 +211,7 @@ function write(files: readonly string[], header: Header, parts: readonly (readon
     const temporary = `${file}.${process.pid}-${performance.now()}`
     try {
       mkdirSync(dirname(file), { recursive: true, mode: 0o755 })
-      writeFileSync(temporary, bytes, { mode: 0o644, flush: true })
+      writeFileSync(temporary, bytes, { mode: 0o644 })
       renameSync(temporary, file)
       removeOld(dirname(file))
       return

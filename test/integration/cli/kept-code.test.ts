@@ -1,6 +1,7 @@
 /** The compiled code that the built command keeps for its next start. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   cpSync,
@@ -60,6 +61,19 @@ describe('the compiled code of a command', () => {
     assert.notEqual(complete, written)
     for (let run = 0; run < 2; run++) assert.equal(help(), first)
     assert.equal(statSync(kept()).ino, complete)
+  })
+
+  it('is whole after processes that started together', async () => {
+    const env = { ...process.env, XDG_CACHE_HOME: home, NODE_DISABLE_COMPILE_CACHE: '' }
+    const codes = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const child = spawn(process.execPath, [main, 'split', '--help'], { env, stdio: 'ignore' })
+        return (await once(child, 'exit'))[0]
+      })
+    )
+    assert.deepEqual(codes, [0, 0, 0, 0, 0, 0])
+    // No file is left half written.
+    assert.ok(kept())
   })
 
   it('is replaced if it is damaged', () => {
