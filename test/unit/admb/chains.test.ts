@@ -8,8 +8,8 @@ const layout = toyLayout(INPUTS)
 const initial = toyStart(INPUTS)
 const WHOLE = 2
 const STEPS = 4
-const create = (self: string) =>
-  new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 2, carry: 9, pushBytes: 0 })
+const create = (self: string, recipe = {}) =>
+  new AdmbNode({ ...toy, self, incarnation: 1, layout, initial, batch: 2, carry: 9, pushBytes: 0, ...recipe })
 
 let input = 0
 /** One update, also if the neighbours have not received the last one. */
@@ -21,8 +21,9 @@ function update(node: AdmbNode): void {
   }
 }
 
-function connected(): [AdmbNode, AdmbNode] {
-  const [a, b] = [create('a'), create('b')]
+/** @param recipe of the second node */
+function connected(recipe = {}): [AdmbNode, AdmbNode] {
+  const [a, b] = [create('a'), create('b', recipe)]
   a.connect(1, 1, 'b')
   b.connect(1, 1, 'a')
   a.receive(1, b.frame(1) as Uint8Array)
@@ -54,6 +55,28 @@ describe('chains of steps', () => {
     assert.equal(a.inspect.traffic.steps, after.steps)
     assert.equal(a.inspect.traffic.sums - after.sums + a.inspect.traffic.other - after.other, sum.length)
     assert.equal(a.inspect.traffic.float32, a.inspect.traffic.sums + a.inspect.traffic.steps)
+  })
+
+  it('are refused if their replay gives another digest, or numbers that are not finite', () => {
+    for (const [wrong, reason] of [
+      [(value: number) => value + 1, /another digest/],
+      [() => Number.POSITIVE_INFINITY, /digest|finite/]
+    ] as const) {
+      const rule = {
+        ...toy.rule,
+        step: (...given: Parameters<typeof toy.rule.step>) => {
+          const { parameters, state } = toy.rule.step(...given)
+          return { parameters: parameters.map(block => block.map(wrong)), state }
+        }
+      }
+      const [a, b] = connected({ rule })
+      update(a)
+      b.receive(1, a.frame(1) as Uint8Array)
+      assert.equal(b.predictor.id.updates, 0)
+      const reasons = b.takeEffects().flatMap(effect => (effect.kind === 'refused' ? [effect.reason] : []))
+      assert.equal(reasons.length, 1)
+      assert.match(reasons[0], reason)
+    }
   })
 
   it('continue from a predictor that is still on its way', () => {

@@ -1,6 +1,6 @@
 /** DMB and MaWo-DMB on the nodes of ADMB: who makes updates, where sums go, and for whom a node waits. */
 import assert from 'node:assert/strict'
-import { AdmbNode, type MasterAlgorithm } from '../../../src/admb/index.js'
+import { AdmbNode, isEndNotice, type MasterAlgorithm } from '../../../src/admb/index.js'
 import { addToyGradient, toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 256
@@ -157,6 +157,36 @@ describe('DMB on the nodes of ADMB', () => {
     row.run()
     assert.deepEqual(row.updates, [2, 2, 2])
     assert.equal(row.used, B + 5)
+  })
+
+  it('ignores the notice of another session of its edge', () => {
+    const row = started(2)
+    const [first, second] = row.nodes
+    second.end()
+    second.tick()
+    const announced = second.takeEffects().flatMap(effect => (effect.kind === 'announced' ? [effect.bytes] : []))
+    const notice = announced.findLast(isEndNotice) as Uint8Array
+    row.cut(0)
+    first.connect(0, 2, 'node 1')
+    first.receive(0, notice)
+    row.learn(0, 3)
+    assert.deepEqual(first.waitsFor, ['node 1'])
+    // The same notice counts in its own session.
+    first.disconnect(0)
+    first.connect(0, 1, 'node 1')
+    first.receive(0, notice)
+    assert.deepEqual(first.waitsFor, ['node 0'], 'it needs the rest of the batch from its own inputs')
+  })
+
+  it('repeats its notices, which may be lost, but not in each period', () => {
+    const { nodes } = started(2)
+    nodes[1].end()
+    let notices = 0
+    for (let period = 0; period < 64; period++) {
+      nodes[1].tick()
+      notices += nodes[1].takeEffects().filter(({ kind }) => kind === 'announced').length
+    }
+    assert.ok(notices >= 2 && notices <= 32, `${notices} notices`)
   })
 
   it('waits for the old master when there is a new one', () => {

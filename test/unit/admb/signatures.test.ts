@@ -148,6 +148,10 @@ describe('two signed headers with one name', () => {
     )
     for (const { bytes } of proofs) neighbour.receive(1, bytes)
     assert.deepEqual(excluded(neighbour), [2])
+    // No later session begins.
+    witness.connect(8, 9, 'maker')
+    assert.deepEqual(excluded(witness), [8])
+    assert.equal(witness.frame(8), undefined)
   })
 })
 
