@@ -256,8 +256,8 @@ export class HeaderCache {
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     // The last lineage may contain headers that the cache has not, and the cache older ones.
-    const joined = from < 0 ? chain : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
-    const lineage = from === 0 ? [...joined] : this.#extendFromCache(joined)
+    const joined = from < 0 ? [...chain] : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
+    const lineage = from === 0 ? joined : this.#extendFromCache(joined)
     const isExtended = from >= 0 && lineage.length === joined.length
     this.#shorten(lineage, isExtended ? chain : lineage, isExtended ? from : this.#last.length)
     for (const [key, { coverage }] of this.#headers) {

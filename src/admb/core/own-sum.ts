@@ -125,11 +125,14 @@ export class OwnSum {
    */
   settle(settled: Map<Segment, LazyGrid>): void {
     if (this.#rounding === undefined) return
-    for (const [segment, before] of this.#settled) this.#change(segment, before, settled.get(segment))
-    for (const [segment, now] of settled) {
+    // There are hundreds of them at each of thousands of updates a second: `for` would make an array of each.
+    this.#settled.forEach((before, segment) => {
+      this.#change(segment, before, settled.get(segment))
+    })
+    settled.forEach((now, segment) => {
       if (segment.sum === undefined) settled.delete(segment)
       else if (!this.#settled.has(segment)) this.#change(segment, undefined, now)
-    }
+    })
     this.#settled = settled
   }
 
