@@ -19,34 +19,21 @@ import { isRelayed, isWebSocket, parseAddress, peerOf } from './addresses.js'
 import { gossipService } from './gossip.js'
 import { libp2pKey, peerIdOf, rawNetworkKey } from './keys.js'
 import type { Limits } from './limits.js'
-import { admittingNoise, type Membership } from './membership.js'
+import { admittingNoise } from './membership.js'
 import { boundedYamux } from './muxer.js'
+import type { NetworkOptions } from './options.js'
 import { networkKeyProtector, openProtector } from './protector.js'
-import type { IdentityKey, Log, WebSocketUpgrades } from './types.js'
+import type { Log } from './types.js'
 import './polyfill.js'
 
 /** How many hosts can use up their share of half-open connections before others are refused. */
 const halfOpenHosts = 4
 
-interface HostOptions {
-  readonly privateKey: IdentityKey
-  readonly listen: readonly string[]
-  readonly announce: readonly string[]
-  readonly networkKey: Uint8Array | undefined
+interface HostOptions extends NetworkOptions {
   /** Tag of the hello. */
   readonly tag: string
-  readonly mdns: boolean
-  /** Whether it serves as a relay. */
-  readonly relay: boolean
-  /** Addresses that will be dialled. */
-  readonly dials: readonly string[]
-  readonly upgrades: WebSocketUpgrades | undefined
-  /** URLs of STUN servers for WebRTC. */
-  readonly stun: readonly string[]
   readonly access: AccessControl
-  readonly membership: Membership | undefined
   readonly limits: Limits
-  readonly log: Log
 }
 
 export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
@@ -56,14 +43,13 @@ export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
  * @throws MalformedAddressError, DamagedKeyError
  */
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { limits, relay, mdns, dials } = options
-  const [listen, announce] = [options.listen, options.announce].map(texts => texts.map(parseAddress))
+  const { limits, relay = false, mdns = false, dials = [], upgrades, stun = [] } = options
+  const [listen, announce] = [options.listen, options.announce ?? []].map(texts => texts.map(parseAddress))
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
   const needsRelay = listen.some(isRelayed)
-  const signals = options.upgrades !== undefined
+  const signals = upgrades !== undefined
   const { peerDiscovery, services } = await hostServices({ limits, mdns, relay, signals, needsRelay })
-  const { upgrades, stun } = options
   const { transports, listen: more, isAnnounced } = await directTransports({ limits, hasWebSockets, upgrades, stun })
   const self = `/p2p/${peerIdOf(options.privateKey)}`
   const protector = options.networkKey ? networkKeyProtector(rawNetworkKey(options.networkKey)) : openProtector()

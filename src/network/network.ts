@@ -55,31 +55,15 @@ export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const limits = { ...defaultLimits, ...options.limits }
   const allow = options.allow && new Set([...options.allow].map(parsePeerId))
   const access = new AccessControl(allow, undefined, options.membership)
-  const { privateKey, listen, announce = [], networkKey, networkId, mdns = false, relay = false, dials = [] } = options
-  const hello = inNetworkWithId(options.hello, networkId)
+  const hello = inNetworkWithId(options.hello, options.networkId)
   const tag = helloTag(hello)
-  const host = await createHost({
-    privateKey,
-    listen,
-    announce,
-    networkKey,
-    tag,
-    mdns,
-    relay,
-    dials,
-    upgrades: options.upgrades,
-    stun: options.stun ?? [],
-    access,
-    membership: options.membership,
-    limits,
-    log: options.log
-  })
+  const host = await createHost({ ...options, tag, access, limits })
   const network = new Network(host, access, limits, { ...options, hello }, tag)
   try {
     await host.start()
   } catch (error) {
     await network.stop()
-    throw explainListen(error as Error, listen)
+    throw explainListen(error as Error, options.listen)
   }
   network.start()
   return network
