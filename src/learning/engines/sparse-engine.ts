@@ -247,7 +247,9 @@ export abstract class SparseEngine implements Engine {
 
   /** Multiplies `retention` into the stored lags and resets it to 1. */
   protected rescaleLags(): void {
-    for (let i = LAG; i < this.cells.length; i += CELL) this.cells[i] *= this.retention
+    const { cells, retention } = this
+    // Memory that was never written stays so.
+    for (let i = LAG; i < cells.length; i += CELL) if (cells[i] !== 0) cells[i] *= retention
     this.retention = 1
   }
 }
