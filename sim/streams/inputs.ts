@@ -4,14 +4,19 @@ import type { Blocks, Examples, ModelName, TargetScale } from '../../src/learnin
 export const streamNames = ['logistic', 'least-squares', 'sparse', 'file'] as const
 export type StreamName = (typeof streamNames)[number]
 
-/** The inputs of a run, which nodes draw one by one. */
-export interface Inputs {
+/** The model that a stream is for. */
+interface StreamModel {
   readonly model: ModelName
   /** Number of classes, for softmax. */
   readonly classes?: number
-  /** Regression: by which the target is standardised. @default not standardised */
+  /** Regression: by which the target is standardised. Losses are in its own units. @default not standardised */
   readonly targetScale?: TargetScale
+  /** Number of features, the constant feature included. */
   readonly dimension: number
+}
+
+/** The inputs of a run, which nodes draw one by one. */
+export interface Inputs extends StreamModel {
   /** The minimiser of the expected loss. If undefined, the best predictor is found in hindsight. */
   readonly optimum?: Blocks
   /** Whether inputs are not independent draws from one distribution, as the theorems require. @default false */
@@ -25,20 +30,13 @@ export interface Inputs {
 }
 
 /** Plain data that any number of runs can share. */
-export interface RecordedStream {
-  readonly model: ModelName
-  /** Number of classes, for softmax. */
-  readonly classes?: number
-  /** By which the target of a regression is standardised. Losses are in its own units. */
-  readonly targetScale?: TargetScale
-  /** Number of features, the constant feature included. */
-  readonly dimension: number
+export interface RecordedStream extends StreamModel {
   /** At least one row, all labelled. */
   readonly examples: Examples
 }
 
 /** Replays recorded inputs in order, and from the start again if a run needs more. */
-export function replay({ model, classes, targetScale, dimension, examples }: RecordedStream): Inputs {
+export function replay({ examples, ...model }: RecordedStream): Inputs {
   const { size, labels, offsets, indices, values } = examples
   let longest = 0
   for (let r = 0; r < size; r++) longest = Math.max(longest, offsets[r + 1] - offsets[r])
@@ -51,10 +49,7 @@ export function replay({ model, classes, targetScale, dimension, examples }: Rec
   }
   let index = 0
   return {
-    model,
-    classes,
-    targetScale,
-    dimension,
+    ...model,
     varies: true,
     features: offsets[size] / size,
     next() {

@@ -2,13 +2,12 @@
  * The learner thread's end of a program in another process that computes gradients. The node numbers the inputs and makes the
  * updates; the program addresses its rows by these numbers, and hands over sums of gradients, or of differences of local steps.
  */
-import type { AdmbNode, Driver } from '../admb/index.js'
+import type { AdmbNode } from '../admb/index.js'
 import type { Averaging, Blocks } from '../learning/index.js'
 import { type Add, encodeAdded, encodeJson, type Join, kinds, outcomes, parseAdd } from '../program/messages.js'
 import type { SharedMemory } from '../program/shared-memory.js'
 import type { InputLog } from './input-log.js'
-import type { StreamProgress } from './stream-progress.js'
-import type { LearnerInit } from './thread-messages.js'
+import type { LearnerContext } from './learner-context.js'
 
 /** Updates that gradients may be behind: those of the last predictor are as good as gradients that are carried over. */
 const MAX_BEHIND = 1
@@ -16,13 +15,9 @@ const MAX_BEHIND = 1
 /** Maps the file of a program into memory. */
 export type MapMemory = (path: string) => Promise<SharedMemory>
 
-interface ProgramLearnerOptions {
-  readonly init: Pick<LearnerInit, 'spec' | 'self' | 'incarnation'>
-  readonly node: AdmbNode
-  readonly driver: Driver
+interface ProgramLearnerOptions extends LearnerContext {
   readonly averaging: Averaging
   readonly inputs: InputLog
-  readonly progress: StreamProgress
   readonly map: MapMemory
   /** Resolves when the peer may learn. */
   readonly begun: Promise<void>
