@@ -35,7 +35,7 @@ export interface ExampleStream extends AsyncIterable<Rows> {
    * formats.
    */
   readonly schema: readonly ColumnSchema[] | undefined
-  /** Mean number of features in the first rows of text, without the constant one, if the scale of the numbers is `auto`. */
+  /** Mean number of features in the first rows of text, without the constant one, if they were read. */
   readonly featuresPerRow: number | undefined
   /** The features of rows without columns that are multiplied. Streams of further inputs for the same model need the same value. */
   readonly interactions: Interactions | undefined

@@ -87,13 +87,15 @@ export async function openText(data: string, format: TextFormat, options: TextOp
   const { constant = false } = options
   const isBare = parserOptions.schema === undefined
   const sample =
-    isAuto && first !== undefined
+    first !== undefined
       ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(
-          isBare ? first : wholeRows(first.subarray(0, SAMPLE_BYTES))
+          isBare && isAuto ? first : wholeRows(first.subarray(0, SAMPLE_BYTES))
         )
       : undefined
   const scale =
-    sample && isBare && parser.interactions === undefined && isDense(sample, constant) ? 'standard' : undefined
+    isAuto && sample && isBare && parser.interactions === undefined && isDense(sample, constant)
+      ? 'standard'
+      : undefined
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
