@@ -131,14 +131,14 @@ export class AdmbNode {
     this.#options = options
     this.shapes = shapes
     this.#self = table.indexOf(contributor)
-    const current = new CurrentPredictor(initial, shapes, options, lineage)
-    this.#trust = createTrust({ options, current, table, edges, report })
-    current.trust = this.#trust
+    this.#current = new CurrentPredictor(initial, shapes, options, lineage)
+    this.#trust = createTrust({ options, current: this.#current, table, edges, report })
+    this.#current.trust = this.#trust
     this.#trust?.authenticity?.certify(this.#self)
     this.#influence = influence && new OwnInfluence(influence, initial.parameters)
-    const own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise: options.noise })
-    const ledger = new Ledger({
-      own,
+    this.#own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise: options.noise })
+    this.#ledger = new Ledger({
+      own: this.#own,
       carry,
       history: { updates: HISTORY_UPDATES, periods: options.history ?? Number.POSITIVE_INFINITY },
       repeats: options.repeats,
@@ -146,24 +146,24 @@ export class AdmbNode {
       id: initial.id,
       run: journal ? contributor : undefined
     })
-    const sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
+    this.#sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
-    const outgoingSums = new OutgoingSums(ledger, sums, buffers, this.#pace)
-    const push = new PushPolicy(current, { self, precedence, pushBytes, wholeBytes })
+    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, buffers, this.#pace)
+    this.#push = new PushPolicy(this.#current, { self, precedence, pushBytes, wholeBytes })
     const isAnnounced = wholeBytes > pushBytes && precedence === 'origin'
-    const announcements = isAnnounced ? new Announcements(edges, current, push) : undefined
+    this.#announcements = isAnnounced ? new Announcements(edges, this.#current, this.#push) : undefined
     const traffic = new Traffic(isLattice)
     const { algorithm } = options
-    const mastership =
+    this.#mastership =
       algorithm &&
       new Mastership({
         algorithm,
         contributor,
         table,
         edges,
-        current,
-        ledger,
-        sums,
+        current: this.#current,
+        ledger: this.#ledger,
+        sums: this.#sums,
         batch: () => this.batch,
         send: message => report({ kind: 'announced', ...message })
       })
@@ -172,13 +172,13 @@ export class AdmbNode {
       table,
       buffers,
       edges,
-      current,
-      push,
-      outgoingSums,
-      announcements,
-      ledger,
-      sums,
-      mastership,
+      current: this.#current,
+      push: this.#push,
+      outgoingSums: this.#outgoingSums,
+      announcements: this.#announcements,
+      ledger: this.#ledger,
+      sums: this.#sums,
+      mastership: this.#mastership,
       trust: this.#trust
     }
     const { fragmentBytes, allocate, batch } = options
@@ -197,18 +197,10 @@ export class AdmbNode {
       maxBatch: typeof batch === 'number' ? batch : batch.max,
       adopt: (headers, received, from) => this.#adopt(headers, received, from)
     })
-    this.storage = new NodeStorage(current, shapes, table, options, this.#trust?.authenticity)
+    this.storage = new NodeStorage(this.#current, shapes, table, options, this.#trust?.authenticity)
     const period = () => this.#period
-    const inspected = { ...parts, own, influence: this.#influence, traffic, period, effects: this.#effects }
+    const inspected = { ...parts, own: this.#own, influence: this.#influence, traffic, period, effects: this.#effects }
     this.inspect = new NodeInspection(inspected)
-    this.#current = current
-    this.#ledger = ledger
-    this.#own = own
-    this.#sums = sums
-    this.#outgoingSums = outgoingSums
-    this.#push = push
-    this.#announcements = announcements
-    this.#mastership = mastership
   }
 
   get predictor(): Predictor {
