@@ -16,7 +16,8 @@ const MAX_NEW = 10_000
 /** Number of class names that are compared one after another. */
 const COMPARED_NAMES = 16
 
-function isEqual(name: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+/** Whether `bytes[from, to)` are those of a name. */
+export function isEqual(name: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
   if (name.length !== to - from) return false
   for (let i = 0; i < name.length; i++) if (name[i] !== bytes[from + i]) return false
   return true

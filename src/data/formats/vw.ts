@@ -11,7 +11,7 @@ import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { type Namespace, Products, TOO_MANY } from './interactions.js'
-import { LabelReader, REFUSED } from './labels.js'
+import { isEqual, LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
 import { VwKernel } from './vw-kernel.js'
 
@@ -24,6 +24,8 @@ const QUOTE = 0x27
 const KERNEL_BYTES = 2048
 /** Rows that the kernel may leave before it is given up, if they are the majority. */
 const SPARED = 64
+/** Names of namespaces that are compared. */
+const COMPARED_NAMES = 16
 const NO_BAR = 'expected | before the features'
 
 export const vw: TextDefinition = {
@@ -60,6 +62,7 @@ class VwParser implements RowParser {
   readonly #pairs: readonly (readonly [string, string])[] | undefined
   readonly #products: Products
   #spaces: Namespace[] = []
+  readonly #namespaces: { readonly bytes: Uint8Array; readonly name: string }[] = []
   #kernel: VwKernel | undefined
   #mayUseKernel: boolean
   /** Number of rows that the kernel has left, less those that it has parsed, and some that it may leave. */
@@ -159,7 +162,7 @@ class VwParser implements RowParser {
         if (position < 0) return false
         seed = nameHash(bytes, name, this.#nameEnd, 0)
         scale = this.#value
-        if (this.#onHashed || this.#pairs) namespace = textOf(bytes, name, this.#nameEnd)
+        if (this.#onHashed || this.#pairs) namespace = this.#namespaceOf(bytes, name, this.#nameEnd)
       }
       const from = entry
       for (;;) {
@@ -258,6 +261,15 @@ class VwParser implements RowParser {
     }
     this.#value = value
     return end
+  }
+
+  /** The name of a namespace. The first ones are compared without decoding. */
+  #namespaceOf(bytes: Uint8Array, from: number, to: number): string {
+    const known = this.#namespaces.find(one => isEqual(one.bytes, bytes, from, to))
+    if (known !== undefined) return known.name
+    const name = textOf(bytes, from, to)
+    if (this.#namespaces.length < COMPARED_NAMES) this.#namespaces.push({ bytes: bytes.slice(from, to), name })
+    return name
   }
 
   #fail(at: number, reason: string): boolean {
