@@ -9,8 +9,12 @@ import type { SharedMemory } from '../program/shared-memory.js'
 import type { InputLog } from './input-log.js'
 import type { LearnerContext } from './learner-context.js'
 
-/** Updates that gradients may be behind: those of the last predictor are as good as gradients that are carried over. */
+/** Updates that gradients may always be behind. Older ones are used as long as gradients are carried over. */
 const MAX_BEHIND = 1
+/** Number of sums after which a warning may say that many of them were too old. */
+const WARNING_ADDS = 32
+
+const NEVER = Number.POSITIVE_INFINITY
 
 /** Maps the file of a program into memory. */
 export type MapMemory = (path: string) => Promise<SharedMemory>
@@ -37,8 +41,10 @@ export class ProgramLearner {
   #generation = 0
   /** The predictor that the file holds. */
   #written: AdmbNode['predictor'] | undefined
-  /** Updates of the predictor in each place for parameters. */
-  readonly #updates = [0, 0]
+  /** The predictor in each place for parameters: its updates, and when there was a better one. */
+  readonly #places: { updates: number; replacedAt: number }[] = [0, 1].map(() => ({ updates: 0, replacedAt: NEVER }))
+  /** Sums since the last warning, and how many of them were too old. */
+  readonly #adds = { all: 0, stale: 0 }
   #hasEnded = false
 
   constructor(options: ProgramLearnerOptions) {
@@ -64,6 +70,7 @@ export class ProgramLearner {
     }
     this.#hasEnded = false
     this.#generation = 0
+    this.#places[0] = { updates: node.predictor.id.updates, replacedAt: NEVER }
     this.#written = undefined
     this.predictorChanged()
     const { batch, localSteps = 1 } = init.spec
@@ -107,6 +114,8 @@ export class ProgramLearner {
   /** The node has another predictor. */
   predictorChanged(): void {
     if (this.#memory === undefined) return
+    const { replacedAt } = this.#places[this.#generation & 1]
+    if (replacedAt === NEVER) this.#places[this.#generation & 1].replacedAt = this.#options.now()
     this.#memory.newest[0] = BigInt(this.#options.node.predictor.id.updates)
     this.#options.send(encodeJson(kinds.changed))
   }
@@ -118,8 +127,7 @@ export class ProgramLearner {
     const [again, end] = node.relearnable ?? [0, 0]
     const isAgain = first === again && first + count <= end
     if (first !== inputs.next && !isAgain) return outcomes.duplicate
-    const isKnown = generation === this.#generation || generation === this.#generation - 1
-    if (!isKnown || node.predictor.id.updates - this.#updates[generation & 1] > MAX_BEHIND) return outcomes.stale
+    if (this.#isStale(generation)) return outcomes.stale
     const sums = memory.sums[slot]
     if (!Number.isFinite(loss) || !areFinite(sums)) return outcomes.invalid
     const learn = () => {
@@ -139,6 +147,26 @@ export class ProgramLearner {
     return outcomes.used
   }
 
+  /** Whether gradients are too old, like those of segments that are not carried over any more. */
+  #isStale(generation: number): boolean {
+    const { init, node, now, warn } = this.#options
+    const { updates, replacedAt } = this.#places[generation & 1]
+    const isKnown = generation === this.#generation || generation === this.#generation - 1
+    const isRecent = node.predictor.id.updates - updates <= MAX_BEHIND || now() - replacedAt <= init.carry * init.period
+    const isStale = !isKnown || !isRecent
+    this.#adds.all++
+    if (isStale) this.#adds.stale++
+    if (this.#adds.all >= WARNING_ADDS) {
+      const { all, stale } = this.#adds
+      if (stale >= all / 2)
+        warn(
+          `${stale} of ${all} sums of the program were too old, and are computed again: use a larger --batch, or local steps`
+        )
+      Object.assign(this.#adds, { all: 0, stale: 0 })
+    }
+    return isStale
+  }
+
   #reply(memory: SharedMemory, outcome: number): void {
     const { node, inputs, send } = this.#options
     const { predictor, relearnable = [0, 0] as const } = node
@@ -147,7 +175,7 @@ export class ProgramLearner {
       this.#written = predictor
       this.#generation++
       const place = this.#generation & 1
-      this.#updates[place] = predictor.id.updates
+      this.#places[place] = { updates: predictor.id.updates, replacedAt: NEVER }
       copyInto(memory.parameters[place], predictor.parameters)
     }
     const { updates, digest } = predictor.id

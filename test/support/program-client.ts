@@ -14,6 +14,8 @@ export interface Reply {
   readonly updates: number
   readonly next: number
   readonly again: readonly [number, number]
+  /** Number of gradients that are missing for an update. */
+  readonly missing: number
   readonly digest: string
 }
 
@@ -111,6 +113,7 @@ export class ProgramClient {
       updates: number(0),
       next: this.next,
       again: this.again,
+      missing: number(4),
       digest: reply.subarray(45).toString('hex')
     }
   }
