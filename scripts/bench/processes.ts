@@ -118,8 +118,9 @@ export class PeerProcess {
     await once(this.#running.child, 'exit')
   }
 
-  /** @returns its peak memory in MB */
+  /** @returns its peak memory in MB; NaN if it was killed */
   async stop(): Promise<number> {
+    if (this.#running.child.signalCode === 'SIGKILL') return Number.NaN
     if (this.#running.child.exitCode === null) this.#running.child.kill('SIGTERM')
     return (await this.#running.usage).memory
   }

@@ -1,14 +1,18 @@
 /**
- * Time and memory of a peer's start, time until a restarted peer has the current predictor of its network, and the effect of a
+ * Time, memory and CPU time of a peer's start, time until a restarted peer has the current predictor of its network, and the effect of a
  * neighbour's crash on the speed of the learner.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PeerStatus } from '../../src/peer/index.js'
 import { syntheticLibsvm } from './data.js'
-import { PeerProcess } from './processes.js'
+import { MAIN, PeerProcess } from './processes.js'
 import { median, type Row } from './row.js'
 
 const RUNS = 5
@@ -18,6 +22,8 @@ const RATE = 500
 const WINDOW_MS = 4000
 const POLL_MS = 25
 const LIMIT_MS = 30_000
+/** Ticks of CPU time in /proc, in ms. */
+const TICK_MS = 10
 
 const digits = ['--data', 'digits', '--passes', '1000', '--rate', `${RATE}`]
 
@@ -28,6 +34,7 @@ export async function* bench(): AsyncGenerator<Row> {
     await writeFile(text, syntheticLibsvm(ROWS))
     yield* start('digits', digits)
     yield* start('LIBSVM file', ['--data', text, '--dimension', '123', '--passes', '1000', '--rate', `${RATE}`])
+    yield* linking()
     yield await restart(join(scratch, 'state'))
     yield await crash()
   } finally {
@@ -48,6 +55,30 @@ async function* start(what: string, args: readonly string[]): AsyncGenerator<Row
   const name = `peer, ${what}: to its printed address`
   yield { name, value: median(seconds), unit: 's', target: { max: 1.5 }, details: { max: Math.max(...seconds) } }
   yield { name: `peer, ${what}: peak memory`, value: Math.max(...memory), unit: 'MB', target: { max: 200 } }
+}
+
+/** CPU time of all threads of a peer until it has a tree edge, from /proc, which Linux has. */
+async function* linking(): AsyncGenerator<Row> {
+  if (process.platform !== 'linux') return
+  const options = ['--dimension', '20', '--model', 'logistic']
+  const first = await PeerProcess.start(options)
+  const seconds: number[] = []
+  try {
+    // The first run keeps the compiled code, the second completes it.
+    for (let run = -2; run < RUNS; run++) {
+      const words = ['peer', '--http', 'off', '--listen', '/ip4/127.0.0.1/tcp/0', '--peer', first.address, ...options]
+      const child = spawn(process.execPath, [MAIN, ...words], { stdio: ['ignore', 'ignore', 'pipe'] })
+      for await (const line of createInterface({ input: child.stderr })) if (line.includes('linked with')) break
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ')
+      if (run >= 0) seconds.push((TICK_MS * (Number(fields[11]) + Number(fields[12]))) / 1000)
+      child.kill()
+      await once(child, 'exit')
+    }
+  } finally {
+    await first.stop()
+  }
+  const details = { max: Math.max(...seconds) }
+  yield { name: 'peer: CPU time until it is linked', value: median(seconds), unit: 's', target: { max: 0.35 }, details }
 }
 
 /** Kills one of three peers and restarts it with its state. Timed until its predictor has as many updates as another's. */
