@@ -20,6 +20,7 @@ export {
   type ExampleStream,
   type Format,
   type From,
+  type Interactions,
   type LabelSchema,
   type Malformed,
   type Mark,
