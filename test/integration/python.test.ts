@@ -143,6 +143,35 @@ print(json.dumps([plain(peer.feature_names_in_), plain(peer.predict_proba(rows[:
   for (const [name, prefix] of [
     ['with NumPy', ''],
     ['without NumPy', WITHOUT_NUMPY]
+  ] as const)
+    it(`learns and predicts row by row, as in River (${name})`, async function () {
+      if (prefix === '' && !hasPython('numpy')) this.skip()
+      const columns = [{ name: 'age', kind: 'number' }] as const
+      const features = { constant: true, scale: 'none', columns, classNames: ['no', 'yes'] }
+      await start({ dimension: 2, features } as Partial<LearningSpec>)
+      const [hits, last, probabilities, many] = JSON.parse(
+        await runPython(
+          `${prefix}${HEAD}
+rows = [({"age": (i % 5) - 2}, "yes" if i % 5 > 2 else "no") for i in range(100)]
+hits = 0
+for x, y in rows:
+    hits += peer.predict_one(x) == y
+    peer.learn_one(x, y)
+peer.learn_many([x for x, _ in rows], [y for _, y in rows])
+print(json.dumps([hits, peer.predict_one({"age": 2}), peer.predict_proba_one({"age": 2}),
+  plain(peer.predict_many([{"age": 2}, {"age": -2}]))]))`,
+          served?.url as string
+        )
+      )
+      assert.ok(hits > 70, `${hits}`)
+      assert.deepEqual([last, many], ['yes', ['yes', 'no']])
+      assert.ok(Math.abs(probabilities.yes + probabilities.no - 1) < 1e-6 && probabilities.yes > 0.5)
+      await until(() => served?.peer.status().inputs === 200)
+    })
+
+  for (const [name, prefix] of [
+    ['with NumPy', ''],
+    ['without NumPy', WITHOUT_NUMPY]
   ] as const) {
     it(`takes labels of any kind and shape, and refuses other lengths (${name})`, async function () {
       if (prefix === '' && !hasPython('numpy,pandas')) this.skip()
