@@ -53,13 +53,17 @@ describe('the packed package', function () {
       'dist/program/admb.js',
       'dist/page/index.html',
       'python/admb_client.py',
+      'python/pyproject.toml',
+      'python/admb/torch.py',
       'README.md',
       'LICENSE'
     ]) {
       assert.ok(paths.includes(path), path)
     }
     assert.deepEqual(
-      paths.filter(path => /\.map$|^(src|test|scripts|dist\/test|dist\/scripts)\/|\.tsbuildinfo$/.test(path)),
+      paths.filter(path =>
+        /\.map$|__pycache__|^(src|test|scripts|dist\/test|dist\/scripts)\/|\.tsbuildinfo$/.test(path)
+      ),
       []
     )
     assert.ok(packed.size < MOST_BYTES, `${packed.size} bytes`)

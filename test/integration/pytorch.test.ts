@@ -54,6 +54,7 @@ except Refused as error: print(error)`
         ...process.env,
         ADMB: `${process.execPath} ${MAIN}`,
         OMP_NUM_THREADS: '1',
+        PYTHONDONTWRITEBYTECODE: '1',
         PYTHONPATH: [resolve('python'), process.env.PYTHONPATH].filter(Boolean).join(delimiter)
       }
       // Several peers on one machine have no port of their own.
