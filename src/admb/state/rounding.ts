@@ -161,10 +161,10 @@ function closeDense(
     const exponent = exponents[isUniform ? 0 : i]
     const step = powerOfTwo(exponent)
     const value = values[i] + (isStale ? leftOf(residual[i], step, isStale) : residual[i])
-    // `integerOf`, inlined: the product with a power of two is exact, as the quotient is.
+    // `integerOf`, inlined: the product with a power of two is exact, as the quotient is. The sum with 0.5 may be rounded up.
     const exact = value * powerOfTwo(-exponent)
-    let integer = Math.floor(exact)
-    if (exact - integer >= 0.5) integer++
+    let integer = Math.floor(exact + 0.5)
+    if (integer - exact > 0.5) integer--
     if (integer > MAX_ROUNDED) integer = MAX_ROUNDED
     else if (integer < -MAX_ROUNDED) integer = -MAX_ROUNDED
     const total = totals[i] + integer
