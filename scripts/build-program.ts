@@ -130,7 +130,9 @@ async function buildScripts(
           format: 'cjs',
           dynamicImportInCjs: imports,
           entryFileNames: fileNames,
-          chunkFileNames: 'part-[name]-[hash].cjs'
+          chunkFileNames: 'part-[name]-[hash].cjs',
+          // Names stay, for reports of errors. White space would be 6 MB of memory in each thread.
+          minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } }
         }
       }
     }
