@@ -66,7 +66,8 @@ export class ProgramLearner {
       if (session !== this.#session) return memory.close()
       this.#memory = memory
     } catch (error) {
-      return refuse((error as Error).message)
+      // Another program may have joined meanwhile.
+      return session === this.#session ? refuse((error as Error).message) : undefined
     }
     this.#hasEnded = false
     this.#generation = 0
@@ -96,7 +97,7 @@ export class ProgramLearner {
   /** A message of the program. A wrong one ends its connection. */
   receive(kind: number, content: Uint8Array): void {
     const { refuse, send } = this.#options
-    const memory = this.#memory
+    const memory = this.#wholeMemory()
     if (memory === undefined) return
     try {
       if (kind === kinds.add) this.#reply(memory, this.#add(memory, parseAdd(content)))
@@ -113,11 +114,20 @@ export class ProgramLearner {
 
   /** The node has another predictor. */
   predictorChanged(): void {
-    if (this.#memory === undefined) return
+    const memory = this.#wholeMemory()
+    if (memory === undefined) return
     const { replacedAt } = this.#places[this.#generation & 1]
     if (replacedAt === NEVER) this.#places[this.#generation & 1].replacedAt = this.#options.now()
-    this.#memory.newest[0] = BigInt(this.#options.node.predictor.id.updates)
+    memory.newest[0] = BigInt(this.#options.node.predictor.id.updates)
     this.#options.send(encodeJson(kinds.changed))
+  }
+
+  /** The memory of the program that has joined, unless the program has cut it off, which ends its connection. */
+  #wholeMemory(): SharedMemory | undefined {
+    if (this.#memory === undefined || this.#memory.isWhole()) return this.#memory
+    this.lost()
+    this.#options.refuse('its memory is shorter than at its join: keep the length of the file')
+    return undefined
   }
 
   /** @returns what became of the gradients */

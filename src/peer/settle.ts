@@ -13,6 +13,7 @@ import {
   type ProgramSpec,
   parseSpec,
   predictsNumbers,
+  refuseProgram,
   schemaOf,
   startDigest
 } from '../task/learning-spec.js'
@@ -147,6 +148,7 @@ async function joined(
 
 /** The task of a spec that others share. Options that are given are checked against it by whoever compares specs. */
 async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Promise<PeerTask> {
+  if (others.data !== undefined) refuseProgram(spec)
   // The schema scales its numbers.
   const isScaled = scale === 'standard' && spec.features.columns?.some(({ mean }) => mean !== undefined)
   const options = isScaled || scale === undefined ? others : { ...others, scale }

@@ -2,7 +2,7 @@
  * The socket at which a program joins its peer. It serves one program at a time, and passes messages on without reading them,
  * except the first one of a program, which says what the model is.
  */
-import { rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { encodeJson, type Join, kinds, MessageReader, ProgramError, parseJoin } from './messages.js'
 
@@ -44,6 +44,13 @@ export class ProgramServer {
 
   /** @throws ProgramError if another peer listens there, or nobody can */
   static async listen(path: string): Promise<ProgramServer> {
+    const max = process.platform === 'linux' ? 107 : 103
+    if (Buffer.byteLength(path) > max)
+      throw new ProgramError(
+        `the path of a socket has a maximum of ${max} bytes, and ${path} is longer: give --socket PATH`
+      )
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found && !found.isSocket()) throw new ProgramError(`${path} exists, and is no socket: give another --socket`)
     if (await isServed(path)) throw new ProgramError(`another peer listens at ${path}: give another --socket`)
     rmSync(path, { force: true })
     const server = createServer()
@@ -96,6 +103,8 @@ export class ProgramServer {
     const reader = new MessageReader()
     socket.on('error', () => undefined)
     socket.on('data', bytes => {
+      // One that is refused is heard no more.
+      if (socket.writableEnded) return
       try {
         for (const { kind, content } of reader.push(bytes)) this.#receive(socket, kind, content)
       } catch (error) {

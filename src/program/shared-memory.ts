@@ -19,6 +19,8 @@ export interface SharedMemory {
   readonly average: Blocks
   /** The number of updates of the newest predictor, which the program may read at any time. */
   readonly newest: BigInt64Array
+  /** Whether the file is as long as it was. An access to what a program has cut off ends the process. */
+  isWhole(): boolean
   close(): void
 }
 
@@ -85,7 +87,6 @@ export async function mapMemory(path: string, layout: Layout): Promise<SharedMem
   const bytes = memoryBytes(layout)
   const file = openMemory(path, layout)
   const address = map(null, bytes, READ_WRITE, SHARED, file, 0)
-  closeSync(file)
   const memory: ArrayBuffer = koffi.view(address, bytes)
   const { offsets, stride } = placesOf(layout)
   const vector = (index: number) =>
@@ -97,6 +98,10 @@ export async function mapMemory(path: string, layout: Layout): Promise<SharedMem
     sums: [vector(2), vector(3)],
     average: vector(4),
     newest: new BigInt64Array(memory, 0, 1),
-    close: () => void unmap(address, bytes)
+    isWhole: () => fstatSync(file).size >= bytes,
+    close: () => {
+      unmap(address, bytes)
+      closeSync(file)
+    }
   }
 }

@@ -268,8 +268,17 @@ export function classNamesOf(spec: LearningSpec, parameters: Blocks): readonly s
   return classTableOf(spec)?.namesIn(parameters) ?? spec.features.classNames
 }
 
-/** The spec by which inputs for a predictor are read: with the names of all its classes. */
+/** @throws OptionError for a model that only a program can compute, whose inputs and weights have no meaning here */
+export function refuseProgram({ model }: LearningSpec): void {
+  if (model === 'external')
+    throw new OptionError(
+      'a program has this model and its data: predict and learn there (--learner external), or export safetensors'
+    )
+}
+
+/** The spec by which inputs for a predictor are read: with the names of all its classes. @throws OptionError */
 export function readableSpec(spec: LearningSpec, parameters: Blocks): LearningSpec {
+  refuseProgram(spec)
   return { ...spec, features: { ...spec.features, classNames: classNamesOf(spec, parameters) } }
 }
 

@@ -83,6 +83,8 @@ async function linearNodes(graph: GraphBuilder, source: OnnxSource, names: reado
       return classOutputs(graph, scores, bothOf(graph, graph.node('Sigmoid', [scores])), 2, names)
     case 'hinge':
       return classOutputs(graph, scores, bothOf(graph, hingeProbability(graph, scores)), 2, names)
+    case 'external':
+      throw new ModelError('a program has this model: export safetensors, or export it in the program')
     default:
       throw new ModelError(`the loss ${spec.model} is of a plug-in, which ONNX does not have: export safetensors`)
   }

@@ -13,7 +13,7 @@ import {
   type Schema
 } from '../data/parsing.js'
 import { OptionError } from '../learning/index.js'
-import { type LearningSpec, parserOptions } from './learning-spec.js'
+import { type LearningSpec, parserOptions, refuseProgram } from './learning-spec.js'
 import { hasConstant, predictsNumber, type TaskModel, type TaskOptions } from './options.js'
 
 /** `hashBits` of tables for networks: fewer than for linear models, because each feature has a vector of weights. */
@@ -85,6 +85,7 @@ export type ReadOptions = Omit<StreamOptions, 'data'> & { readonly data?: string
 export function streamFor(spec: LearningSpec, options: ReadOptions): StreamOptions {
   const { data, label } = options
   if (data === undefined) throw noData()
+  refuseProgram(spec)
   const kind = kindOf({ data, format: options.format })
   const known = optionsOf(spec, kind)
   const scale = inputOptionsOf(kind).includes('scale') ? spec.features.scale : undefined

@@ -146,6 +146,11 @@ export class ProgramClient {
     }
   }
 
+  /** Changes the length of the file. */
+  truncate(bytes: number): void {
+    ftruncateSync(this.#file, bytes)
+  }
+
   /** Ends the connection, as a crash does. */
   close(): void {
     if (!this.isClosed) closeSync(this.#file)

@@ -120,6 +120,12 @@ async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, s
     import('../../program/shared-memory.js')
   ])
   const server = await ProgramServer.listen(path)
+  const stop = () => {
+    server.close()
+    process.exit(0)
+  }
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) process.once(signal, stop)
   try {
     const { spec, start } = await settleProgram(given, surroundings, async () => {
       surroundings.log('info', `waits for a program that joins at ${path}`, {})
@@ -131,6 +137,8 @@ async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, s
     server.refuse((error as Error).message)
     server.close()
     throw error
+  } finally {
+    for (const signal of signals) process.off(signal, stop)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Peers whose gradients a program in another process computes. */
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuditReport } from '../../../src/peer/audit.js'
-import { admbJson } from '../../support/admb-command.js'
+import { admb, admbJson } from '../../support/admb-command.js'
 import { PeerProcesses, until } from '../../support/peer-processes.js'
 import { ProgramClient } from '../../support/program-client.js'
 
@@ -145,5 +146,70 @@ describe('a program that computes the gradients of a peer', function () {
     assert.equal(await second.exit, 1)
     assert.match(second.stderr, /starts from other parameters than the network.*ERR_PROGRAM/)
     client.close()
+  })
+
+  it('listens only where a socket can be, and leaves none', async () => {
+    const scratch = await processes.scratch()
+    const file = join(scratch, 'model.pt')
+    writeFileSync(file, 'weights')
+    const refused = async (socket: string) => {
+      const peer = processes.start('--learner', 'external', '--socket', socket)
+      assert.equal(await peer.exit, 1)
+      return peer.stderr
+    }
+    assert.match(await refused(file), /model.pt exists, and is no socket: give another --socket/)
+    assert.equal(readFileSync(file, 'utf8'), 'weights')
+    assert.match(await refused(scratch), /exists, and is no socket/)
+    assert.match(await refused(join(scratch, 'missing', 's')), /cannot listen .*give another --socket/)
+    assert.match(await refused(join(scratch, 'x'.repeat(100))), /path of a socket .* longer: give --socket PATH/)
+    const socket = join(scratch, 's')
+    const waiting = processes.start('--learner', 'external', '--socket', socket)
+    await until('it waits', () => existsSync(socket) && waiting.stderr.includes('waits for a program'))
+    assert.match(await refused(socket), /another peer listens/)
+    assert.equal(await waiting.stop(), 0, waiting.stderr)
+    assert.ok(!existsSync(socket))
+  })
+
+  it('may not cut off its memory', async () => {
+    const dir = join(await processes.scratch(), 'peer')
+    const peer = processes.start(...options(dir))
+    const client = await ProgramClient.join(`${dir}.s`, START)
+    await peer.ready()
+    client.truncate(100)
+    await assert.rejects(client.add(0, 1), /its memory is shorter/)
+    client.close()
+    const next = await ProgramClient.join(`${dir}.s`, START)
+    assert.equal(next.next, 0)
+    next.close()
+    assert.equal(await peer.stop(), 0, peer.stderr)
+  })
+
+  it('has the only model that its directory and its network are read with', async () => {
+    const scratch = await processes.scratch()
+    const [dir, data, out] = ['peer', 'data.csv', 'out'].map(name => join(scratch, name))
+    writeFileSync(data, `a,label\n${Array.from({ length: 20 }, (_, i) => `${i % 5},${i % 2}`).join('\n')}\n`)
+    const peer = processes.start(...options(dir))
+    const client = await ProgramClient.join(`${dir}.s`, START)
+    await peer.ready()
+    await learn(client, 0, 40)
+    const other = processes.start('--data', data, '--peer', peer.latest.addresses[0])
+    assert.equal(await other.exit, 2)
+    assert.match(other.stderr, /a program has this model and its data/)
+    client.close()
+    assert.equal(await peer.stop(), 0, peer.stderr)
+    for (const args of [
+      ['eval', '--dir', dir, '--data', data],
+      ['predict', '--dir', dir, '--data', data],
+      ['train', '--dir', dir, '--data', data],
+      ['peer', '--dir', dir, '--data', data],
+      ['explain', '--dir', dir],
+      ['export', '--dir', dir, '--format', 'json', '--out', out],
+      ['export', '--dir', dir, '--format', 'onnx', '--out', out]
+    ]) {
+      const { code, stderr } = await admb(args)
+      assert.notEqual(code, 0, `${args}`)
+      assert.match(stderr, /a program has this model/, `${args}`)
+    }
+    assert.equal((await admb(['export', '--dir', dir, '--out', out])).code, 0)
   })
 })
