@@ -86,6 +86,7 @@ class Learner:
         name = type(model).__name__
         try:
             self.worker = _Joining(self._process, blocks, start, socket, fingerprint, name, wait).worker
+            self._check_steps()
         except BaseException:
             self._end_process()
             raise
@@ -95,9 +96,18 @@ class Learner:
     def resume(self) -> None:
         """Joins the peer again after Lost, as soon as it is there."""
         self.worker.resume()
+        self._check_steps()
         self._map()
         self._steps, self._seen, self._span = 0, -1, None
         self._load()
+
+    def _check_steps(self) -> None:
+        """Gradients must not be taken for differences of copies, and conversely."""
+        steps = self.worker.local_steps
+        if steps != self._local:
+            self.worker.close()
+            wanted = "give no optimizer and no local_steps" if steps == 1 else f"give an optimizer and local_steps={steps}"
+            raise Refused(f"the network learns with {steps} local steps, and this program makes {self._local}: {wanted}")
 
     @property
     def updates(self) -> int:
@@ -196,19 +206,21 @@ class Learner:
 
     def _hand_over(self, first: int, count: int, loss: float) -> bool:
         outcome = self.worker.add(0, first, count, loss)
-        if outcome == INVALID:
-            raise ValueError(f"the loss or the gradients of inputs {first} to {first + count - 1} are not finite: use a smaller step")
         if outcome != USED:
             # A copy with steps that were not taken must not go on.
             self._seen = -1
         self._end = 0
         self._load()
+        if outcome == INVALID:
+            raise ValueError(f"the loss or the gradients of inputs {first} to {first + count - 1} are not finite: use a smaller step")
         return outcome == USED
 
     # --- predictors
 
     def take(self) -> None:
-        """Gives the model the newest predictor of the peer."""
+        """Gives the model the newest predictor of the peer, after local steps until now are handed over."""
+        if self._steps > 0:
+            self._contribute()
         self.worker.take()
         self._load()
 
@@ -219,7 +231,11 @@ class Learner:
     @contextlib.contextmanager
     def averaged(self) -> Iterator[torch.nn.Module]:
         """The model has the running average of the newest predictor within this context."""
+        if self._steps > 0:
+            self._contribute()
         self.worker.average()
+        # Gradients that follow count as those of the newest predictor.
+        self._load()
         kept = [p.detach().clone() for p in self._given.values()]
         try:
             with torch.no_grad():

@@ -111,6 +111,16 @@ class Worker:
                 time.sleep(_RETRY)
 
     def _join(self, start: Sequence[Any]) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(max(1.0, self.wait))
+        try:
+            self._socket.connect(self.socket_path)
+        except OSError as error:
+            self._socket.close()
+            if error.errno is None:
+                raise ValueError(f"no socket can be at {self.socket_path} ({error}): give a shorter path") from error
+            raise Lost(f"no peer listens at {self.socket_path} ({error})") from error
+        self._received = self._socket.makefile("rb")
         place = "/dev/shm" if os.path.isdir("/dev/shm") else None
         descriptor, path = tempfile.mkstemp(dir=place, prefix="admb-")
         try:
@@ -129,13 +139,8 @@ class Worker:
             ]
             for view, values in zip(self._vectors[_PARAMETERS], start):
                 view[:] = memoryview(values).cast("B").cast("f") if not _is_floats(values) else memoryview(values)
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.settimeout(max(1.0, self.wait))
-            try:
-                self._socket.connect(self.socket_path)
-            except OSError as error:
-                raise Lost(f"no peer listens at {self.socket_path} ({error})") from error
-            self._received = self._socket.makefile("rb")
+            #: Counts the predictors that were taken.
+            self.generation = 0
             layout = [
                 {"name": b.name, "length": b.length, **({"vectors": [[0, b.length]]} if b.is_vector else {})} for b in self.blocks
             ]
@@ -158,8 +163,6 @@ class Worker:
         self.updates: int = welcome["updates"]
         self.missing = 0
         self.digest = ""
-        #: Counts the predictors that were taken.
-        self.generation = 0
         self._is_pending = False
         self.take()
 
@@ -233,6 +236,7 @@ class Worker:
 
     def bye(self) -> None:
         """Says that no further inputs are expected, so that the last gradients make an update."""
+        self._check_owner()
         self.settle()
         self._send(_BYE)
 

@@ -43,6 +43,39 @@ except Refused as error: print(error)`
     assert.match(await runPython(failing), /the model and the data are those of a program .* remove the option data/)
   })
 
+  it('keeps its parameters while its peer is away, and is told that no socket can have the path', async () => {
+    const socket = JSON.stringify(join(await processes.scratch(), 'peer.sock'))
+    const text = `import subprocess
+from array import array
+from admb import Block, Lost, Worker
+from admb.worker import start_peer
+try: Worker([Block("w", 2)], [array("f", [0, 0])], "/tmp/" + 120 * "x")
+except ValueError as error: print(error)
+options = ("--listen", "/ip4/127.0.0.1/tcp/0", "--http", "off")
+command = ${JSON.stringify([process.execPath, MAIN])}
+peer = start_peer(${socket}, rule="adam,step=0.1", batch=4, options=options, command=command, log=subprocess.DEVNULL)
+worker = Worker([Block("w", 2)], [array("f", [0, 0])], ${socket})
+while worker.updates < 3 or worker.generation % 2 == 0:
+    worker.sums[0][0][:] = array("f", [1, 1])
+    worker.add(0, worker.next, 1, 0.0)
+before = list(worker.parameters[0])
+print(worker.generation, before[0] != 0)
+peer.kill()
+peer.wait()
+worker.wait = 0.3
+for attempt in range(2):
+    try:
+        while True: worker.take()
+    except Lost: pass
+    try: worker.resume()
+    except Lost: print(list(worker.parameters[0]) == before)
+`
+    const [path, generation, ...kept] = (await runPython(text)).trim().split('\n')
+    assert.match(path, /give a shorter path/)
+    assert.match(generation, /^\d*[13579] True$/, 'another generation than that of a start')
+    assert.deepEqual(kept, ['True', 'True'])
+  })
+
   describe('with PyTorch', () => {
     before(function () {
       if (!hasPython('torch,numpy')) this.skip()
@@ -122,6 +155,40 @@ learn(4000)`
         ]
       )
       assert.ok(runs[1][2] > runs[0][2] && runs[0][2] > 10, output())
+    })
+
+    it('refuses a network with other local steps, and learns from the newest predictor after an average', async () => {
+      const folder = await processes.scratch()
+      const text = `import sys
+import torch
+from admb.torch import Learner, Refused
+join = ()
+torch.manual_seed(1)
+model = torch.nn.Linear(3, 1)
+def learner(**options):
+    return Learner(model, state="state", join=join, **options)
+def loss(): return (model(torch.ones(4, 3)) ** 2).mean()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+with learner(optimizer=optimizer, local_steps=3, batch=12) as one:
+    for count, name in enumerate(("averaged", "state_dict", "take")):
+        one.step(loss(), 4)
+        if name == "averaged":
+            with one.averaged(): pass
+        else: getattr(one, name)()
+        print(name, one.worker.next == 4 * (count + 1), one._seen == one.worker.generation, flush=True)
+    one.step(loss(), 4)
+    try:
+        while True: one.step(loss() * float("nan"), 4)
+    except ValueError: pass
+    print("finite", bool(torch.isfinite(loss())))
+try: learner().close()
+except Refused as error: print(error)
+`
+      const { code, output, errors } = await start(text, folder)
+      assert.equal(await code, 0, errors())
+      for (const name of ['averaged', 'state_dict', 'take']) assert.match(output(), new RegExp(`${name} True True`))
+      assert.match(output(), /finite True/)
+      assert.match(output(), /the network learns with 3 local steps, and this program makes 1: give an optimizer/)
     })
   })
 })
