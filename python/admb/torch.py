@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import tempfile
 from typing import Any, Iterator, Sequence
 
@@ -71,9 +72,11 @@ class Learner:
         if not _is_served(socket):
             steps = None if local_steps == 1 else local_steps
             settings = {"rule": rule, "average": average, "batch": batch, "local_steps": steps}
-            self._process = start_peer(
+            self._launch = lambda: start_peer(
                 socket, **settings, join=join, state=state, options=options, command=command, log=log
             )
+            self._process = self._launch()
+        self._has_state = state is not None
         self._local = local_steps
         #: Local steps that are not handed over yet, and their first input, end and loss.
         self._steps, self._first, self._end, self._loss = 0, 0, 0, 0.0
@@ -94,7 +97,15 @@ class Learner:
         self._load()
 
     def resume(self) -> None:
-        """Joins the peer again after Lost, as soon as it is there."""
+        """Joins the peer again after Lost, as soon as it is there.
+
+        A peer that this program started is started again if it has a state directory.
+        """
+        if self._process is not None and self._has_state:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1)
+                if not _is_served(self.worker.socket_path):
+                    self._process = self._launch()
         self.worker.resume()
         self._check_steps()
         self._map()

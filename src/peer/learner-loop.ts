@@ -236,7 +236,7 @@ export class LearnerLoop {
     const age = now - this.#lastStatus
     if (age >= IDLE_STATUS_MS || (age >= STATUS_MS && this.#hasNews)) {
       this.#lastStatus = now
-      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#reading.hasEnded }
+      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#hasEnded }
       this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
     }
     this.#checkpoints?.write()
@@ -246,16 +246,18 @@ export class LearnerLoop {
   /** Whether no further inputs are expected. A master without a stream would wait forever for inputs of requests. */
   get #isOver(): boolean {
     const { stream, spec } = this.#init
-    if (this.#program !== undefined) return this.#program.hasEnded
-    return this.#reading.hasEnded || (stream === undefined && spec.algorithm !== undefined)
+    return this.#hasEnded || (this.#program === undefined && stream === undefined && spec.algorithm !== undefined)
+  }
+
+  /** Whether the stream, or the inputs of the program, have ended. */
+  get #hasEnded(): boolean {
+    return this.#program?.hasEnded ?? this.#reading.hasEnded
   }
 
   /** Whether the last status is out of date. */
   get #hasNews(): boolean {
     const { inputs, id, hasEnded } = this.#reported ?? {}
-    return (
-      inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#reading.hasEnded
-    )
+    return inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#hasEnded
   }
 
   receive(message: ToLoop): void {
@@ -379,7 +381,7 @@ export class LearnerLoop {
       joining: this.#begin !== undefined,
       waitsFor: this.#node.waitsFor.length > 0 ? this.#node.waitsFor.slice(0, MAX_NAMED) : undefined,
       skipped: this.#training.misfits + this.#reading.skipped,
-      ended: this.#program?.hasEnded ?? this.#reading.hasEnded,
+      ended: this.#hasEnded,
       traffic: this.#node.inspect.traffic,
       residualShare: this.#node.inspect.residualShare,
       clippedShare: this.#node.inspect.clippedShare,

@@ -29,8 +29,10 @@ describe('a Python program', function () {
     const output = await runPython(path + program('python worker'))
     assert.equal(output, '[2.0, 3.0]\n')
     await peer.ready()
-    await until('the end', async () => (await peer.fetchStatus()).problem !== undefined)
-    assert.equal((await peer.fetchStatus()).inputs, 500)
+    await until('the end', async () => {
+      const { problem, inputs } = await peer.fetchStatus()
+      return problem !== undefined && inputs === 500
+    })
   })
 
   it('is told why its peer does not take it', async () => {
@@ -110,7 +112,7 @@ for attempt in range(2):
       return { code, address, child, output: () => output, errors: () => errors }
     }
 
-    const learner = program('python learner')
+    const learner = program('python learner').replace('epochs=500', 'epochs=2')
     const local = learner
       .replace('with Learner(', `${program('python local').split('\n')[0]}\nwith Learner(`)
       .replace('rule="adam,step=0.01", batch=128', 'optimizer=optimizer, local_steps=10, batch=320')
@@ -189,6 +191,29 @@ except Refused as error: print(error)
       for (const name of ['averaged', 'state_dict', 'take']) assert.match(output(), new RegExp(`${name} True True`))
       assert.match(output(), /finite True/)
       assert.match(output(), /the network learns with 3 local steps, and this program makes 1: give an optimizer/)
+    })
+
+    it('starts its peer again when it was killed, and continues', async () => {
+      const folder = await processes.scratch()
+      const [head] = learner.split('with Learner')
+      const text = `${head}
+from admb.torch import Lost
+with Learner(model, rule="adam,step=0.01", batch=128, join=join, state="state") as learner:
+    killed, kept = learner._process, 0
+    while learner.worker.next < 4000:
+        try:
+            for rows in learner.spans(len(x), batch=32):
+                learner.step(loss_fn(model(x[rows]), y[rows]))
+                if learner.updates > 10 and killed.poll() is None:
+                    killed.kill()
+        except Lost:
+            learner.resume()
+            kept = learner.updates
+    print("end", learner.worker.next, kept > 0, learner.updates > 20)
+`
+      const { code, output, errors } = await start(text, folder, '0')
+      assert.equal(await code, 0, errors())
+      assert.match(output(), /end 4000 True True/)
     })
   })
 })
