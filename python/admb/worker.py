@@ -93,18 +93,16 @@ class Worker:
             at += -(-block.length // _ALIGNMENT) * _ALIGNMENT
         self._stride = at
         self._is_pending = False
-        self.resume(start)
+        #: A peer without a checkpoint begins with them again, as its inputs begin with 0.
+        self._begin = [bytes(memoryview(values).cast("B")) for values in start]
+        self.resume()
 
-    def resume(self, start: Sequence[Any] | None = None) -> None:
-        """Joins the peer as soon as it is there, and takes its newest predictor.
-
-        start: parameters that a new network starts from. @default those that this program has
-        """
-        before = self.parameters if start is None else start
+    def resume(self) -> None:
+        """Joins the peer as soon as it is there, and takes its newest predictor."""
         until = time.monotonic() + self.wait
         while True:
             try:
-                return self._join(before)
+                return self._join(self._begin)
             except Lost:
                 if time.monotonic() > until:
                     raise
@@ -138,7 +136,7 @@ class Worker:
                 for v in range(_VECTORS)
             ]
             for view, values in zip(self._vectors[_PARAMETERS], start):
-                view[:] = memoryview(values).cast("B").cast("f") if not _is_floats(values) else memoryview(values)
+                view[:] = memoryview(values).cast("f")
             #: Counts the predictors that were taken.
             self.generation = 0
             layout = [
@@ -269,10 +267,6 @@ class Worker:
                 raise Refused(json.loads(content)["error"])
             if kind == wanted:
                 return content
-
-
-def _is_floats(values: Any) -> bool:
-    return memoryview(values).format == "f" and memoryview(values).ndim == 1
 
 
 def start_peer(
