@@ -140,6 +140,8 @@ class Learner:
         total: number of rows. shuffle: the rows of each epoch are in an order that follows from `seed`. Returns slices, or index
         tensors if rows are shuffled. `step` follows for each.
         """
+        if batch < 1:
+            raise ValueError(f"a batch of {batch} rows: it has at least 1")
         orders: dict[int, torch.Tensor] = {}
         while True:
             again, end = self.worker.again
