@@ -47,7 +47,7 @@ export class ProgramLink {
 
   /** What a person should know; undefined if a program computes gradients. */
   get problem(): string | undefined {
-    return this.#server.problem
+    return this.#server.problem()
   }
 
   handle(message: ToProgram): void {

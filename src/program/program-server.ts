@@ -35,6 +35,8 @@ export class ProgramServer {
   readonly #onFree: (() => void)[] = []
   readonly #onJoin: ((join: Join) => void)[] = []
   #lastMessage = 0
+  /** Whether the program expects no further inputs. */
+  #hasEnded = false
 
   private constructor(server: Server, path: string) {
     this.#server = server
@@ -86,11 +88,11 @@ export class ProgramServer {
     this.#lost(socket)
   }
 
-  /** What a person should know: that no program has joined, or that it says nothing. */
-  get problem(): string | undefined {
+  /** What a person should know: that no program has joined, or that it says nothing although it has inputs. */
+  problem(now = Date.now()): string | undefined {
     if (this.#join === undefined) return `no program computes gradients: start one, which joins at ${this.#path}`
-    const silent = Math.floor((Date.now() - this.#lastMessage) / 1000)
-    if (silent * 1000 < SILENT_MS) return undefined
+    const silent = Math.floor((now - this.#lastMessage) / 1000)
+    if (silent * 1000 < SILENT_MS || this.#hasEnded) return undefined
     return `${this.#join.name} has sent no gradients for ${silent} s: see whether it hangs`
   }
 
@@ -126,6 +128,7 @@ export class ProgramServer {
   #receive(socket: Socket, kind: number, content: Uint8Array): void {
     this.#lastMessage = Date.now()
     if (socket === this.#socket) {
+      this.#hasEnded = kind === kinds.bye
       this.#handler?.receive(kind, content)
       return
     }
@@ -149,6 +152,7 @@ export class ProgramServer {
   #accept(socket: Socket, join: Join): void {
     this.#socket = socket
     this.#join = join
+    this.#hasEnded = false
     for (const resolve of this.#onJoin.splice(0)) resolve(join)
     this.#handler?.joined(join)
   }

@@ -211,7 +211,7 @@ export function programSpec(options: TaskOptions, program: ProgramModel): Progra
   const unfit = Object.keys(options).find(name => !OF_PROGRAMS.has(name))
   if (unfit !== undefined)
     throw new OptionError(
-      `the model and the data are those of a program (--learner external): remove the option ${unfit}`
+      `the model and the data are those of a program (--learner external): remove the option ${unfit === 'checkpoint' ? 'weights' : unfit}`
     )
   const { min: batch, max } = batchRange(options.batch ?? PEER_BATCH)
   const rule = options.rule ?? defaultNetworkRule
