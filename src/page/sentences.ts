@@ -85,10 +85,13 @@ export interface LearnedSchema {
     readonly classes?: number
   }
   readonly columns?: readonly { readonly name: string; readonly kind: string; readonly role?: string }[]
+  /** A program has the model and the inputs. */
+  readonly external?: true
 }
 
 /** What is learned, in one sentence. @param data name of the data */
-export function describeSchema({ label, columns }: LearnedSchema, data: string | undefined): string {
+export function describeSchema({ label, columns, external }: LearnedSchema, data: string | undefined): string {
+  if (external) return 'A program has the model of this peer, and computes its gradients.'
   const name = label?.name === undefined ? 'the label' : `“${label.name}”`
   const classes = label?.names ? shortList(label.names) : `${label?.classes ?? 2} classes`
   const targets = { number: `${name}, a number`, class: `${name} (${classes})`, token: 'the next token of a text' }
@@ -115,11 +118,12 @@ export const isNear = (address: string): boolean => /^\/ip4\/127\.|^\/ip6\/::1\/
 /** How another peer joins a network of one. @param addresses of the peer that serves the page */
 export function joinCommand(
   addresses: readonly string[],
-  { label }: LearnedSchema,
+  { label, external }: LearnedSchema,
   data: string | undefined
 ): string | undefined {
   const [address] = [...addresses].sort((a, b) => Number(isNear(a)) - Number(isNear(b)))
   if (address === undefined) return undefined
+  if (external) return `npx admb peer --learner external --dir state --peer ${address}`
   const [extension = ''] = /\.\w+(\.gz)?$/.exec(data ?? '') ?? []
   const rows = data === 'digits' ? data : `other${extension === '' ? '.csv' : extension}`
   const named = label?.name === undefined ? '' : ` --label ${shellWord(label.name)}`

@@ -393,7 +393,8 @@ export function parserOptions(spec: LearningSpec): ParserOptions {
  * @param added classes that were added to those of the spec
  */
 export function schemaOf(spec: LearningSpec, added?: readonly string[]): Schema {
-  if (spec.network?.target.kind === 'next-token' || spec.model === 'external') return {}
+  if (spec.network?.target.kind === 'next-token') return {}
+  if (spec.model === 'external') return { external: true }
   const { columns, label: name, classNames: names, hashBits } = spec.features
   const isNumber = predictsNumbers(spec)
   const classes = spec.classes ?? names?.length ?? 2

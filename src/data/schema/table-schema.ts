@@ -68,7 +68,8 @@ export const tableSchema = z
   .object({
     label: labelSchema.optional(),
     columns: z.array(columnSchema).optional(),
-    hashBits: count.optional().describe('Hashed values share 2^hashBits features, by default 2^18.')
+    hashBits: count.optional().describe('Hashed values share 2^hashBits features, by default 2^18.'),
+    external: z.literal(true).optional().describe('A program has the model and the inputs: there are no columns.')
   })
   .describe('What inputs mean: the label, and the columns of a table in the order of their features.')
 /**

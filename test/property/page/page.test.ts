@@ -151,6 +151,10 @@ describe('the page formats', () => {
       describeSchema({}, 'play.txt'),
       'This peer learns to predict the next token of a text. Data: play.txt.'
     )
+    assert.equal(
+      describeSchema({ external: true }, undefined),
+      'A program has the model of this peer, and computes its gradients.'
+    )
     assert.match(
       describeSchema({ label: { kind: 'class', classes: 10 } }, '-'),
       /the label \(10 classes\)\. Data: standard input\.$/
@@ -190,6 +194,10 @@ describe('the page formats', () => {
       `npx admb peer --data other.csv.gz --label 'sold for' --peer ${far}`
     )
     assert.equal(joinCommand([near], {}, 'digits'), `npx admb peer --data digits --peer ${near}`)
+    assert.equal(
+      joinCommand([near], { external: true }, undefined),
+      `npx admb peer --learner external --dir state --peer ${near}`
+    )
     assert.equal(joinCommand([], {}, 'digits'), undefined)
     assert.deepEqual([near, far, '/ip6/::1/tcp/1/p2p/X', '/dns4/example.org/tcp/1'].map(isNear), [
       true,
