@@ -1,6 +1,6 @@
 /**
- * Removes compiled files whose sources are gone, so that mocha does not run tests that were renamed or removed. Declarations refer to
- * those of zod in `dist/vendor`, because the package itself is part of the bundles and not installed with this one.
+ * Removes compiled files whose sources are gone, so that mocha does not run tests that were renamed or removed. The
+ * declarations refer to the copy of zod's declarations in `dist/vendor`, since zod is bundled and not installed with the package.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'

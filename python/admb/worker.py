@@ -57,7 +57,7 @@ class Worker:
     Inputs have numbers, which the peer assigns in order: `next` is the next new one. Inputs that a crash or another predictor has
     left unused are in `again`, and are learned again. A sum of gradients is written into `sums[slot]`, and handed over with `add`.
 
-        worker = Worker([Block("w", 10)], start=[array("f", [0] * 10)], socket_path="/tmp/peer.sock")
+        worker = Worker([Block("w", 10)], start=[array("f", [0] * 10)], socket_path="peer.sock")
         for number in range(worker.next, 1000):
             ...  # the gradient at worker.parameters[0], into worker.sums[0][0]
             worker.add(0, number, 1, loss)

@@ -27,9 +27,9 @@ const STARTED_MS = 5000
 /** Growth of the code from which a file is written anew. Below it, no later process looks. */
 const GROWTH = 1.03
 const OLD_MS = 60 * 24 * 3600 * 1000
-/** Of the function that each part is. */
+/** Parameters of the function that wraps the code of a part. */
 const PARAMETERS = 'exports, require, module, __filename, __dirname, importModule'
-/** Of each part in a file; V8 copies code that is not aligned. */
+/** Alignment in bytes of each part in a file: V8 copies code that is not aligned. */
 const ALIGNMENT = 8
 /** Checksum of what follows, and the size of the description of the parts, in bytes. */
 const HEADER = 8
@@ -123,7 +123,7 @@ class Program {
     const keep = () => {
       if (isKept || (this.#hasAll && this.#cached.isComplete)) return
       isKept = true
-      // Of processes that start together, one writes.
+      // One of several processes that start together writes the file.
       if (this.#files.some((file, i) => versionOf(file) !== this.#found[i])) return
       this.#keep()
     }

@@ -22,7 +22,7 @@ export interface ProgramHandler {
 /**
  * Listens for programs.
  * @example
- * const server = await ProgramServer.listen('/tmp/peer.sock')
+ * const server = await ProgramServer.listen('peer.sock')
  * const { name, blocks } = await server.joined()
  */
 export class ProgramServer {
