@@ -271,10 +271,10 @@ export class LayerCache implements BlockStorage {
     return this.#reader.queue.isDone(readTicket) && this.#writer.queue.isDone(this.#writeTickets[block])
   }
 
-  /** Waits until another array can be evicted. */
+  /** Waits until another array can be evicted. One that was in use a moment ago may be idle by now. */
   #awaitOne(): void {
     for (const entry of this.#entries.values()) {
-      if (entry.block === this.#pinned || this.#isIdle(entry)) continue
+      if (entry.block === this.#pinned) continue
       this.#await(this.#reader, entry.readTicket)
       this.#await(this.#writer, this.#writeTickets[entry.block])
       this.#check()

@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { frozenOf, networkModel } from '../../../src/l2l/execution.js'
 import { SCHEDULES } from '../../../src/l2l/executor/types.js'
+import { IoQueue, WRITE } from '../../../src/l2l/store/io-queue.js'
 import { commitFile, layerFile, readCommit } from '../../../src/l2l/store/layer-file.js'
 import { diskOptions } from '../../../src/l2l/store/place.js'
 import { L2LEngine, type L2LEngineOptions } from '../../../src/l2l/training/engine.js'
@@ -97,6 +98,35 @@ describe('a layer file', () => {
       }),
       { numRuns: share(24) }
     )
+  })
+
+  it('makes room when writes end between two looks at them', () => {
+    const { isDone, post } = IoQueue.prototype
+    const rule = { name: 'lars', bits: 8 } as const
+    const rest = { averaging: { name: 'none' }, predictWith: 'average', schedule: 'l2l', serverThreads: 1 } as const
+    const given = { ...rest, widths: [80, 4, 3], rule, batch: 2, rows: 55, spare: 0 }
+    // Each write is running at its first looks, and done afterwards.
+    for (const looks of [1, 2, 3, 4]) {
+      const left = new WeakMap<IoQueue, Map<number, number>>()
+      IoQueue.prototype.post = function (command) {
+        const ticket = post.call(this, command)
+        if (command.kind === WRITE) left.set(this, (left.get(this) ?? new Map()).set(ticket, looks))
+        return ticket
+      }
+      IoQueue.prototype.isDone = function (ticket) {
+        this.drain()
+        const running = left.get(this)?.get(ticket) ?? 0
+        left.get(this)?.set(ticket, running - 1)
+        return running <= 0 && isDone.call(this, ticket)
+      }
+      try {
+        const engine = engineOn(given, join(folder, String(looks)))
+        engine.learn(randomRows(optionsOf(given).model, given.rows))
+        equal(engine.finish().updates, 28)
+      } finally {
+        Object.assign(IoQueue.prototype, { isDone, post })
+      }
+    }
   })
 
   it('continues from its last commit, whatever was written after it', () => {
