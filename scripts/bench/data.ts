@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { RecordedStream } from '../../sim/index.js'
 import { Random } from '../../src/data/random.js'
-import { learningParts } from '../../src/task/learning-spec.js'
+import { learningParts } from '../../src/task/learning-parts.js'
 import type { TaskOptions } from '../../src/task/options.js'
 import { createPeerTask } from '../../src/task/task.js'
 

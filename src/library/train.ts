@@ -16,7 +16,7 @@ import {
   optionTypes as types
 } from '../learning/index.js'
 import { type LearningSpec, learningParts } from '../peer/index.js'
-import { classNamesOf } from '../task/learning-spec.js'
+import { classNamesOf } from '../task/learning-parts.js'
 import { executionType, type TaskOptions, taskTypes } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
 import { closed, createTask, factsOf, factsOfLabels } from '../task/task.js'

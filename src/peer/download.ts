@@ -3,7 +3,7 @@
  * needs to predict a row.
  */
 import { encodeSafetensors } from '../nn/weights/safetensors.js'
-import { classNamesOf } from '../task/learning-spec.js'
+import { classNamesOf } from '../task/learning-parts.js'
 import { predictorMetadata, predictorTensors } from '../task/predictor-metadata.js'
 import type { EncodedFile } from './downloads.js'
 import type { PeerOptions } from './options.js'

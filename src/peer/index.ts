@@ -3,21 +3,19 @@
 export type { Figures } from '../learning/index.js'
 export type { Log } from '../network/types.js'
 export { type AcceptUpgrade, WebSocketUpgrades } from '../network/types.js'
+export { learningParts } from '../task/learning-parts.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,
   type LearningSpec,
   type LinearSpec,
-  learningParts,
-  learningSpecFields,
   type NetworkLearningSpec,
   PROTOCOL_VERSION,
   type ProgramModel,
-  type ProgramSpec,
-  parseSpec,
-  specText
+  type ProgramSpec
 } from '../task/learning-spec.js'
 export { loadPlugins, type Plugin, PluginError } from '../task/plugins.js'
+export { learningSpecFields, parseSpec, specText } from '../task/spec-text.js'
 export { windowName } from '../view/index.js'
 export { answerSchema, type FailedInput, type InputAnswer, type Prediction } from './answers.js'
 export type { Download } from './downloads.js'

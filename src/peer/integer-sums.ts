@@ -9,7 +9,9 @@ import { ContributorTable } from '../admb/state/coverage.js'
 import { FRAME_LIMITS, lineageLength } from '../admb/wire/frame.js'
 import { type Blocks, OptionError, withEstimates } from '../learning/index.js'
 import { type Checkpoint, DamagedStateError, type Store } from '../storage/index.js'
-import { type LearningSpec, learningParts, parseSpec, specText } from '../task/learning-spec.js'
+import { learningParts } from '../task/learning-parts.js'
+import type { LearningSpec } from '../task/learning-spec.js'
+import { parseSpec, specText } from '../task/spec-text.js'
 import { storedPredictor } from './startup.js'
 
 /**

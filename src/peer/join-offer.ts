@@ -1,5 +1,5 @@
 /** The offer of a peer with the join page, as JSON. */
-import { parseSpec, specText } from '../task/learning-spec.js'
+import { parseSpec, specText } from '../task/spec-text.js'
 import type { PeerOptions } from './options.js'
 
 /** What a tab needs to become a peer of a network: `join.json` of a peer with the join page. */

@@ -5,7 +5,8 @@
 import { sleep } from '#platform'
 import { createNetwork, generateIdentityKey, type Log, type Network, type PeerTarget } from '../network/index.js'
 import { Store } from '../storage/index.js'
-import { type LearningSpec, PROTOCOL_VERSION, parseSpec, specText } from '../task/learning-spec.js'
+import { type LearningSpec, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import { parseSpec, specText } from '../task/spec-text.js'
 import { joins, type PeerOptions } from './options.js'
 import { identityOf, networkIdOf } from './startup.js'
 

@@ -16,7 +16,8 @@ import {
 import type { ExampleStream, StreamPosition } from '../data/index.js'
 import type { Layout } from '../learning/index.js'
 
-import { growingNames, type LearningParts } from '../task/learning-spec.js'
+import type { LearningParts } from '../task/learning-parts.js'
+import { growingNames } from '../task/learning-spec.js'
 import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'

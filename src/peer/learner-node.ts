@@ -3,7 +3,7 @@ import { AdmbNode, type Predictor, quotaOf, startingPredictor } from '../admb/in
 import { isCustomFormat } from '../data/parsing.js'
 import { addNoise, type Blocks, extendsTable, type Learner, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
-import type { LearningParts } from '../task/learning-spec.js'
+import type { LearningParts } from '../task/learning-parts.js'
 import { gaussian } from './gaussian.js'
 import type { PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'

@@ -7,20 +7,20 @@ import { headOf, RunningMoments, resolveScale, type StreamOptions } from '../dat
 import type { Log } from '../network/types.js'
 import { type Join, ProgramError } from '../program/messages.js'
 import { MissingStateError, Store } from '../storage/index.js'
+import { startDigest } from '../task/learning-parts.js'
 import {
   growingNames,
   type LearningSpec,
   type ProgramSpec,
-  parseSpec,
   predictsNumbers,
   refuseProgram,
-  schemaOf,
-  startDigest
+  schemaOf
 } from '../task/learning-spec.js'
 import { measured, scaledColumns } from '../task/measured.js'
 import type { TaskOptions } from '../task/options.js'
 import { loadPlugins } from '../task/plugins.js'
 import { programSpec } from '../task/spec.js'
+import { parseSpec } from '../task/spec-text.js'
 import { type ReadOptions, streamFor, withoutUndefined } from '../task/stream.js'
 import { createPeerTask, type Task } from '../task/task.js'
 import { networkSpec } from './joining.js'

@@ -18,7 +18,8 @@ import {
   propose
 } from '../learning/index.js'
 import type { MarkElements } from '../numeric/sums.js'
-import { classNamesOf, classTableOf, growingNames, type LearningSpec, localStepsOf } from '../task/learning-spec.js'
+import { classNamesOf, classTableOf, localStepsOf } from '../task/learning-parts.js'
+import { growingNames, type LearningSpec } from '../task/learning-spec.js'
 import type { Prediction as NamedPrediction } from './answers.js'
 import type { InputLog } from './input-log.js'
 import { type LateLabels, oneScore, rowCopy, scoreGiven } from './late-labels.js'

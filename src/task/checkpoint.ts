@@ -5,9 +5,10 @@ import { OptionError } from '../learning/index.js'
 import { loraOf, type NetworkSpec, type TextSpec, type TuningSpec } from '../nn/spec/network-spec.js'
 import type { Checkpoint } from '../nn/weights/checkpoint.js'
 import type { Coverage } from '../nn/weights/exchange.js'
-import { type LearningSpec, parseSpec, schemaOf } from './learning-spec.js'
+import { type LearningSpec, schemaOf } from './learning-spec.js'
 import type { TaskModel, TaskOptions } from './options.js'
 import { columnsOf } from './predictor-metadata.js'
+import { parseSpec } from './spec-text.js'
 
 /** What a checkpoint says of its texts. */
 export interface KnownText extends Partial<TextSpec> {

@@ -7,7 +7,8 @@ import type { SavedMoments } from '../data/index.js'
 import type { Blocks, TargetScale } from '../learning/index.js'
 import { DOUBLE, FLOAT, GraphBuilder, INT64, STRING } from '../nn/onnx/graph.js'
 import { ModelError } from '../nn/types.js'
-import { classNamesOf, type LearningSpec, targetScaleOf } from './learning-spec.js'
+import { classNamesOf } from './learning-parts.js'
+import { type LearningSpec, targetScaleOf } from './learning-spec.js'
 import { type ColumnEntry, columnsOf, predictorMetadata, predictorTensors } from './predictor-metadata.js'
 
 /** Features of a row of a linear model; above it, the input of the graph is sparse. */

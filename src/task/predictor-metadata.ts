@@ -7,15 +7,9 @@
 import { EPOCH_DAYS, isFeature, Layout, murmur3, type SavedMoments, scaleOf, YEARS_10 } from '../data/index.js'
 import type { Blocks } from '../learning/index.js'
 import type { NamedTensor } from '../nn/weights/safetensors.js'
-import {
-  classNamesOf,
-  type FeatureSpec,
-  growingNames,
-  type LearningSpec,
-  predictsNumbers,
-  specText,
-  targetScaleOf
-} from './learning-spec.js'
+import { classNamesOf } from './learning-parts.js'
+import { type FeatureSpec, growingNames, type LearningSpec, predictsNumbers, targetScaleOf } from './learning-spec.js'
+import { specText } from './spec-text.js'
 
 const NOTHING = new Uint8Array(0)
 

@@ -23,14 +23,8 @@ import {
   type Trained,
   uselessLoss
 } from '../learning/index.js'
-import {
-  type CustomLossSpec,
-  classTableOf,
-  growingNames,
-  type LearningSpec,
-  type LinearSpec,
-  linearParts
-} from './learning-spec.js'
+import { classTableOf, linearParts } from './learning-parts.js'
+import { type CustomLossSpec, growingNames, type LearningSpec, type LinearSpec } from './learning-spec.js'
 import type { OpenLearningSpec, StreamFacts } from './spec.js'
 import { closed } from './task.js'
 

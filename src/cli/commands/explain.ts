@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
 import { openStream, RowBuffer } from '../../data/index.js'
-import { readableSpec } from '../../task/learning-spec.js'
+import { readableSpec } from '../../task/learning-parts.js'
 import { checkFits, streamFor } from '../../task/stream.js'
 import { UsageError } from '../errors.js'
 import { deviationsOf, FeatureNames, namedWeights, type Weights } from '../explain/weights.js'

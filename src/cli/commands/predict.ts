@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
 import { type Format, inputKind, type Malformed, openStream } from '../../data/index.js'
-import { readableSpec } from '../../task/learning-spec.js'
+import { readableSpec } from '../../task/learning-parts.js'
 import { checkFits, isTextKind, streamFor } from '../../task/stream.js'
 import { moreText } from '../../task/text.js'
 import { add } from '../options/command.js'

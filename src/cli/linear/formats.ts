@@ -6,17 +6,11 @@ import { RunningMoments, type SavedMoments } from '../../data/index.js'
 import { isCustomName, ruleFor } from '../../learning/index.js'
 import { requireFinite } from '../../nn/weights/exchange.js'
 import { readMetadata, readSafetensors } from '../../nn/weights/safetensors.js'
-import {
-  isLinear,
-  type LearningSpec,
-  linearParts,
-  parseSpec,
-  predictsNumbers,
-  specText,
-  targetScaleOf
-} from '../../task/learning-spec.js'
+import { linearParts } from '../../task/learning-parts.js'
+import { isLinear, type LearningSpec, predictsNumbers, targetScaleOf } from '../../task/learning-spec.js'
 import { batchRange } from '../../task/option-values.js'
 import type { TaskOptions } from '../../task/options.js'
+import { parseSpec, specText } from '../../task/spec-text.js'
 import { UsageError } from '../errors.js'
 import type { Stored } from '../training/stored.js'
 

@@ -4,7 +4,8 @@ import type { Execution, LayerPlace } from '../../l2l/index.js'
 import { type Learner, stateBlockIndices, type Trained } from '../../learning/index.js'
 import type { SavedProgress } from '../../peer/thread-messages.js'
 import { layersFolder } from '../../storage/index.js'
-import { type LearningSpec, learningParts } from '../../task/learning-spec.js'
+import { learningParts } from '../../task/learning-parts.js'
+import type { LearningSpec } from '../../task/learning-spec.js'
 
 /** What a commit stores besides the blocks. */
 export interface LayeredContent extends Pick<PredictorId, 'updates' | 'origin' | 'incarnation' | 'nonce'> {

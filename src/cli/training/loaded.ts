@@ -2,7 +2,7 @@
 import { RunningMoments } from '../../data/index.js'
 import { type Blocks, digest, learnerAfter } from '../../learning/index.js'
 import { ownCheckpoint } from '../../task/checkpoint.js'
-import { learningParts } from '../../task/learning-spec.js'
+import { learningParts } from '../../task/learning-parts.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'

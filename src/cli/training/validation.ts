@@ -14,7 +14,8 @@ import {
   type Score,
   type Trained
 } from '../../learning/index.js'
-import { type LearningSpec, learningParts, readableSpec } from '../../task/learning-spec.js'
+import { learningParts, readableSpec } from '../../task/learning-parts.js'
+import type { LearningSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 
 export interface ValidationOptions {

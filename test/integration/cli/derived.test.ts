@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { learningSpecFields, parseSpec, specText } from '../../../src/task/learning-spec.js'
+import { learningSpecFields, parseSpec, specText } from '../../../src/task/spec-text.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { admb, admbJson } from '../../support/admb-command.js'
 import { scratchFolder } from '../../support/scratch.js'

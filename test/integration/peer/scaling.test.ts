@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readPredictor } from '../../../src/cli/training/stored.js'
 import { Store } from '../../../src/storage/index.js'
-import { parseSpec } from '../../../src/task/learning-spec.js'
+import { parseSpec } from '../../../src/task/spec-text.js'
 import { LEARNERS, MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
 const ROWS = 600

@@ -7,7 +7,8 @@ import { KEY_WINDOW, LearnedKeys } from '../../../src/peer/learned-keys.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner } from '../../../src/peer/thread-messages.js'
 import type { JournalAppend, StoredJournal } from '../../../src/storage/index.js'
-import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { linearParts } from '../../../src/task/learning-parts.js'
+import type { LinearSpec } from '../../../src/task/learning-spec.js'
 import { learnerInit } from '../../support/learner-init.js'
 
 const ROWS = 12

@@ -9,8 +9,8 @@ import { addRows } from '../../../src/cli/options/option.js'
 import { taskOptions } from '../../../src/cli/options/settings.js'
 import { rows as options } from '../../../src/cli/options/table.js'
 import { averagingNames, modelNames, ruleNames } from '../../../src/learning/index.js'
-import { specText } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
+import { specText } from '../../../src/task/spec-text.js'
 import { closed, createPeerTask, createTask, factsOf } from '../../../src/task/task.js'
 
 /** The options that the command line and the library share, with values as in the library. */

@@ -1,6 +1,7 @@
 /** The hello table of docs/protocol.md has the fields that peers compare. */
 import assert from 'node:assert/strict'
-import { type LearningSpec, learningSpecFields } from '../../../src/task/learning-spec.js'
+import type { LearningSpec } from '../../../src/task/learning-spec.js'
+import { learningSpecFields } from '../../../src/task/spec-text.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { read } from '../../support/documents.js'
 

@@ -1,7 +1,8 @@
 /** Options with which peers cannot make local steps. */
 import assert from 'node:assert/strict'
-import { type LearningSpec, learningSpecFields } from '../../../src/task/learning-spec.js'
+import type { LearningSpec } from '../../../src/task/learning-spec.js'
 import type { TaskOptions } from '../../../src/task/options.js'
+import { learningSpecFields } from '../../../src/task/spec-text.js'
 import { createTask } from '../../../src/task/task.js'
 
 describe('local steps', () => {

@@ -11,7 +11,8 @@ import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import { storedPredictor } from '../../../src/peer/startup.js'
 import type { FromLearner, SavedProgress } from '../../../src/peer/thread-messages.js'
 import { Store } from '../../../src/storage/index.js'
-import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { linearParts } from '../../../src/task/learning-parts.js'
+import type { LinearSpec } from '../../../src/task/learning-spec.js'
 import { blocksOf } from '../../support/learner-init.js'
 
 const DIMENSION = 20_000

@@ -7,7 +7,8 @@ import { layersWithBlocks } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
-import { learningParts, type NetworkLearningSpec } from '../../../src/task/learning-spec.js'
+import { learningParts } from '../../../src/task/learning-parts.js'
+import type { NetworkLearningSpec } from '../../../src/task/learning-spec.js'
 
 const FROM = 4
 const spec: NetworkLearningSpec = {

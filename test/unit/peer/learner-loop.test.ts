@@ -5,7 +5,8 @@ import { createParser, type ExampleStream, type Rows } from '../../../src/data/i
 import { skipRows } from '../../../src/data/stages.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit, SavedProgress, StoredPredictor } from '../../../src/peer/thread-messages.js'
-import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { linearParts } from '../../../src/task/learning-parts.js'
+import type { LinearSpec } from '../../../src/task/learning-spec.js'
 import { blocksOf, learnerInit } from '../../support/learner-init.js'
 
 const CSV = { data: 'rows', format: 'jsonl', dimension: 2 } as const

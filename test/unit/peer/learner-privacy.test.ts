@@ -7,7 +7,8 @@ import { createParser, openStream } from '../../../src/data/index.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { StoredBudget } from '../../../src/peer/privacy-budget.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
-import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { linearParts } from '../../../src/task/learning-parts.js'
+import type { LinearSpec } from '../../../src/task/learning-spec.js'
 import { learnerInit } from '../../support/learner-init.js'
 
 const ROWS = 10

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { AdmbNode, startingPredictor } from '../../../src/admb/index.js'
 import { ServingBlocks } from '../../../src/peer/serving-blocks.js'
-import { learningParts } from '../../../src/task/learning-spec.js'
+import { learningParts } from '../../../src/task/learning-parts.js'
 
 const FEATURES = 40
 

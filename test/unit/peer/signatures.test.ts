@@ -5,7 +5,8 @@ import { generateIdentityKey, peerIdOf } from '../../../src/network/keys.js'
 import type { HeaderKey } from '../../../src/network/signatures.js'
 import { LearnerLoop } from '../../../src/peer/learner-loop.js'
 import type { FromLearner, LearnerInit } from '../../../src/peer/thread-messages.js'
-import { type LinearSpec, linearParts } from '../../../src/task/learning-spec.js'
+import { linearParts } from '../../../src/task/learning-parts.js'
+import type { LinearSpec } from '../../../src/task/learning-spec.js'
 
 const spec: LinearSpec = {
   model: 'logistic',
