@@ -12,23 +12,18 @@ import {
   PredictorGossip,
   type PredictorId
 } from '../admb/index.js'
-
 import type { ExampleStream, StreamPosition } from '../data/index.js'
 import type { Layout } from '../learning/index.js'
-
 import type { LearningParts } from '../task/learning-parts.js'
-import { growingNames } from '../task/learning-spec.js'
-import { RecentDigests } from '../view/aggregate.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
 import { warningOf } from './effect-warnings.js'
 import { InputLog } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { LearnedKeys } from './learned-keys.js'
-
 import type { LearnerContext } from './learner-context.js'
 import { createNode, numbersInputs } from './learner-node.js'
-
+import { LearnerReport } from './learner-report.js'
 import { PrivacyBudget } from './privacy-budget.js'
 import { type MapMemory, ProgramLearner } from './program-learner.js'
 import { Recovery } from './recovery.js'
@@ -38,12 +33,6 @@ import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
 import { WarningLimiter } from './warning-limiter.js'
-
-const STATUS_MS = 250
-/** The same while nothing is learned. */
-const IDLE_STATUS_MS = 1000
-/** Number of peers that a status names for whose gradients the peer waits. */
-const MAX_NAMED = 16
 
 export type Post = LearnerContext['post']
 
@@ -64,13 +53,11 @@ export class LearnerLoop {
   readonly requests: RequestSlices
   readonly #gossip: PredictorGossip
   readonly #warnings: WarningLimiter
-  readonly #recentDigests = new RecentDigests()
-  #adopted = 0
   readonly #context: LearnerContext
   readonly #reading: StreamLoop
   #isStopping = false
   readonly #checkpoints: Checkpoints | undefined
-  #lastStatus = 0
+  readonly #report: LearnerReport
   /** Whether the predictor has changed since frames were sent. */
   #hasChanged = false
   readonly #budget: PrivacyBudget | undefined
@@ -80,13 +67,10 @@ export class LearnerLoop {
    */
   readonly begun: Promise<void>
   #begin: (() => void) | undefined
-  /** Largest number of gradients that came too late for a batch. */
-  #late = 0
   /** Ends the wait for inputs to learn again. */
   #wakeRecovery: () => void = () => undefined
   /** Wakes what waits until the node takes inputs again. */
   readonly #onRoom: (() => void)[] = []
-  #reported: { inputs: number; id: PredictorId; hasEnded: boolean } | undefined
 
   /**
    * @param parts the learner and recipe that `init.spec` describes
@@ -166,6 +150,11 @@ export class LearnerLoop {
     if (this.#inputs && init.journal) this.#checkpoints = new Checkpoints(this.#context, this.#inputs)
     this.#reading = new StreamLoop(this.#context, () => this.#hasChanged)
     this.requests = new RequestSlices(this.#context)
+    this.#report = new LearnerReport(this.#context, {
+      joining: () => this.#begin !== undefined,
+      hasEnded: () => this.#hasEnded,
+      skipped: () => this.#training.misfits + this.#reading.skipped
+    })
     if (init.spec.model === 'external' && map !== undefined) {
       const layout = { blocks: init.spec.program.blocks }
       this.#program = this.#createProgram(parts, path => map(path, layout))
@@ -234,12 +223,7 @@ export class LearnerLoop {
     )
     if (announced) this.#post({ kind: 'fetch', ...announced })
     if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
-    const age = now - this.#lastStatus
-    if (age >= IDLE_STATUS_MS || (age >= STATUS_MS && this.#hasNews)) {
-      this.#lastStatus = now
-      this.#reported = { inputs: this.#progress.sums.inputs, id, hasEnded: this.#hasEnded }
-      this.#post({ kind: 'status', status: this.status(), recent: this.#recentDigests.take() })
-    }
+    this.#report.postDue(now)
     this.#checkpoints?.write()
     this.#flush()
   }
@@ -253,12 +237,6 @@ export class LearnerLoop {
   /** Whether the stream, or the inputs of the program, have ended. */
   get #hasEnded(): boolean {
     return this.#program?.hasEnded ?? this.#reading.hasEnded
-  }
-
-  /** Whether the last status is out of date. */
-  get #hasNews(): boolean {
-    const { inputs, id, hasEnded } = this.#reported ?? {}
-    return inputs !== this.#progress.sums.inputs || id !== this.#node.predictor.id || hasEnded !== this.#hasEnded
   }
 
   receive(message: ToLoop): void {
@@ -365,31 +343,7 @@ export class LearnerLoop {
   }
 
   status(): LearnerStatus {
-    const names = growingNames(this.#init.spec)
-    const { account } = this.#node
-    const { used, available, waiting, repeated } = account
-    this.#late = Math.max(this.#late, account.discarded + repeated)
-    return {
-      ...(names && { addedClasses: this.classNames?.slice(names.length) ?? [] }),
-      progress: this.#progress.sums,
-      metrics: this.#progress.metrics,
-      drift: this.#progress.drift,
-      predictor: this.#node.predictor.id,
-      batch: this.#node.batch,
-      adopted: this.#adopted,
-      discarded: account.discarded,
-      gradients: { used, available, waiting, repeated, late: this.#late },
-      joining: this.#begin !== undefined,
-      waitsFor: this.#node.waitsFor.length > 0 ? this.#node.waitsFor.slice(0, MAX_NAMED) : undefined,
-      skipped: this.#training.misfits + this.#reading.skipped,
-      ended: this.#hasEnded,
-      traffic: this.#node.inspect.traffic,
-      residualShare: this.#node.inspect.residualShare,
-      clippedShare: this.#node.inspect.clippedShare,
-      quarantined: this.#node.inspect.quarantined,
-      refused: this.#node.inspect.refused,
-      privacy: this.#budget?.status
-    }
+    return this.#report.status()
   }
 
   /** Posts a checkpoint, if the state has changed since the last one. */
@@ -413,7 +367,7 @@ export class LearnerLoop {
   #on(effect: HostEffect): void {
     switch (effect.kind) {
       case 'adopted':
-        this.#adopted++
+        this.#report.adopted++
         this.#predictorChanged()
         break
       case 'updated':
@@ -443,7 +397,7 @@ export class LearnerLoop {
     if (this.#node.waiting > 0) this.#wakeRecovery()
     this.#training.updateServing()
     this.#reading.pace.updated(this.#node.predictor.id.updates, this.#now())
-    this.#recentDigests.add(this.#node.predictor.id)
+    this.#report.predictorChanged()
   }
 
   /** Handles the effects of an event, and sends frames on the edges that can take one. */
