@@ -42,7 +42,7 @@ class PeerError(RuntimeError):
 
     def __init__(self, message: str, code: str, status: int = 0):
         super().__init__(f"{message} ({code})")
-        #: Code of docs/errors.md.
+        #: Code of docs/reference/errors.md.
         self.code = code
         #: HTTP status; 0 if there was no answer.
         self.status = status
@@ -232,7 +232,7 @@ class Peer:
         return intercepts[0] if is_regression else _array(intercepts)
 
     def weights(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """All tensors of the predictor by name, and the metadata of the file (docs/http.md)."""
+        """All tensors of the predictor by name, and the metadata of the file (docs/reference/http.md)."""
         file = self._request("GET", "predictor")
         start = 8 + struct.unpack("<Q", file[:8])[0]
         header = json.loads(file[8:start])
@@ -581,6 +581,6 @@ def _scaling(metadata: dict[str, str], first: int) -> dict[int, tuple[float, flo
     if "scaling" not in metadata:
         return None
     moments = json.loads(metadata["scaling"])
-    # As docs/http.md: the standard deviation, and more after only a few values.
+    # As docs/reference/http.md: the standard deviation, and more after only a few values.
     deviations = ((f, mean, math.sqrt(squares / n) * (1 + 4 / n)) for f, n, mean, squares in moments)
     return {feature: (mean, deviation or math.inf) for feature, mean, deviation in deviations}

@@ -5,6 +5,6 @@ import { simRows } from '../src/cli/sim/options.js'
 import { featuresPage } from '../src/learning/index.js'
 import { statusPage } from './docs/status-page.js'
 
-writeFileSync('docs/options.md', optionsPage(simRows))
-writeFileSync('docs/combinations.md', featuresPage())
-writeFileSync('docs/status.md', await statusPage())
+writeFileSync('docs/reference/options.md', optionsPage(simRows))
+writeFileSync('docs/reference/combinations.md', featuresPage())
+writeFileSync('docs/reference/status.md', await statusPage())

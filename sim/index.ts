@@ -1,4 +1,4 @@
-/** The public interface of the simulator. Terms: docs/glossary.md. */
+/** The public interface of the simulator. Terms: docs/reference/glossary.md. */
 
 export { type AlgorithmName, algorithmNames, algorithms, paperAlgorithms } from './algorithms/index.js'
 export { type Experiment, type ExperimentCase, experimentNamed, experiments } from './experiments.js'

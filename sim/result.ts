@@ -3,7 +3,7 @@
 /** A property that does not hold. It ends the run at the event that violated it. */
 export class Violation extends Error {
   override readonly name = 'Violation'
-  /** The property, as in the table of docs/simulator.md. */
+  /** The property, as in the table of docs/reference/simulator.md. */
   readonly property: string
 
   /** @param detail one line: which node, and what it did */

@@ -192,7 +192,7 @@ const schema = z.strictObject({
   adversaries: adversaryKeys.prefault({})
 })
 
-/** A scenario with defaults applied; keys as in scenario files (docs/simulator.md). */
+/** A scenario with defaults applied; keys as in scenario files (docs/reference/simulator.md). */
 export type Scenario = z.infer<typeof schema>
 
 /** Every key that `--set` accepts, nested ones with a dot. */

@@ -1,7 +1,7 @@
 """A program that computes the gradients of an admb peer, which is another process on the same machine.
 
 The peer (`admb peer --learner external`) keeps the network, the updates and the journal. Vectors are in a file that both have
-mapped, and short messages go through a Unix socket: docs/external.md describes both. This module needs only Python.
+mapped, and short messages go through a Unix socket: docs/reference/external.md describes both. This module needs only Python.
 """
 
 from __future__ import annotations

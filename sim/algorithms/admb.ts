@@ -25,7 +25,7 @@ export const admb: AlgorithmDefinition = {
   create: world => createAdmb(world, 'origin'),
   help: 'ADMB as peers run it: precedence by origin, carry-over',
   source:
-    'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/protocol.md',
+    'Dekel et al., "Robust Distributed Online Prediction", ADMB (Algorithms 3 to 6), with the changes of docs/reference/protocol.md',
   average: 'uniform',
   family: 'papers',
   series: 1,
@@ -56,7 +56,7 @@ export const mawoOverlay: AlgorithmDefinition = {
   create: world => createAdmb(world, 'origin', 'mawo'),
   help: 'MaWo-DMB as peers run it: the master is the root of the overlay',
   source:
-    'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2, with the changes of docs/protocol.md',
+    'Dekel et al., "Robust Distributed Online Prediction", Algorithms 1 and 2, with the changes of docs/reference/protocol.md',
   average: 'none',
   family: 'variants',
   memory: memoryOf,
@@ -66,7 +66,7 @@ export const mawoOverlay: AlgorithmDefinition = {
 export const dmbOverlay: AlgorithmDefinition = {
   create: world => createAdmb(world, 'origin', 'dmb'),
   help: 'DMB as peers run it: the root of the overlay waits for all',
-  source: 'Dekel et al. (JMLR 2012), Algorithm 3, with the changes of docs/protocol.md',
+  source: 'Dekel et al. (JMLR 2012), Algorithm 3, with the changes of docs/reference/protocol.md',
   average: 'none',
   family: 'variants',
   memory: memoryOf,

@@ -1,6 +1,6 @@
 /**
  * Support for property tests: random scenarios and fault schedules, the properties of ADMB, and the simulator for custom update
- * rules, precedences, nodes and overlays. See docs/testing.md.
+ * rules, precedences, nodes and overlays. See docs/guides/testing.md.
  * @module admb/testing
  */
 export type { AdaptiveBatch, LocalSteps } from '../../src/learning/index.js'

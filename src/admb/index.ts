@@ -1,4 +1,4 @@
-/** ADMB as a pure state machine for peers, the simulator and tests. Terms: docs/glossary.md. */
+/** ADMB as a pure state machine for peers, the simulator and tests. Terms: docs/reference/glossary.md. */
 
 export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements.js'
 export type { PredictorLookup } from './core/current-predictor.js'

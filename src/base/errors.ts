@@ -1,7 +1,7 @@
 /** What users read: coded errors, notices, and the words in them. */
 
 /**
- * Base class of the project's errors. A subclass sets the static `code`; `docs/errors.md` lists all codes.
+ * Base class of the project's errors. A subclass sets the static `code`; `docs/reference/errors.md` lists all codes.
  *
  * @example
  * ```ts

@@ -62,7 +62,7 @@ function ofSystem(error: Error & { readonly syscall?: unknown; readonly path?: u
   return `${what} failed (${fileProblem(error)}): check the path, its permissions and the free space`
 }
 
-/** The code that `docs/errors.md` lists. */
+/** The code that `docs/reference/errors.md` lists. */
 function codeOf(error: Error & { readonly code?: unknown }): string {
   return typeof error.code === 'string' && error.code.startsWith('ERR_') ? ` (${error.code})` : ''
 }

@@ -1,4 +1,4 @@
-/** The public interface of the module: networks as learners, and their execution. Terms: docs/glossary.md. */
+/** The public interface of the module: networks as learners, and their execution. Terms: docs/reference/glossary.md. */
 
 export type {
   CustomLayer,

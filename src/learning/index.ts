@@ -1,4 +1,4 @@
-/** The module's public API: models, rules, averages, digests, and training in one process. Terms: docs/glossary.md. */
+/** The module's public API: models, rules, averages, digests, and training in one process. Terms: docs/reference/glossary.md. */
 
 export { DivergenceError } from '../base/errors.js'
 export {

@@ -1,7 +1,7 @@
 /**
  * The hash tree of a bundle: up to 16 blocks of equal length, whose elements with the same index are together in a leaf. A
  * change of some elements therefore costs a few hashes for each, whatever the length. The tree is specified in
- * `docs/protocol.md`.
+ * `docs/reference/protocol.md`.
  *
  * BLAKE2s-256 (RFC 7693) of many 64-byte inputs, truncated to 128 bits, in WebAssembly: four inputs at a time, one in each lane
  * of the vectors. An input of 64 bytes takes one compression.

@@ -1,6 +1,6 @@
 /**
  * Differential privacy of the inputs of one peer: clipped gradients, and Gaussian noise on its own sums. The unit is a release:
- * a noisy sum that contains a given input. docs/privacy.md defines what is protected.
+ * a noisy sum that contains a given input. docs/guides/privacy.md defines what is protected.
  *
  * The accountant of differential privacy for the Gaussian mechanism. A release with noise of standard deviation z · clip has a
  * Rényi divergence of at most α/(2z²) for every order α > 1 (Mironov, "Rényi Differential Privacy", CSF 2017, Proposition 7;

@@ -14,7 +14,7 @@ export interface BoundedTrust {
 
 /**
  * - `members`: members are trusted with the predictor. Frames have limits, headers are signed, and the loss gate judges whole predictors;
- * - `bounded`, or an object: no peer has much more influence than another (docs/security.md). All peers must agree on it.
+ * - `bounded`, or an object: no peer has much more influence than another (docs/explanation/security.md). All peers must agree on it.
  */
 export type Trust = 'members' | 'bounded' | BoundedTrust
 

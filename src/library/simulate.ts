@@ -9,7 +9,7 @@ import {
 } from '../../sim/index.js'
 import { checkOptions, optionTypes as types } from '../learning/index.js'
 
-/** Keys of a scenario file (`docs/simulator.md`). Missing keys have their defaults. */
+/** Keys of a scenario file (`docs/reference/simulator.md`). Missing keys have their defaults. */
 export type ScenarioValues = Readonly<Record<string, unknown>>
 
 const scenarioType = types.either(types.text, types.object("{ algorithm: 'admb', nodes: 16 }"))

@@ -1,4 +1,4 @@
-/** The network module's interface for the peer and the commands. Terms: docs/glossary.md. */
+/** The network module's interface for the peer and the commands. Terms: docs/reference/glossary.md. */
 
 export { dialled } from '#transports'
 export { type TransportName, transportOf } from './addresses.js'

@@ -1,6 +1,6 @@
 /**
  * Invitations to a network with an allow-list: a listed peer signs a public key with an expiry, and the holder of its private key
- * signs the id of its peer. Both together are an entry of the list that every peer verifies by itself. Formats: docs/protocol-network.md.
+ * signs the id of its peer. Both together are an entry of the list that every peer verifies by itself. Formats: docs/reference/protocol-network.md.
  */
 import * as z from 'zod'
 import { privateKey, publicKey } from '#platform'

@@ -1,5 +1,5 @@
 /**
- * Resource limits per peer: message sizes, rates, timeouts. The sizes are part of the protocol (docs/protocol-network.md);
+ * Resource limits per peer: message sizes, rates, timeouts. The sizes are part of the protocol (docs/reference/protocol-network.md);
  * each peer chooses its rates and timeouts.
  */
 
@@ -67,7 +67,7 @@ export const defaultLimits: Limits = {
   closeTimeoutMs: 1000
 }
 
-/** Ids of the stream protocols, and gossip topics; see docs/protocol-network.md. */
+/** Ids of the stream protocols, and gossip topics; see docs/reference/protocol-network.md. */
 export const edgeProtocol = '/admb/edge/1'
 export const fetchProtocol = '/admb/fetch/1'
 export const catchUpProtocol = '/admb/greet/1'

@@ -1,4 +1,4 @@
-/** Requests with which peers exchange admissions; see docs/protocol-network.md. */
+/** Requests with which peers exchange admissions; see docs/reference/protocol-network.md. */
 import * as z from 'zod'
 import { type MembershipRecords, recordsSchema } from './invitations.js'
 import type { MembershipState } from './membership.js'

@@ -2,7 +2,7 @@
  * Primitive types of the overlay codec: unsigned varints, short ASCII strings, labels and contacts. Reading is strict: every
  * accepted message has exactly one encoding (no trailing bytes, no overlong varints, no length above its limit).
  *
- * Encoding of overlay messages and beacons (docs/protocol-overlay.md). Decoding validates everything that does not depend on
+ * Encoding of overlay messages and beacons (docs/reference/protocol-overlay.md). Decoding validates everything that does not depend on
  * state; the node checks which messages a peer may send.
  */
 import { ByteReader, ByteWriter } from '../base/bytes.js'

@@ -1,5 +1,5 @@
 /**
- * The acyclic, degree-bounded overlay, used by the peer and the simulator. Terms: docs/glossary.md.
+ * The acyclic, degree-bounded overlay, used by the peer and the simulator. Terms: docs/reference/glossary.md.
  */
 
 export {

@@ -37,7 +37,7 @@ export interface OverlayView {
 }
 
 /**
- * The overlay state machine (docs/protocol-overlay.md): "the older fragment wins, freeze before graft".
+ * The overlay state machine (docs/reference/protocol-overlay.md): "the older fragment wins, freeze before graft".
  *
  * Every event takes the time `now` (see `OverlayOptions.now`). After each event, execute the effects from `takeEffects` in
  * order, and call `tick` at `nextDeadline` at the latest. Each end numbers its own sessions. The messages of a session must

@@ -1,4 +1,4 @@
-/** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/glossary.md. */
+/** The module's public API: one peer, for the commands and the HTTP server. Terms: docs/reference/glossary.md. */
 
 export type { Figures } from '../learning/index.js'
 export type { Log } from '../network/types.js'

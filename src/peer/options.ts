@@ -41,7 +41,7 @@ export const peerTypes = {
    */
   labelDelay: number,
   /**
-   * Period T in milliseconds; 'auto': 100 ms, and sums are sent less often where that delays updates little (docs/choosing.md).
+   * Period T in milliseconds; 'auto': 100 ms, and sums are sent less often where that delays updates little (docs/guides/choosing.md).
    * @default 100
    */
   period: types.either(number, choice('auto')),
@@ -52,7 +52,7 @@ export const peerTypes = {
   /** How rises of the loss are detected. Each is logged, and published to all peers. @default 'adwin' */
   drift: choice(...driftTests, 'off'),
   /**
-   * Differential privacy of the inputs that this peer learns, against all who see what it sends (docs/privacy.md). Requires `dir`, which
+   * Differential privacy of the inputs that this peer learns, against all who see what it sends (docs/guides/privacy.md). Requires `dir`, which
    * holds the budget. Linear models only. @default none
    */
   dp: object<PrivacyOptions>('{ epsilon: 1, delta: 1e-6, clip: 1 }'),
@@ -125,7 +125,7 @@ export interface PeerOptions extends OptionsOf<typeof peerTypes> {
 
 export const DEFAULT_PERIOD_MS = 100
 /**
- * Default of S in periods. By measurement (`docs/benchmarks.md`), it suffices for a tree of diameter 10, and is no worse than
+ * Default of S in periods. By measurement (`docs/results/benchmarks.md`), it suffices for a tree of diameter 10, and is no worse than
  * smaller values for five peers.
  */
 export const DEFAULT_CARRY = 16

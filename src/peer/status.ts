@@ -1,4 +1,4 @@
-/** Schema of the status of a peer. Its type, its JSON schema, the metrics and `docs/status.md` follow from it. */
+/** Schema of the status of a peer. Its type, its JSON schema, the metrics and `docs/reference/status.md` follow from it. */
 import * as z from 'zod'
 import { count, share, type ValueOf } from '../base/schema.js'
 import { baselineSchema, driftSchema, metricsSchema } from '../learning/index.js'
@@ -141,7 +141,7 @@ export const statusSchema = z
   })
   .describe('The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.')
 /**
- * The status of a peer. Losses are in nats; `docs/status.md` describes the fields.
+ * The status of a peer. Losses are in nats; `docs/reference/status.md` describes the fields.
  * @interface
  */
 export type PeerStatus = ValueOf<typeof statusSchema>

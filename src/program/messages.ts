@@ -1,6 +1,6 @@
 /**
  * The messages between a peer and a program that computes its gradients, over a socket: a length of 4 bytes, a kind of one byte,
- * and the content. `docs/external.md` describes them for programs in any language. Numbers are little-endian.
+ * and the content. `docs/reference/external.md` describes them for programs in any language. Numbers are little-endian.
  */
 import * as z from 'zod'
 import { CodedError } from '../base/errors.js'

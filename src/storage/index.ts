@@ -1,4 +1,4 @@
-/** Durable state of a peer. Terms: docs/glossary.md. */
+/** Durable state of a peer. Terms: docs/reference/glossary.md. */
 
 export { hasLayers } from '#marker'
 export type { Checkpoint, JournalAppend, NewSteps, StartedRun, StoredJournal } from './database.js'

@@ -1,4 +1,4 @@
-/** The network view: the state of all peers as known to one of them. Terms: docs/glossary.md. */
+/** The network view: the state of all peers as known to one of them. Terms: docs/reference/glossary.md. */
 
 export { aggregateOf, type HeldPredictor, HeldWindow, RecentDigests, sampleHeld } from './aggregate.js'
 export { COMMON_MS } from './detectors.js'

@@ -1,5 +1,5 @@
 /**
- * The messages about statuses between tree neighbours (docs/protocol-network.md), and their bytes. Everything that arrives is
+ * The messages about statuses between tree neighbours (docs/reference/protocol-network.md), and their bytes. Everything that arrives is
  * validated here.
  */
 import * as z from 'zod'

@@ -1,4 +1,4 @@
-/** A peer in a tab: the commands and buttons of `docs/join.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
+/** A peer in a tab: the commands and buttons of `docs/tutorials/browser-tab.md` in a real browser, with a peer under Node.js. Skipped without Chromium. */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -39,7 +39,7 @@ describe('the join page', function () {
 
   /** Starts the peer of the document. */
   function start(...more: string[]): Promise<PeerProcess> {
-    const words = blocks('join', 'docs/join.md')[0].split(' ')
+    const words = blocks('join', 'docs/tutorials/browser-tab.md')[0].split(' ')
     assert.deepEqual(words.slice(0, 2), ['admb', 'peer'])
     const given = words.slice(2).filter(word => more[0] !== '--shard' || !['--shard', '1/2'].includes(word))
     return processes.start(...given, ...more, '--name', 'node').ready()
@@ -60,7 +60,7 @@ describe('the join page', function () {
 
   it('leads from a link to a learning tab, as its document says', async () => {
     const { page, errors } = await visit('tab 1')
-    const buttons = [...prose('docs/join.md').matchAll(/\*\*(.+?)\*\*/g)].map(match => match[1])
+    const buttons = [...prose('docs/tutorials/browser-tab.md').matchAll(/\*\*(.+?)\*\*/g)].map(match => match[1])
     assert.deepEqual(buttons, ['Join and learn', 'Leave'])
     await shown('what is learned', async () =>
       /predict the label \(10 classes\)/.test((await page.locator('#learned').textContent()) ?? '')
@@ -157,7 +157,7 @@ describe('the join page', function () {
   })
 
   it('can be another page, with the library for browsers', async () => {
-    const [code] = blocks('join library', 'docs/join.md', 'js')
+    const [code] = blocks('join library', 'docs/tutorials/browser-tab.md', 'js')
     site = await host('dist/browser', '/', () => {
       const imports = JSON.stringify({ imports: { 'admb/browser': '/index.js' } })
       const program = code.replace('http://127.0.0.1:7280', peer.latest.http as string)

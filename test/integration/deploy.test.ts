@@ -31,7 +31,7 @@ describe('the files for containers', function () {
   let place: CommandSandbox
   before(() => {
     place = new CommandSandbox()
-    place.run(`mkdir deploy\n${blocks('containers keys', 'docs/containers.md')[0]}\ncp deploy/* .`)
+    place.run(`mkdir deploy\n${blocks('containers keys', 'docs/guides/containers.md')[0]}\ncp deploy/* .`)
   })
   afterEach(() => place.kill())
   after(() => place.remove())

@@ -21,10 +21,10 @@ describe('the documents', function () {
 
   const run = (commands: string) => place.run(commands)
 
-  it('README: the commands work as written', () => {
-    const printed = blocks('run').map(run).join('\n')
+  it('README and training: the commands work as written', () => {
+    const printed = [...blocks('run'), ...blocks('train run', 'docs/guides/train.md')].map(run).join('\n')
     const accuracies = [...printed.matchAll(/accuracy +([\d.]+) %/g)].map(match => Number(match[1]))
-    assert.equal(accuracies.length, 3)
+    assert.equal(accuracies.length, 5)
     assert.ok(Math.min(...accuracies) > 70, printed)
   })
 
@@ -40,14 +40,14 @@ describe('the documents', function () {
 
   it('the page: the commands work as written', async function () {
     if (!hasCurl()) this.skip()
-    const port = httpPort(await place.start(`${blocks('page peer', 'docs/page.md')[0]} --http 0`))
-    const events = blocks('page events', 'docs/page.md')[0].replace(':7280', `:${port}`)
+    const port = httpPort(await place.start(`${blocks('page peer', 'docs/guides/page.md')[0]} --http 0`))
+    const events = blocks('page events', 'docs/guides/page.md')[0].replace(':7280', `:${port}`)
     assert.match(run(`${events} -s | head -n 4`), /event: snapshot/)
   })
 
   it('the simulator: the commands work as written', () => {
     const shorter = (text: string) => text.replaceAll(/inputs=\d{5}/g, 'inputs=500').replace('--runs 100', '--runs 4')
-    const printed = blocks('run', 'docs/simulator.md')
+    const printed = blocks('run', 'docs/reference/simulator.md')
       .map(text => run(shorter(text)))
       .join('\n')
     assert.match(printed, /4 runs, no violation/)
@@ -55,7 +55,7 @@ describe('the documents', function () {
   })
 
   it('data: the commands work as written', () => {
-    const page = 'docs/data.md'
+    const page = 'docs/guides/data.md'
     const [tried] = blocks('data try', page).map(run)
     const summary = /data {12}label "bought": classes no, yes; 2 numbers, 1 category/
     assert.match(tried, summary)
@@ -78,7 +78,7 @@ describe('the documents', function () {
   })
 
   it('HTTP: roles and HTTPS work as written', async function () {
-    const block = (name: string) => blocks(`http ${name}`, 'docs/http.md')[0]
+    const block = (name: string) => blocks(`http ${name}`, 'docs/reference/http.md')[0]
     if (!hasCurl()) this.skip()
     run(block('roles'))
     const port = httpPort(await place.start(`${block('roles-peer')} --http 0`))
@@ -97,7 +97,7 @@ describe('the documents', function () {
   })
 
   it('models: weights of linear models work as written', () => {
-    const printed = run(blocks('models linear', 'docs/models.md')[0])
+    const printed = run(blocks('models linear', 'docs/reference/models.md')[0])
     assert.match(
       printed,
       /"constant":-?[\d.]+,\n"weights":\[\n\{"feature":"age","index":1,"weight":[\d.]+\},\n\{"feature":"income",[\s\S]*accuracy +[78]/
@@ -105,7 +105,7 @@ describe('the documents', function () {
   })
 
   it('regret: the commands work as written', () => {
-    const printed = blocks('run', 'docs/regret.md').map(run)
+    const printed = blocks('run', 'docs/results/regret.md').map(run)
     const regrets = printed.slice(0, 2).map(text => Number(/regret {10}([\d.]+) /.exec(text)?.[1]))
     assert.ok(regrets[0] > 0, printed[0])
     assert.equal(regrets[1], regrets[0])
@@ -115,20 +115,22 @@ describe('the documents', function () {
 
   it('HTTP: the commands work as written', async function () {
     if (!hasCurl()) this.skip()
-    run(blocks('http token', 'docs/http.md')[0])
-    const port = httpPort(await place.start(`${blocks('http peer', 'docs/http.md')[0]} --http 0 --label-delay 2h`))
-    const answer = run(blocks('http run', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    run(blocks('http token', 'docs/reference/http.md')[0])
+    const port = httpPort(
+      await place.start(`${blocks('http peer', 'docs/reference/http.md')[0]} --http 0 --label-delay 2h`)
+    )
+    const answer = run(blocks('http run', 'docs/reference/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.match(answer, /"label":"yes"/)
     assert.match(answer, /admb_inputs_total \d/)
-    const keyed = () => run(blocks('http key', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    const keyed = () => run(blocks('http key', 'docs/reference/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.equal(keyed(), keyed())
-    const late = run(blocks('http late', 'docs/http.md')[0].replaceAll(':7280', `:${port}`))
+    const late = run(blocks('http late', 'docs/reference/http.md')[0].replaceAll(':7280', `:${port}`))
     assert.match(late, /"label":"yes","scores":\[\S+\],"id":"1-1"/)
     assert.ok(readdirSync(place.folder).some(name => /^admb-logistic-\d+-.*\.safetensors$/.test(name)))
   })
 
   it('fine-tuning: the commands work as written', async () => {
-    const page = 'docs/finetuning.md'
+    const page = 'docs/tutorials/fine-tuning.md'
     const reference = referenceOf('bert')
     cpSync(reference.folder, join(place.folder, 'bert'), { recursive: true })
     const rows = Array.from({ length: 32 }, (_, i) => [...(reference.texts?.[i % 4] ?? []), i % 2 ? 'same' : 'other'])
@@ -171,7 +173,7 @@ describe('the documents', function () {
   })
 
   it('data: a peer continues in its source', async () => {
-    const [prepare, first] = blocks('data from', 'docs/data.md')[0].split('\n')
+    const [prepare, first] = blocks('data from', 'docs/guides/data.md')[0].split('\n')
     run(prepare)
     const inputs = async (command: string, count: number) => {
       const port = httpPort(await place.start(`${command} --http 0`))
@@ -179,7 +181,7 @@ describe('the documents', function () {
     }
     await inputs(first, 3)
     await place.interrupt()
-    await inputs(blocks('data follow', 'docs/data.md')[0], 3)
+    await inputs(blocks('data follow', 'docs/guides/data.md')[0], 3)
     run("printf '4,yes\\n5,no\\n' >> shop.csv")
     await place.interrupt()
     await inputs(first, 5)

@@ -59,7 +59,7 @@ describe('the examples', function () {
   }
 
   it('are all listed in the README of examples and on the library page', () => {
-    for (const page of [`${FOLDER}/README.md`, 'docs/library.md']) {
+    for (const page of [`${FOLDER}/README.md`, 'docs/reference/library.md']) {
       assert.deepEqual(
         examples.filter(name => !read(page).includes(`${name}/README.md)`)),
         [],

@@ -11,8 +11,8 @@ import { CommandSandbox, hasCurl, httpPort, untilStatus } from '../support/comma
 import { blocks, read } from '../support/documents.js'
 import { PeerServer } from '../support/http-server.js'
 
-const TUTORIAL = 'docs/tutorial.md'
-const OPERATING = 'docs/operating.md'
+const TUTORIAL = 'docs/tutorials/first-network.md'
+const OPERATING = 'docs/guides/operating.md'
 
 describe('the guides', function () {
   this.timeout(300_000)
@@ -52,12 +52,12 @@ describe('the guides', function () {
   })
 
   it('choosing: the commands work as written', () => {
-    const sweeps = blocks('run', 'docs/choosing.md').map(text =>
+    const sweeps = blocks('run', 'docs/guides/choosing.md').map(text =>
       place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=200').replace('seed=1..12', 'seed=1..2'))
     )
     assert.equal(sweeps.length, 7)
     for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)
-    const rules = place.run(blocks('choosing rule', 'docs/choosing.md')[0])
+    const rules = place.run(blocks('choosing rule', 'docs/guides/choosing.md')[0])
     assert.equal(rules.match(/accuracy/g)?.length, 3)
   })
 
@@ -86,7 +86,7 @@ describe('the guides', function () {
       assert.ok(panels.length > 10 && panels.every(({ targets }) => targets.every(({ expr }) => expr.length > 0)))
       const names = (text: string) =>
         [...text.matchAll(/\b(?:admb|process|nodejs)_[a-z0-9_]*[a-z0-9]\b/g)].map(match => match[0])
-      const guide = names(read(OPERATING) + read('docs/status.md'))
+      const guide = names(read(OPERATING) + read('docs/reference/status.md'))
       const unknown = [...guide, ...names(dashboard)].filter(name => !known.has(name))
       assert.deepEqual(unknown, [])
       const own = [...known].filter(name => name.startsWith('admb_') && !/_(bucket|sum|count)$/.test(name))

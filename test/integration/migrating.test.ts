@@ -1,11 +1,11 @@
-/** The examples of docs/migrating.md, with both peers of each on this machine. */
+/** The examples of docs/guides/migrating.md, with both peers of each on this machine. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandSandbox, httpPort } from '../support/command-sandbox.js'
 import { blocks } from '../support/documents.js'
 import { hasPython, runPython } from '../support/python.js'
 
-const PAGE = 'docs/migrating.md'
+const PAGE = 'docs/guides/migrating.md'
 
 describe('coming from another system', function () {
   this.timeout(180_000)

@@ -13,7 +13,7 @@ import { PeerServer, SPEC } from '../support/http-server.js'
 import { until } from '../support/network-peers.js'
 import { hasPython, runPython } from '../support/python.js'
 
-const PAGE = 'docs/python.md'
+const PAGE = 'docs/guides/python.md'
 
 /** The program prints one JSON value. `url` is the address of the peer. */
 const HEAD = `import json, math, sys

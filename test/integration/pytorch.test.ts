@@ -1,4 +1,4 @@
-/** The programs of `docs/pytorch.md`: Python computes the gradients of real peers. */
+/** The programs of `docs/tutorials/pytorch.md`: Python computes the gradients of real peers. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { delimiter, join, resolve } from 'node:path'
@@ -6,7 +6,7 @@ import { blocks } from '../support/documents.js'
 import { MAIN, PeerProcesses, until } from '../support/peer-processes.js'
 import { hasPython, PYTHON, runPython } from '../support/python.js'
 
-const PAGE = 'docs/pytorch.md'
+const PAGE = 'docs/tutorials/pytorch.md'
 const program = (mark: string) => blocks(mark, PAGE, 'python').join('\n')
 
 describe('a Python program', function () {

@@ -13,7 +13,7 @@ const SKIPPED = /(^|\/)node_modules$|^dist\/(mutants|reference|reference-example
 
 describe('the recipes', function () {
   this.timeout(300_000)
-  const blocks = recipeBlocks(read('docs/recipes.md'))
+  const blocks = recipeBlocks(read('docs/guides/recipes.md'))
   const root = scratchFolder()
   let env: NodeJS.ProcessEnv
 

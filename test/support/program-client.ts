@@ -1,4 +1,4 @@
-/** A program that computes the gradients of a peer, by the description of `docs/external.md`, without a mapping of the file. */
+/** A program that computes the gradients of a peer, by the description of `docs/reference/external.md`, without a mapping of the file. */
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

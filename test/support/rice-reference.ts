@@ -1,4 +1,4 @@
-/** A plain encoder of integer blocks, bit by bit, as `docs/protocol.md` specifies the format. */
+/** A plain encoder of integer blocks, bit by bit, as `docs/reference/protocol.md` specifies the format. */
 
 /** @param block integers of magnitude 2^28 at most */
 export function referenceBytes(block: Float32Array): Uint8Array {

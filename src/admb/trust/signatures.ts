@@ -2,7 +2,7 @@
  * Signatures of headers. The maker of a predictor signs its header, so that no other peer can claim
  * an update in its name, and two different headers with one name prove that the maker has signed
  * both. A peer also signs each of its runs, so that no other peer can claim gradients in its name.
- * The bytes are specified in docs/protocol.md.
+ * The bytes are specified in docs/reference/protocol.md.
  */
 import { type Contributor, type ContributorTable, type Coverage, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'

@@ -1,7 +1,7 @@
 /**
  * Coding of float32 blocks of predictors without loss: exponents that are close to the largest one
  * of their chunk take few bits, and zeros at the end of all fractions of a chunk take none. The
- * format is specified in `docs/protocol.md`.
+ * format is specified in `docs/reference/protocol.md`.
  */
 import { BitReader, BitWriter, MAX_AT_ONCE } from './bits.js'
 import { ESCAPE } from './rice.js'

@@ -3,7 +3,7 @@
  * acknowledgements; it may carry a predictor (whole, or as the steps from an ancestor that the
  * receiver holds), a gradient sum, and a request. Contributors are encoded as indices into a
  * dictionary per session and direction, and a sum's coverage as the difference from the last sum
- * that the receiver acknowledged. The byte layout is specified in `docs/protocol.md`.
+ * that the receiver acknowledged. The byte layout is specified in `docs/reference/protocol.md`.
  */
 import type { Blocks } from '../../learning/types.js'
 import type { Sum } from '../../numeric/sums.js'

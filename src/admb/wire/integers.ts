@@ -1,7 +1,7 @@
 /**
  * Coding of integer blocks, most of whose elements are 0 or small. A block is divided into chunks,
  * each of them all zero, dense, or sparse, in Rice codes with the parameters that fit it. The
- * format is specified in `docs/protocol.md`.
+ * format is specified in `docs/reference/protocol.md`.
  */
 import type { SumBlock } from '../../numeric/sums.js'
 import { BitReader } from './bits.js'

@@ -1,6 +1,6 @@
 /**
  * Rice codes of integers (Rice and Plaunt, 1971), and tables that decode several of them at once.
- * The format is specified in `docs/protocol.md`.
+ * The format is specified in `docs/reference/protocol.md`.
  */
 
 /** A quotient of this many ones is followed by the number itself, in 32 bits. */

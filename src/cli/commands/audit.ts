@@ -39,7 +39,7 @@ async function run({ dir: dirs = [], complete = false, json = false }: Flags<'au
   else show(report)
   if (failures.length > 0) {
     const more = failures.length > 1 ? `, and ${failures.length - 1} more` : ''
-    throw new AuditFailedError(`${failures[0]}${more}: see docs/reliability.md#audit`)
+    throw new AuditFailedError(`${failures[0]}${more}: see docs/results/reliability.md#audit`)
   }
 }
 

@@ -433,7 +433,7 @@ function modelHelp(): string {
   return (
     `linear models, without options\n${linear}\n` +
     `networks, with options in a YAML file (such as "model: mlp", then "hidden: [64]")\n\n${presetHelp()}\n` +
-    'layers\n    a list of layers in a YAML file: docs/models.md\n'
+    'layers\n    a list of layers in a YAML file: docs/reference/models.md\n'
   )
 }
 

@@ -1,6 +1,6 @@
 /**
  * The default rule for linear models: AdaGrad with a diagonal metric (Duchi, Hazan and Singer, JMLR 2011), which adapts the step
- * to each feature's scale and frequency. Four additions improve it on real streams without tuning (docs/benchmarks.md): a batch
+ * to each feature's scale and frequency. Four additions improve it on real streams without tuning (docs/results/benchmarks.md): a batch
  * of n gradients counts as n in the accumulator, a weight's step grows with the weight, the decrease of the loss that a batch's
  * step predicts can be limited, and the accumulators can forget while successive gradients agree.
  *

@@ -111,7 +111,7 @@ export const averagingType = named<AveragingSpec>(defaultAveraging.name)
 
 /**
  * The average of a linear model. For regression, the tail is shorter by default: a long average of a target that drifts costs more
- * than it gains on a target that does not (docs/benchmarks.md).
+ * than it gains on a target that does not (docs/results/benchmarks.md).
  */
 export function averagingFor(model: ModelName, spec: AveragingSpec = defaultAveraging): AveragingSpec {
   return spec.name === 'tail' && !isClassifier(model) ? { decay: 127, ...spec } : spec

@@ -57,7 +57,7 @@ const regressionDefaults: Readonly<Record<string, object>> = {
   'mirror-descent': { L: 64 }
 }
 
-/** Chosen by measurement: good on streams that drift, and without effect on those that do not (docs/benchmarks.md). */
+/** Chosen by measurement: good on streams that drift, and without effect on those that do not (docs/results/benchmarks.md). */
 const MAX_FORGET = 0.05
 
 /**
@@ -83,7 +83,7 @@ const WINDOW = 4
 
 /**
  * The default rule of one learner. Rows with many features have shorter steps, and forget more slowly. Chosen by measurement
- * (docs/benchmarks.md).
+ * (docs/results/benchmarks.md).
  * @param features mean number of features of a row, without the constant one @default few
  */
 export function ruleForRows(model: ModelName, features = 0): RuleSpec | undefined {

@@ -45,7 +45,7 @@ describe('a downloaded predictor', function () {
         const { predictions } = (await answer.json()) as { predictions: { scores: number[] }[] }
         const file = join(folder, 'predictor.safetensors')
         await writeFile(file, Buffer.from(await (await fetch(`${served.url}/predictor`)).arrayBuffer()))
-        const program = `${blocks('numpy predict', 'docs/http.md', 'python')[0]}
+        const program = `${blocks('numpy predict', 'docs/reference/http.md', 'python')[0]}
 import sys
 print(json.dumps([predict(sys.argv[1], row) for row in json.loads(sys.argv[2])]))`
         const stdout = await runPython(program, file, JSON.stringify(rows))

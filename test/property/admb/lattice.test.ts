@@ -277,7 +277,7 @@ describe('the steps of a grid', () => {
     assert.ok(Object.is(rounded(-0.2, 1), 0), 'no negative zero')
   })
 
-  it('are those of docs/protocol.md for each weight, under rule adam', () => {
+  it('are those of docs/reference/protocol.md for each weight, under rule adam', () => {
     const { rule } = latticeRecipe({ rule: createRule({ name: 'adam' }), digest }, { batch: 64 })
     const length = 1000
     const layout = { blocks: [{ name: 'w', length }] }

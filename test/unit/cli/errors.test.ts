@@ -1,4 +1,4 @@
-/** docs/errors.md lists exactly the codes of all errors. */
+/** docs/reference/errors.md lists exactly the codes of all errors. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
@@ -18,7 +18,7 @@ function codesIn(text: string): string[] {
 
 describe('errors', () => {
   it('have documented codes', () => {
-    const listed = new Set(codesIn(readFileSync(new URL('docs/errors.md', root), 'utf8')))
+    const listed = new Set(codesIn(readFileSync(new URL('docs/reference/errors.md', root), 'utf8')))
     const sources = ['src', 'sim'].flatMap(filesUnder)
     const thrown = new Set(sources.flatMap(file => codesIn(readFileSync(file, 'utf8'))))
     assert.deepEqual([...listed].sort(), [...thrown].sort())

@@ -1,11 +1,11 @@
-/** docs/glossary.md and docs/architecture.md refer to files that exist. */
+/** docs/reference/glossary.md and docs/architecture.md refer to files that exist. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { read } from '../../support/documents.js'
 
 /** Rows of the glossary's tables, without headers and separators. */
-const rows = read('docs/glossary.md')
+const rows = read('docs/reference/glossary.md')
   .split('\n')
   .filter(line => line.startsWith('| ') && !line.startsWith('| ---') && !line.startsWith('| term '))
   .map(line =>
@@ -15,7 +15,7 @@ const rows = read('docs/glossary.md')
       .map(cell => cell.trim())
   )
 
-describe('docs/glossary.md', () => {
+describe('docs/reference/glossary.md', () => {
   it('refers to files that exist', () => {
     assert.ok(rows.length > 30, `${rows.length} terms`)
     const missing = rows.filter(([, , , file]) => !existsSync(file.replaceAll('`', '')))
@@ -25,7 +25,7 @@ describe('docs/glossary.md', () => {
   it('defines each term once, in alphabetical order within its table', () => {
     const terms = rows.map(([term]) => term)
     assert.equal(new Set(terms).size, terms.length)
-    const tables = read('docs/glossary.md').split('\n## ').slice(1)
+    const tables = read('docs/reference/glossary.md').split('\n## ').slice(1)
     for (const table of tables) {
       const inTable = terms.filter(term => table.includes(`\n| ${term} |`))
       assert.deepEqual(inTable, inTable.toSorted())

@@ -1,11 +1,11 @@
-/** The hello table of docs/protocol.md has the fields that peers compare. */
+/** The hello table of docs/reference/protocol.md has the fields that peers compare. */
 import assert from 'node:assert/strict'
 import type { LearningSpec } from '../../../src/task/learning-spec.js'
 import { learningSpecFields } from '../../../src/task/spec-text.js'
 import { createPeerTask } from '../../../src/task/task.js'
 import { read } from '../../support/documents.js'
 
-describe('the hello of docs/protocol.md', () => {
+describe('the hello of docs/reference/protocol.md', () => {
   it('has each field that can be in a spec', async () => {
     const rule = { name: 'adam' } as const
     const { spec } = await createPeerTask({ model: { model: 'mlp', hidden: [4] }, features: 3, classes: 2, rule })
@@ -27,7 +27,7 @@ describe('the hello of docs/protocol.md', () => {
       classWeights: [1, 2],
       plugins: '0123456789abcdef'
     } as LearningSpec
-    const table = read('docs/protocol.md').split('## What must be equal')[1].split('\n## ')[0]
+    const table = read('docs/reference/protocol.md').split('## What must be equal')[1].split('\n## ')[0]
     const documented = new Set([...table.matchAll(/^\| `([\w-]+)`/gm)].map(([, field]) => field))
     const fields = learningSpecFields(all).map(([field]) => field)
     assert.deepEqual(

@@ -9,7 +9,7 @@ import { featuresPage } from '../../../src/learning/index.js'
 import { commandLines, pages, read } from '../../support/documents.js'
 
 /** Adds a command; another test runs it. */
-const RECIPES = 'docs/recipes.md'
+const RECIPES = 'docs/guides/recipes.md'
 
 const program = new Command('admb')
 before(async () => {
@@ -47,14 +47,14 @@ describe('the documents', () => {
   })
 
   it('list all options as the table does', () => {
-    assert.equal(read('docs/options.md'), optionsPage(simRows), 'npm run docs writes the page')
+    assert.equal(read('docs/reference/options.md'), optionsPage(simRows), 'npm run docs writes the page')
   })
 
   it('list what can be combined as the table does', () => {
-    assert.equal(read('docs/combinations.md'), featuresPage(), 'npm run docs writes the page')
+    assert.equal(read('docs/reference/combinations.md'), featuresPage(), 'npm run docs writes the page')
   })
 
   it('list all fields of statuses, and all metrics, as the schemas do', async () => {
-    assert.equal(read('docs/status.md'), await statusPage(), 'npm run docs writes the page')
+    assert.equal(read('docs/reference/status.md'), await statusPage(), 'npm run docs writes the page')
   })
 })

@@ -1,5 +1,5 @@
 /**
- * docs/protocol.md against the code: a reader and an update implemented from the page alone, without the codec, must decode what a
+ * docs/reference/protocol.md against the code: a reader and an update implemented from the page alone, without the codec, must decode what a
  * node writes and compute the same digest.
  */
 
@@ -292,7 +292,7 @@ function trained(updates: number, options: Partial<AdmbOptions> = {}): { node: A
   return { node, sums }
 }
 
-describe('docs/protocol.md', () => {
+describe('docs/reference/protocol.md', () => {
   it('specifies saved predictors and updates, bit by bit', () => {
     const { node, sums } = trained(5)
     const input = new PageReader(withoutChecksum(node.storage.save()))

@@ -1,5 +1,5 @@
 /**
- * docs/security.md against the code: what a malicious peer can do. A fix for one of these must update the page. The property tests
+ * docs/explanation/security.md against the code: what a malicious peer can do. A fix for one of these must update the page. The property tests
  * cover what such a peer cannot do.
  */
 import assert from 'node:assert/strict'
@@ -46,7 +46,7 @@ function learn(node: AdmbNode, gradient = 1): void {
   node.added(1)
 }
 
-describe('docs/security.md: statements', () => {
+describe('docs/explanation/security.md: statements', () => {
   it('a fabricated predictor with more updates replaces any other', () => {
     const node = createNode('victim')
     for (let input = 0; input < 5 * BATCH; input++) learn(node)

@@ -10,7 +10,7 @@ const block = (length: number) => Float32Array.from({ length }, () => random() -
 const hashOf = (bytes: Uint8Array) => createHash('blake2s256').update(bytes).digest().subarray(0, 16)
 const padded = (bytes: Uint8Array) => Buffer.concat([bytes, Buffer.alloc(64 - bytes.length)])
 
-/** As `docs/protocol.md` specifies it, with the hashes of another implementation. */
+/** As `docs/reference/protocol.md` specifies it, with the hashes of another implementation. */
 function specified(groups: readonly Blocks[]): string {
   const hash = createHash('sha256')
   const number = (value: number) => hash.update(Uint32Array.of(value))

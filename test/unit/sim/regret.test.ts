@@ -258,8 +258,8 @@ describe('the bound', () => {
     near(clean.L, 0.25, 0.02)
   })
 
-  it('says something from the number of inputs in docs/regret.md', () => {
-    const [, table] = readFileSync('docs/regret.md', 'utf8').split('<!-- bounds of binary-tree -->')
+  it('says something from the number of inputs in docs/results/regret.md', () => {
+    const [, table] = readFileSync('docs/results/regret.md', 'utf8').split('<!-- bounds of binary-tree -->')
     const rows = [...table.matchAll(/^\| `([\w-]+)` \|(.*)\|$/gm)]
     const shown = (values: readonly number[]) => values.map(value => Math.round(value).toLocaleString('en-US'))
     for (const [, algorithm, cells] of rows) {
