@@ -233,13 +233,13 @@ export const rows = [
     default: 250
   }),
 
-  value('weights', '<path>', text, 'network to start from (docs/reference/models.md)', {
+  value('weights', '<path>', text, 'network to start from: a folder or a safetensors file', {
     group: 'Networks',
     in: ['task', 'execution'],
     as: 'checkpoint',
     for: [...TUNING, 'eval', 'predict', 'generate', 'export']
   }),
-  value('lora', '<key=value,…>', to.lora, 'train adapters: rank, alpha, layers (docs/tutorials/fine-tuning.md)', tuning),
+  value('lora', '<key=value,…>', to.lora, 'train adapters: rank, alpha, layers', tuning),
   value(
     'freeze',
     '<layers>',
@@ -325,7 +325,7 @@ export const rows = [
       spreads: true
     }
   ),
-  value('learner', '<where>', to.choice(['external'] as const), 'a program computes the gradients (docs/reference/external.md)', {
+  value('learner', '<where>', to.choice(['external'] as const), 'a program computes the gradients', {
     group: 'Exchange',
     for: ['peer'],
     rare: true
@@ -335,11 +335,11 @@ export const rows = [
     for: ['peer'],
     rare: true
   }),
-  value('dp', '<values>', to.privacy, 'epsilon=…,delta=…,clip=…[,releases=N] (docs/guides/privacy.md) (default: none)', {
+  value('dp', '<values>', to.privacy, 'epsilon=…,delta=…,clip=…[,releases=N] (default: none)', {
     ...exchange,
     rare: true
   }),
-  value('trust', '<level>', to.trust, 'or bounded[,rate=N][,signers=N] (docs/explanation/security.md) (default: members)', {
+  value('trust', '<level>', to.trust, 'or bounded[,rate=N][,signers=N] (default: members)', {
     ...agreed,
     in: ['task', 'peer']
   }),
