@@ -43,3 +43,18 @@ export function anchor(heading: string): string {
   const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
   return text.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-')
 }
+
+/** Paragraphs and list items of a page, without tables and headings, each on one line and without the targets of links. */
+export function paragraphs(page: string): string[] {
+  return itemsOf(page).map(text => text.replace(/\]\([^)]*\)/g, ']'))
+}
+
+/** Sentences of paragraphs and list items, with the targets of links. */
+export function sentences(page: string): string[] {
+  return itemsOf(page).flatMap(text => text.split(/(?<=[.:;!?]\)?) (?=[A-Z`_*[(])/))
+}
+
+function itemsOf(page: string): string[] {
+  const parts = prose(page).split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )/)
+  return parts.map(text => text.replace(/\s+/g, ' ').trim()).filter(text => text !== '' && !/^[|#<]/.test(text))
+}

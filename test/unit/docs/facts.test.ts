@@ -4,7 +4,7 @@ import { dirname, normalize } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
 import { rows } from '../../../src/cli/options/table.js'
 import { PROTOCOL_VERSION } from '../../../src/task/learning-spec.js'
-import { anchor, pages, prose, read } from '../../support/documents.js'
+import { anchor, pages, prose, read, sentences } from '../../support/documents.js'
 
 /** A section of a page with its subsections; the page without an anchor. */
 function section(page: string, wanted: string | undefined): string {
@@ -15,12 +15,6 @@ function section(page: string, wanted: string | undefined): string {
   const rest = lines.slice(start + 1)
   const end = rest.findIndex(line => levelOf(line) > 0 && levelOf(line) <= levelOf(lines[start]))
   return rest.slice(0, end < 0 ? undefined : end).join('\n')
-}
-
-/** Sentences of paragraphs and list items, in which line breaks are spaces. */
-function sentences(page: string): string[] {
-  const paragraphs = prose(page).split(/\n\s*\n|\n(?=\s*[-|*] |\|)/)
-  return paragraphs.flatMap(text => text.replace(/\s+/g, ' ').split(/(?<=[.:;!?]\)?) (?=[A-Z`_*[(])/))
 }
 
 /** Numbers of a text with digits, apart from those in names and code. */
