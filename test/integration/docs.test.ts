@@ -55,17 +55,18 @@ describe('the documents', function () {
   })
 
   it('data: the commands work as written', () => {
-    const page = 'docs/guides/data.md'
+    const page = 'docs/reference/schema.md'
+    const guide = 'docs/guides/data.md'
     const [tried] = blocks('data try', page).map(run)
     const summary = /data {12}label "bought": classes no, yes; 2 numbers, 1 category/
     assert.match(tried, summary)
     assert.match(run(blocks('data schema', page)[0]), /accuracy +[78]/)
     assert.match(
-      run(blocks('data predict', page)[0]),
+      run(blocks('data predict', guide)[0]),
       /^yes 0\.9\d+\nno 0\.\d+\nerror: 4:12: "old" in the numeric column/
     )
-    assert.match(run(blocks('data dialect', page)[0]), summary)
-    assert.match(run(blocks('data parquet', page)[0]), summary)
+    assert.match(run(blocks('data dialect', guide)[0]), summary)
+    assert.match(run(blocks('data parquet', guide)[0]), summary)
     const tokenized = run(blocks('data tokenizer', page)[0])
     assert.match(tokenized, /wrote tokenizer\.json: \d+ tokens from 300 texts, 0\.\d+ per character/)
     assert.match(tokenized, /accuracy/)
@@ -173,7 +174,7 @@ describe('the documents', function () {
   })
 
   it('data: a peer continues in its source', async () => {
-    const [prepare, first] = blocks('data from', 'docs/guides/data.md')[0].split('\n')
+    const [prepare, first] = blocks('data from', 'docs/guides/sources.md')[0].split('\n')
     run(prepare)
     const inputs = async (command: string, count: number) => {
       const port = httpPort(await place.start(`${command} --http 0`))
@@ -181,7 +182,7 @@ describe('the documents', function () {
     }
     await inputs(first, 3)
     await place.interrupt()
-    await inputs(blocks('data follow', 'docs/guides/data.md')[0], 3)
+    await inputs(blocks('data follow', 'docs/guides/sources.md')[0], 3)
     run("printf '4,yes\\n5,no\\n' >> shop.csv")
     await place.interrupt()
     await inputs(first, 5)

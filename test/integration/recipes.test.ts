@@ -13,7 +13,7 @@ const SKIPPED = /(^|\/)node_modules$|^dist\/(mutants|reference|reference-example
 
 describe('the recipes', function () {
   this.timeout(300_000)
-  const blocks = recipeBlocks(read('docs/guides/recipes.md'))
+  const blocks = ['recipes', 'recipes-layer'].flatMap(name => recipeBlocks(read(`docs/guides/${name}.md`)))
   const root = scratchFolder()
   let env: NodeJS.ProcessEnv
 
@@ -91,7 +91,7 @@ exit 1
 
   it('contain no command that this test does not run', () => {
     const recipes = new Set(blocks.filter(({ kind }) => kind === 'run').map(({ target }) => target))
-    assert.deepEqual([...recipes], ['rule', 'layer', 'command', 'algorithm'])
+    assert.deepEqual([...recipes], ['rule', 'command', 'layer', 'algorithm'])
   })
 })
 
