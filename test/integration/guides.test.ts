@@ -13,6 +13,8 @@ import { PeerServer } from '../support/http-server.js'
 
 const TUTORIAL = 'docs/tutorials/first-network.md'
 const OPERATING = 'docs/guides/operating.md'
+const UPGRADES = 'docs/guides/upgrades.md'
+const MONITORING = 'docs/guides/monitoring.md'
 
 describe('the guides', function () {
   this.timeout(300_000)
@@ -70,8 +72,8 @@ describe('the guides', function () {
     const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200
     while (!(await ready())) await sleep(100)
     await place.interrupt()
-    place.run(blocks('operating backup', OPERATING)[0])
-    assert.match(place.run(blocks('operating restore', OPERATING)[0]), /accuracy +[5-9]/)
+    place.run(blocks('operating backup', UPGRADES)[0])
+    assert.match(place.run(blocks('operating restore', UPGRADES)[0]), /accuracy +[5-9]/)
   })
 
   it('operating, and the dashboard: every metric exists', async () => {
@@ -86,7 +88,7 @@ describe('the guides', function () {
       assert.ok(panels.length > 10 && panels.every(({ targets }) => targets.every(({ expr }) => expr.length > 0)))
       const names = (text: string) =>
         [...text.matchAll(/\b(?:admb|process|nodejs)_[a-z0-9_]*[a-z0-9]\b/g)].map(match => match[0])
-      const guide = names(read(OPERATING) + read('docs/reference/status.md'))
+      const guide = names(read(MONITORING) + read('docs/reference/status.md'))
       const unknown = [...guide, ...names(dashboard)].filter(name => !known.has(name))
       assert.deepEqual(unknown, [])
       const own = [...known].filter(name => name.startsWith('admb_') && !/_(bucket|sum|count)$/.test(name))
