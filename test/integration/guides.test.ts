@@ -54,12 +54,13 @@ describe('the guides', function () {
   })
 
   it('choosing: the commands work as written', () => {
-    const sweeps = blocks('run', 'docs/guides/choosing.md').map(text =>
-      place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=200').replace('seed=1..12', 'seed=1..2'))
-    )
+    const pages = ['docs/guides/choosing.md', 'docs/guides/exchange.md']
+    const sweeps = pages
+      .flatMap(page => blocks('run', page))
+      .map(text => place.run(text.replaceAll(/inputs=\d{5}/g, 'inputs=200').replace('seed=1..12', 'seed=1..2')))
     assert.equal(sweeps.length, 7)
     for (const printed of sweeps) assert.match(printed, /regret.*updates +used +MB sent.*\d+ runs, saved in/s)
-    const rules = place.run(blocks('choosing rule', 'docs/guides/choosing.md')[0])
+    const rules = place.run(blocks('choosing rule', 'docs/guides/exchange.md')[0])
     assert.equal(rules.match(/accuracy/g)?.length, 3)
   })
 
