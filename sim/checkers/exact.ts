@@ -40,8 +40,11 @@ const countingRule: UpdateRule = {
     state: [Float32Array.of(gradients + count, total + sum[sum.length - 1]), unused]
   }),
   // A single gradient is a multiple of all steps but those of the last feature, and carrying it over changes its integer.
-  squares: ([, unused], _block, _count, updates) =>
-    unused.map((_, i) => (i < unused.length - 1 ? 4 ** -((i + updates) % 3) : 4 ** (2 + (updates % 3))))
+  squares: ([, unused], _block, _count, updates) => ({
+    squares: unused.map((_, i) => (i < unused.length - 1 ? 4 ** -((i + updates) % 3) : 4 ** (2 + (updates % 3)))),
+    factor: 1,
+    floor: 0
+  })
 }
 
 /** Number of inputs of the exact learner that blocks of its weights have elements for. */

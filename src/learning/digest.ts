@@ -3,6 +3,7 @@
  * For linear models, a few changed elements cost a few hashes, whatever the size of the model.
  */
 import { createSha256 } from '#platform'
+import { packedBits } from '../numeric/block-kernels.js'
 import { MAX_BUNDLE, MerkleTree } from './merkle.js'
 import type { Blocks, Digest, IncrementalDigest } from './types.js'
 
@@ -32,6 +33,27 @@ export const digest: Digest = (blocks: readonly Blocks[]): string => {
     for (const block of group) {
       number(block.length)
       hash.update(littleEndian(block))
+    }
+  }
+  return hash.digest('hex').slice(0, HEX_DIGITS)
+}
+
+/**
+ * SHA-256 truncated to 128 bits, in lower-case hexadecimal, as `digest`, but of fewer bytes if blocks consist of numbers with few bits:
+ * the content of a block is that of its sections, each of which begins with a byte that says whether `packedBits` has packed it.
+ */
+export const packedDigest: Digest = (groups: readonly Blocks[]): string => {
+  const hash = createSha256()
+  const number = (value: number) => hash.update(Uint8Array.of(value, value >>> 8, value >>> 16, value >>> 24))
+  number(groups.length)
+  for (const blocks of groups) {
+    number(blocks.length)
+    for (const block of blocks) {
+      number(block.length)
+      packedBits(block, (bytes, isPacked) => {
+        hash.update(Uint8Array.of(Number(isPacked)))
+        hash.update(bytes)
+      })
     }
   }
   return hash.digest('hex').slice(0, HEX_DIGITS)

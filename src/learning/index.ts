@@ -12,7 +12,7 @@ export {
   customLoss,
   isCustomName
 } from './custom.js'
-export { digest, treeDigest } from './digest.js'
+export { digest, packedDigest, treeDigest } from './digest.js'
 export {
   type Drift,
   type DriftAlarm,

@@ -2,6 +2,7 @@
  * The types shared by all modules: parameters as blocks, examples as compressed sparse rows, and the interfaces of learners, update
  * rules and averages. They are independent of peers, files and time.
  */
+import type { Squares } from '../numeric/block-kernels.js'
 import type { Grid } from '../numeric/lattice.js'
 import type { MarkElements } from '../numeric/sums.js'
 import type { Support } from '../numeric/support.js'
@@ -167,7 +168,7 @@ export interface UpdateRule {
    * @param count number of gradients in the batch
    * @returns undefined if nothing is known yet
    */
-  squares?(state: Blocks, block: number, count: number, updates: number): Float32Array | undefined
+  squares?(state: Blocks, block: number, count: number, updates: number): Squares | undefined
   /** Least weight γ of the newest parameters in a running average that follows the rule, 0 to 1. @default 0 */
   minWeight?(state: Blocks): number
   /**

@@ -257,6 +257,16 @@ export const doubles = {
   mul: simd(0xf2),
   div: simd(0xf3),
   floor: simd(0x75),
+  /** pmin and pmax: return the first operand if it is NaN. */
+  lesser: simd(0xf6),
+  greater: simd(0xf7),
+  /** Converts two float32. */
+  loadSingles: (address: Code, offset: number): Code => [
+    [address, 0xfd, unsigned(0x5d), 0, unsigned(offset)],
+    [0xfd, unsigned(0x5f)]
+  ],
+  /** One number in both lanes. */
+  loadSame: (address: Code, offset: number): Code => [address, 0xfd, 0x0a, 0, unsigned(offset)],
   /** As two integers of 32 bits. */
   toIntegers: simd(0xfc)
 }
@@ -287,6 +297,16 @@ export const vector = {
   lesser: simd(0xea),
   greater: simd(0xeb),
   neg: simd(0xe1),
+  /** Without its fraction. */
+  truncated: simd(0x69),
+  /** Masks. */
+  equal: simd(0x41),
+  notEqual: simd(0x42),
+  atMost: simd(0x45),
+  not: simd(0x4d),
+  /** The first two numbers as float64; and two float64 as the first two numbers. */
+  promote: simd(0x5f),
+  demote: simd(0x5e),
   shiftLeft: simd(0xab)
 }
 
@@ -305,6 +325,12 @@ export const integers = {
   /** Repeats the sign. */
   shiftRightSigned: simd(0xac),
   sub: simd(0xb1),
+  mul: simd(0xb5),
+  /** The first eight signed bytes as 16-bit integers, the first four of these as 32-bit integers, and back from two vectors. */
+  extendBytes: simd(0x87),
+  extendShorts: simd(0xa7),
+  narrow: simd(0x85),
+  narrowShorts: simd(0x65),
   /** −1 where they differ, otherwise 0. */
   notEqual: simd(0x38),
   /** Float32 numbers without their fractions. */

@@ -2,6 +2,7 @@
  * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
+import { areAllIntegers, MAX_ROUNDED, MIN_KERNEL, multiplied } from './block-kernels.js'
 import type { SparseBlock, Sum, SumBlock } from './sums.js'
 
 /**
@@ -12,8 +13,6 @@ export type Grid = readonly Int8Array[]
 
 /** Maximum magnitude of a sum. Differences from up to two others are then exact in float32 as well. */
 const MAX_SUM = 2 ** 22
-/** Maximum magnitude of one rounded value, so that 128 of them always have a valid sum. */
-export const MAX_ROUNDED = 2 ** 15 - 1
 
 const LARGEST_EXPONENT = 64
 const steps = Float64Array.from({ length: 2 * LARGEST_EXPONENT + 1 }, (_, i) => 2 ** (i - LARGEST_EXPONENT))
@@ -48,6 +47,7 @@ export function rounded(value: number, step: number): number {
 export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array[] {
   return sum.map((block, b) => {
     const exponents = grid[b]
+    if (block.length >= MIN_KERNEL) return multiplied(block, exponents)
     const values = new Float32Array(block.length)
     for (let i = 0; i < values.length; i++) if (block[i] !== 0) values[i] = block[i] * stepOf(exponents, i)
     return values
@@ -93,8 +93,10 @@ function isInteger(value: number): boolean {
 
 /** Whether all elements are integers of magnitude `MAX_SUM` at most. */
 export function areIntegers(sum: Sum): boolean {
-  return sum.every(({ indices, values }) => {
+  return sum.every(block => {
+    const { indices, values } = block
     if (indices !== undefined) return indices.every(i => isInteger(values[i]))
+    if (block.length >= MIN_KERNEL) return areAllIntegers(block.read(), MAX_SUM)
     for (let i = 0; i < values.length; i++) if (!isInteger(values[i])) return false
     return true
   })

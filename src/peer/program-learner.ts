@@ -4,6 +4,8 @@
  */
 import type { AdmbNode } from '../admb/index.js'
 import type { Averaging, Blocks } from '../learning/index.js'
+import { addTo } from '../numeric/block-kernels.js'
+import { isFiniteBlock } from '../numeric/numbers.js'
 import { type Add, encodeAdded, encodeJson, type Join, kinds, outcomes, parseAdd } from '../program/messages.js'
 import type { SharedMemory } from '../program/shared-memory.js'
 import type { InputLog } from './input-log.js'
@@ -139,10 +141,10 @@ export class ProgramLearner {
     if (first !== inputs.next && !isAgain) return outcomes.duplicate
     if (this.#isStale(generation)) return outcomes.stale
     const sums = memory.sums[slot]
-    if (!Number.isFinite(loss) || !areFinite(sums)) return outcomes.invalid
+    if (!Number.isFinite(loss) || !sums.every(isFiniteBlock)) return outcomes.invalid
     const learn = () => {
       node.accumulator.forEach((block, k) => {
-        if (k < sums.length) addInto(block, sums[k])
+        if (k < sums.length) addTo(block, sums[k])
       })
       if (!isAgain) inputs.addNumbered(count)
       node.added(count, first)
@@ -213,17 +215,4 @@ export class ProgramLearner {
 /** Blocks that predictors carry besides the parameters are left out. */
 function copyInto(blocks: Blocks, source: Blocks): void {
   for (const [k, block] of blocks.entries()) block.set(source[k])
-}
-
-function addInto(block: Float32Array, values: Float32Array): void {
-  for (let i = 0; i < block.length; i++) block[i] += values[i]
-}
-
-function areFinite(blocks: Blocks): boolean {
-  for (const block of blocks) {
-    let difference = 0
-    for (let i = 0; i < block.length; i++) difference += block[i] - block[i]
-    if (difference !== 0) return false
-  }
-  return true
 }

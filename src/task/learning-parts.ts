@@ -24,6 +24,7 @@ import {
   lazyAveraging,
   linearLayout,
   OptionError,
+  packedDigest,
   digest as plainDigest,
   roundedRecipe,
   treeDigest
@@ -131,7 +132,7 @@ function weightsRecipe(spec: LearningSpec, { layout, isLazy = isLinear(spec) }: 
   const { rule, sums, batch } = spec
   const plain = createAveraging(spec.averaging)
   const averaging = isLazy ? lazyAveraging(plain) : plain
-  const digest = isLinear(spec) ? treeDigest : plainDigest
+  const digest = isLinear(spec) ? treeDigest : spec.model === 'external' ? packedDigest : plainDigest
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   const local = localStepsOf(spec)
   if (local !== undefined) {

@@ -67,7 +67,11 @@ export const latticeToy: Recipe = latticeRecipe(
     ...toy,
     rule: {
       ...rule,
-      squares: (_state, block, _count, updates) => Float32Array.of(4 ** -((updates + block) % 3))
+      squares: (_state, block, _count, updates) => ({
+        squares: Float32Array.of(4 ** -((updates + block) % 3)),
+        factor: 1,
+        floor: 0
+      })
     }
   },
   { batch: 1 }

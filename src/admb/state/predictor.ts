@@ -9,7 +9,8 @@
  */
 
 import type { Averaging, BatchRule, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../../learning/types.js'
-import { isFiniteBlock, roundChanged } from '../../numeric/numbers.js'
+import { roundChanged } from '../../numeric/block-kernels.js'
+import { isFiniteBlock } from '../../numeric/numbers.js'
 import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { gatherEach, stepTouched } from '../../numeric/touched.js'
 import type { Contributor, Coverage } from './coverage.js'

@@ -13,13 +13,12 @@
  */
 
 import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
-import { type Grid, MAX_ROUNDED, powerOfTwo, rounded, stepOf } from '../../numeric/lattice.js'
+import { closeDense, MAX_OWN, MIN_KERNEL } from '../../numeric/block-kernels.js'
+import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'
 import { gathered, type Predictor } from './predictor.js'
 
-/** Maximum magnitude of a list's sum. The rest waits in the residual. */
-const MAX_OWN = 2 ** 17
 /** Maximum residual, in steps, of a node that had no gradients for longer than S periods. */
 const MAX_STALE = 2
 
@@ -56,17 +55,24 @@ export class Rounding {
       const { values } = segment
       const indices = this.#elements(b, segment)
       const exponents = exponentsAt(grid[b], indices)
-      if (indices === undefined) {
-        this.#pending[b]?.clear()
-        const block = closeDense(segment.write(), total.write(), residual, exponents, isStale, this.#pending[b])
+      const pending = this.#pending[b]
+      pending?.clear()
+      if (indices === undefined && segment.length >= MIN_KERNEL) {
+        const block = closeDense(
+          segment.write(),
+          total.write(),
+          residual,
+          exponents,
+          isStale ? MAX_STALE : undefined,
+          pending && ((from, to) => addExcess(pending, residual, exponents, from, to))
+        )
         energy += block.energy
         left += block.left
         continue
       }
-      const pending = this.#pending[b]
-      pending?.clear()
-      for (let n = 0; n < indices.length; n++) {
-        const i = indices[n]
+      const length = indices?.length ?? segment.length
+      for (let n = 0; n < length; n++) {
+        const i = indices === undefined ? n : indices[n]
         if (values[i] === 0 && residual[i] === 0) continue
         const step = stepOf(exponents, n)
         const value = values[i] + leftOf(residual[i], step, isStale)
@@ -145,40 +151,9 @@ export class Rounding {
   }
 }
 
-/** `close` of a dense block, in one pass. @param pending receives the elements whose residual exceeds half a step */
-function closeDense(
-  values: Float32Array,
-  totals: Float32Array,
-  residual: Float32Array,
-  exponents: Int8Array,
-  isStale: boolean,
-  pending: Support | undefined
-): { readonly energy: number; readonly left: number } {
-  let energy = 0
-  let left = 0
-  const isUniform = exponents.length === 1
-  for (let i = 0; i < values.length; i++) {
-    const exponent = exponents[isUniform ? 0 : i]
-    const step = powerOfTwo(exponent)
-    const value = values[i] + (isStale ? leftOf(residual[i], step, isStale) : residual[i])
-    // `integerOf`, inlined: the product with a power of two is exact, as the quotient is. The sum with 0.5 may be rounded up.
-    const exact = value * powerOfTwo(-exponent)
-    let integer = Math.floor(exact + 0.5)
-    if (integer - exact > 0.5) integer--
-    if (integer > MAX_ROUNDED) integer = MAX_ROUNDED
-    else if (integer < -MAX_ROUNDED) integer = -MAX_ROUNDED
-    const total = totals[i] + integer
-    if (total > MAX_OWN || total < -MAX_OWN) integer = 0
-    else totals[i] = total
-    const kept = integer * step
-    const rest = value - kept
-    values[i] = kept
-    residual[i] = rest
-    energy += value * value
-    left += rest * rest
-    if (pending !== undefined && Math.abs(rest) > step / 2) pending.add(i)
-  }
-  return { energy, left }
+/** Adds the elements of a section whose residual exceeds half a step. */
+function addExcess(pending: Support, residual: Float32Array, exponents: Int8Array, from: number, to: number): void {
+  for (let i = from; i < to; i++) if (Math.abs(residual[i]) > stepOf(exponents, i) / 2) pending.add(i)
 }
 
 function leftOf(residual: number, step: number, isStale: boolean): number {

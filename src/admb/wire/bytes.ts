@@ -5,6 +5,7 @@
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
 import { CodedError } from '../../base/errors.js'
 import type { Blocks, Layout } from '../../learning/types.js'
+import { countNonZero as countNonZeroOf } from '../../numeric/block-kernels.js'
 import { addPacked, type PackedBlock } from '../../numeric/lattice.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
 import { blocksOf, type Sum, SumBlock } from '../../numeric/sums.js'
@@ -65,13 +66,11 @@ function isNonZero(value: number): boolean {
 }
 
 /** Negative zero counts as non-zero because its bits differ. */
-function countNonZero({ indices, values }: SumBlock): number {
+function countNonZero(block: SumBlock): number {
+  const { indices, values } = block
+  if (indices === undefined) return countNonZeroOf(block.read(), true)
   let nonZero = 0
-  if (indices !== undefined) {
-    for (let n = 0; n < indices.length; n++) if (isNonZero(values[indices[n]])) nonZero++
-    return nonZero
-  }
-  for (let i = 0; i < values.length; i++) if (isNonZero(values[i])) nonZero++
+  for (let n = 0; n < indices.length; n++) if (isNonZero(values[indices[n]])) nonZero++
   return nonZero
 }
 

@@ -189,7 +189,8 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         // An accumulator that forgets contains about 1/(forget·count) batches.
         const remembered = Math.min(updates, forget === 0 ? updates : 1 / (forget * count))
         const batches = (isAdaptive ? state[state.length - 1][BATCHES] : remembered) + 1
-        return state[block].map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
+        const squares = state[block].map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
+        return { squares, factor: 1, floor: 0 }
       },
       ...(isAdaptive && {
         minWeight: (state: Blocks) => minWeight(state[state.length - 1])

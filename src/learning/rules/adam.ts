@@ -102,11 +102,7 @@ function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule
       const mean = meanOf(square)
       if (!(mean > 0)) return undefined
       const [, second] = state[state.length - 1]
-      const factor = count ** 2 / LATTICE_DIVISOR / second
-      const floor = mean / LATTICE_FLOOR
-      const squares = new Float32Array(square.length)
-      for (let i = 0; i < squares.length; i++) squares[i] = factor * (square[i] + floor)
-      return squares
+      return { squares: square, factor: count ** 2 / LATTICE_DIVISOR / second, floor: mean / LATTICE_FLOOR }
     }
   })
 }

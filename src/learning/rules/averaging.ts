@@ -3,6 +3,7 @@
  * updates and, for `tail`, on the rule. It is computed with + − × ÷ alone, so that every peer's average has the same bits.
  */
 
+import { MIN_KERNEL, mixInto as mixLong } from '../../numeric/block-kernels.js'
 import { portableExp } from '../../numeric/exp.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, describe, named, OptionError, type OptionTable, resolveOptions } from '../options.js'
@@ -155,7 +156,8 @@ function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array
 
 /** Updates the average of one block in place. @param weight γ, see `WeightedAveraging` */
 export function mixInto(average: Float32Array, now: Float32Array, weight: number): void {
-  for (let i = 0; i < average.length; i++) average[i] += weight * (now[i] - average[i])
+  if (average.length >= MIN_KERNEL) mixLong(average, now, weight)
+  else for (let i = 0; i < average.length; i++) average[i] += weight * (now[i] - average[i])
 }
 
 /**

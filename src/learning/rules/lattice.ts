@@ -4,6 +4,7 @@
  * of contributors of a batch, and c is 1, or 1/8 or 1/64 if batches have few elements. Rounding at m contributors then adds c/12
  * of V to the variance of a batch's sum.
  */
+import { countNonZero, exponentsOfRoots } from '../../numeric/block-kernels.js'
 import { exponentOfRoot, type Grid, valuesOf } from '../../numeric/lattice.js'
 import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from '../types.js'
 
@@ -93,7 +94,7 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
       const squares = rule.squares?.(inner, k, count, updates)
       return squares === undefined
         ? Int8Array.of(exponentOfRoot(factor * (statistics[SQUARES + k] || (rule.firstSquare ?? FIRST_SQUARE * count))))
-        : exponentsOf(squares, factor)
+        : exponentsOfRoots(squares, factor)
     })
     grids.set(statistics, created)
     return created
@@ -117,19 +118,13 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
   }
 }
 
-/** `Int8Array.from` takes several times as long. */
-function exponentsOf(squares: Float32Array, factor: number): Int8Array {
-  const exponents = new Int8Array(squares.length)
-  for (let i = 0; i < exponents.length; i++) exponents[i] = exponentOfRoot(factor * squares[i])
-  return exponents
-}
-
 /** The statistics after a batch. */
 function advanced(before: Float32Array, sum: Blocks, count: number, updates: number, contributors: number) {
   const next = before.slice()
+  const nonZero = sum.reduce((total, block) => total + countNonZero(block, false), 0)
   next[CONTRIBUTORS] = smoothed(before[CONTRIBUTORS], contributors)
   next[GRADIENTS] = smoothed(before[GRADIENTS], count)
-  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, countNonZero(sum)))
+  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, nonZero))
   const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
   for (let k = 0; k < next.length - SQUARES; k++) next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
   return next
@@ -139,12 +134,6 @@ function advanced(before: Float32Array, sum: Blocks, count: number, updates: num
 function smoothed(before: number, now: number): number {
   if (before === 0) return now
   return before + LEAST_WEIGHT * (Math.max(before / 2, Math.min(2 * before, now)) - before)
-}
-
-function countNonZero(blocks: Blocks): number {
-  let count = 0
-  for (const block of blocks) for (let i = 0; i < block.length; i++) if (block[i] !== 0) count++
-  return count
 }
 
 function meanSquare(block: Float32Array): number {

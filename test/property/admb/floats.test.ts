@@ -15,7 +15,7 @@ import {
   roundedRecipe,
   ruleNames
 } from '../../../src/learning/index.js'
-import { roundChanged } from '../../../src/numeric/numbers.js'
+import { roundChanged } from '../../../src/numeric/block-kernels.js'
 import { sumOf } from '../../../src/numeric/sums.js'
 
 /** Bits of the fraction that rounding drops. */

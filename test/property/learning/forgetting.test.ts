@@ -143,7 +143,7 @@ describe('AdaGrad that forgets', () => {
         for (let updates = 0; updates < 1000; updates++) {
           const sign = updates < 100 && random() < 0.5 ? -1 : 1
           now = rule.step(now, [Float32Array.of(3 * sign, 3 * sign, 3 * sign, 0)], count, updates)
-          const squares = rule.squares?.(now.state, 0, count, updates + 1) ?? []
+          const { squares = [] } = rule.squares?.(now.state, 0, count, updates + 1) ?? {}
           // Each batch's sum has a square of 9.
           assert.ok(Math.abs(squares[0] / ((9 * now.state[1][3]) / (now.state[1][3] + 1)) - 1) < 1e-3)
         }
