@@ -25,6 +25,7 @@ export type { Contributor, ContributorTable, Coverage, CoveredContributor, Runs 
 export {
   type Batch,
   type Header,
+  keepArrays,
   nextPredictor,
   type Predictor,
   type Recipe,

@@ -162,6 +162,11 @@ export interface UpdateRule {
   /** The same update with the same bits, in place. Not all rules have it. */
   stepInPlace?(now: RuleState, sum: Blocks, count: number, updates: number): void
   /**
+   * Begins the same update with the same bits, section by section, for a rule that looks at each element of a block alone. Its state
+   * has an equal number of blocks for each block of parameters, in their order, and then counters.
+   */
+  begin?(previous: RuleState, count: number, updates: number, contributors?: number): SectionStep
+  /**
    * If the state contains it: for each element of a block, an estimate of the mean square of a batch's gradient sum, > 0. It
    * determines the precision of integer sums, so a rule that is sensitive to rounding has smaller estimates.
    * @param block number of the block
@@ -182,6 +187,21 @@ export interface UpdateRule {
   grid?(now: RuleState, updates: number): Grid
 }
 
+/** An update that has begun: all sections of all blocks follow, in their order, and then its end. */
+export interface SectionStep {
+  /** Number of blocks of the state for each block of parameters. */
+  readonly states: number
+  /**
+   * Steps a section in place.
+   * @param k number of the block
+   * @param from first element
+   * @param state the section of the block's state
+   */
+  section(k: number, from: number, parameters: Float32Array, state: readonly Float32Array[], sum: Float32Array): void
+  /** The counters after the update. */
+  end(): readonly Float32Array[]
+}
+
 /**
  * Running average of predictors. Pure. A predictor contains the average itself, or numbers from which it follows (`layout`, `contain`
  * and `read`).
@@ -198,6 +218,8 @@ export interface Averaging {
    * @param least `minWeight` of the rule @default 0
    */
   average(previous: Blocks, parameters: Blocks, updates: number, before: Blocks, least?: number): Float32Array[]
+  /** Updates a section of a block with the bits of `average`, in place, if each element follows from that of w and its last value. */
+  mixInto?(average: Float32Array, parameters: Float32Array, updates: number): void
   /** Whether elements of what a predictor contains change only where those of w do. @default false */
   readonly isLocal?: boolean
   /** Layout of what a predictor contains. @default that of the parameters */

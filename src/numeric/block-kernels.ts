@@ -389,9 +389,12 @@ export function closeDense(
 }
 
 /** Integers times the steps with these exponents. */
-export function multiplied(block: Float32Array, exponents: Int8Array): Float32Array {
+export function multiplied(
+  block: Float32Array,
+  exponents: Int8Array,
+  values: Float32Array = new Float32Array(block.length)
+): Float32Array {
   const now = memory()
-  const values = new Float32Array(block.length)
   sections(block.length, (from, to) => {
     load(now, 0, block, from, to)
     loadExponents(now, exponents, from, to)

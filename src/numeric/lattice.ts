@@ -45,13 +45,14 @@ export function rounded(value: number, step: number): number {
 
 /** The values of integer sums: each element times its step. */
 export function valuesOf(sum: readonly Float32Array[], grid: Grid): Float32Array[] {
-  return sum.map((block, b) => {
-    const exponents = grid[b]
-    if (block.length >= MIN_KERNEL) return multiplied(block, exponents)
-    const values = new Float32Array(block.length)
-    for (let i = 0; i < values.length; i++) if (block[i] !== 0) values[i] = block[i] * stepOf(exponents, i)
-    return values
-  })
+  return sum.map((block, b) => multiplyInto(new Float32Array(block.length), block, grid[b]))
+}
+
+/** The same for one block. @param values receives them */
+export function multiplyInto(values: Float32Array, block: Float32Array, exponents: Int8Array): Float32Array {
+  if (block.length >= MIN_KERNEL) return multiplied(block, exponents, values)
+  for (let i = 0; i < values.length; i++) values[i] = block[i] === 0 ? 0 : block[i] * stepOf(exponents, i)
+  return values
 }
 
 /** Integers in the shortest type that holds all of them. */

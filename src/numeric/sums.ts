@@ -3,6 +3,7 @@
  * on it take time for these elements only. Only its methods write to it, so it always knows them.
  */
 import { isFiniteBlock } from './numbers.js'
+import { giveArray, takeArray, takeCopy } from './spare-arrays.js'
 import { nonZeroIndices, Support } from './support.js'
 
 /** The elements of a block, to read. */
@@ -21,7 +22,7 @@ export interface SparseBlock {
 /** A copy of a block, in few bytes if few elements differ from 0. */
 export type CompactBlock = Float32Array | SparseBlock
 
-/** Blocks of zeros for reuse: allocating a long block takes longer than an update. */
+/** Sparse blocks of zeros for reuse: allocating a long block takes longer than an update. */
 let spare: SumBlock[] = []
 const MAX_SPARE = 4
 
@@ -31,6 +32,8 @@ export class SumBlock {
   readonly #block: Float32Array
   /** Elements that may differ from 0; undefined if all may. */
   #support: Support | undefined
+  /** An empty support, which a dense block has no use for. */
+  #idle: Support | undefined
 
   /** A dense block. @param block nobody writes to it from now on */
   constructor(block: Float32Array) {
@@ -42,7 +45,7 @@ export class SumBlock {
   static zeros(length: number): SumBlock {
     const reused = spare[0]?.length === length ? spare.pop() : undefined
     if (reused !== undefined) return reused
-    const block = new SumBlock(new Float32Array(length))
+    const block = new SumBlock(takeArray(length).fill(0))
     block.#support = Support.of(length)
     return block
   }
@@ -73,7 +76,7 @@ export class SumBlock {
 
   /** All elements, for a caller that may write to each of them. The block is dense from now on. */
   write(): Float32Array {
-    this.#support = undefined
+    this.#makeDense()
     return this.#block
   }
 
@@ -92,7 +95,7 @@ export class SumBlock {
    * @param mark adds the indices of their elements; undefined if they may have written to each of them
    */
   recordWrites(mark: MarkElements | undefined): void {
-    if (mark === undefined) this.#support = undefined
+    if (mark === undefined) this.#makeDense()
     else if (this.#support) mark(this.#support)
   }
 
@@ -102,7 +105,15 @@ export class SumBlock {
     if (indices === undefined) this.#block.fill(0)
     else for (let n = 0; n < indices.length; n++) this.#block[indices[n]] = 0
     if (this.#support) this.#support.clear()
-    else this.#support = Support.of(this.length)
+    else this.#support = this.#idle ?? Support.of(this.length)
+    this.#idle = undefined
+  }
+
+  #makeDense(): void {
+    if (this.#support === undefined) return
+    this.#support.clear()
+    this.#idle = this.#support
+    this.#support = undefined
   }
 
   /** Copies a block of the same length. */
@@ -139,14 +150,15 @@ export class SumBlock {
   makeSparse(): void {
     const indices = this.#support ? undefined : this.nonZeroIndices
     if (indices === undefined) return
-    this.#support = new Support(this.length)
+    this.#support = this.#idle ?? new Support(this.length)
+    this.#idle = undefined
     for (let n = 0; n < indices.length; n++) this.#support.add(indices[n])
   }
 
   compactCopy(): CompactBlock {
     const indices = this.nonZeroIndices?.slice()
     return indices === undefined
-      ? this.#block.slice()
+      ? takeCopy(this.#block)
       : { indices, values: Float32Array.from(indices, i => this.#block[i]) }
   }
 
@@ -155,9 +167,12 @@ export class SumBlock {
     return indices === undefined ? isFiniteBlock(this.#block) : indices.every(i => Number.isFinite(this.#block[i]))
   }
 
-  /** Makes a long sparse block available to `zeros`. The caller must not use it any more. */
+  /** Makes a long block available to `zeros`. The caller must not use it any more. */
   recycle(): void {
-    if (this.#support === undefined) return
+    if (this.#support === undefined) {
+      giveArray(this.#block)
+      return
+    }
     this.clear()
     if (spare[0]?.length !== this.length) spare = []
     if (spare.length < MAX_SPARE) spare.push(this)

@@ -3,7 +3,7 @@
  * are smaller than a whole predictor.
  */
 
-import { type PredictorId, sameId } from '../admb/index.js'
+import { keepArrays, type PredictorId, sameId } from '../admb/index.js'
 import { ContributorTable } from '../admb/state/coverage.js'
 import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
 import type { Content } from '../learning/index.js'
@@ -144,6 +144,7 @@ export class Checkpoints {
       const message = (state: CheckpointState) => ({ kind: 'checkpoint', ...state, head, blocks: encoded }) as const
       this.#post(message, { buffers: [head, ...encoded], bytes, start, pace })
     } else {
+      keepArrays(predictor)
       const message = (state: CheckpointState, checkpoint: number) =>
         ({ kind: 'checkpoint', ...state, head, checkpoint, count }) as const
       this.#post(message, { buffers: [head], bytes, start, pace, block })

@@ -57,6 +57,7 @@ export function createNode(
     batch: adaptiveBatch ?? spec.batch,
     influence,
     carry,
+    reusesArrays: spec.model === 'external',
     algorithm: spec.algorithm,
     adaptsPeriod,
     signer: init.signing && createHeaderSigner(init.signing),

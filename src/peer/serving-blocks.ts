@@ -2,7 +2,7 @@
  * The predictor that serves predictions. A lazy average is read only at the features of the rows that are scored, so that an update
  * of a large sparse model costs nothing here.
  */
-import type { AdmbNode, Predictor } from '../admb/index.js'
+import { type AdmbNode, keepArrays, type Predictor } from '../admb/index.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 
@@ -43,6 +43,7 @@ export class ServingBlocks {
   get lasting(): Blocks {
     const { averaging, node, predictWith } = this.#options
     const isKept = predictWith !== 'ahead' && averaging.read === undefined && node.predictor.shared === undefined
+    if (isKept) keepArrays(node.predictor)
     return isKept ? this.whole : this.whole.map(block => block.slice())
   }
 

@@ -10,10 +10,12 @@ import {
   type Batch,
   type Header,
   isFinitePredictor,
+  isReused,
   nextPredictor,
   type Predictor,
   type Recipe,
-  replayed
+  replayed,
+  reuseArrays
 } from '../state/predictor.js'
 import { compareIds, idKey, type PredictorId, sameId } from '../state/predictor-id.js'
 import { expand, keepChain, maximumChainBytes, recycle, type Shapes, type Step } from '../state/vectors.js'
@@ -50,6 +52,8 @@ interface CurrentOptions extends Recipe {
   readonly batch: number | BatchRule
   /** Predictors already in memory. */
   readonly known?: PredictorLookup
+  /** See `AdmbOptions`. */
+  readonly reusesArrays?: boolean
 }
 
 export class CurrentPredictor {
@@ -59,6 +63,7 @@ export class CurrentPredictor {
   readonly #headers: HeaderCache
   readonly #known: PredictorLookup
   readonly #initial: PredictorId
+  readonly #reusesArrays: boolean
   #predictor: Predictor
   /** Parent of the predictor, from which steps can be replayed. */
   #parent: Predictor | undefined
@@ -72,13 +77,19 @@ export class CurrentPredictor {
   trust: { checkBatch(parent: Predictor, batch: Header & Pick<Batch, 'sum'>): void } | undefined
 
   /** @param headers maximum number of headers of a lineage */
-  constructor(initial: Predictor, shapes: Shapes, { batch, known, ...recipe }: CurrentOptions, headers: number) {
+  constructor(
+    initial: Predictor,
+    shapes: Shapes,
+    { batch, known, reusesArrays = false, ...recipe }: CurrentOptions,
+    headers: number
+  ) {
     this.#predictor = initial
     this.#initial = initial.id
     this.#shapes = shapes
     this.#recipe = recipe
     this.#maxBatch = typeof batch === 'number' ? batch : batch.max
     this.#headers = new HeaderCache(headers)
+    this.#reusesArrays = reusesArrays
     this.#known = known ?? (() => undefined)
   }
 
@@ -139,13 +150,17 @@ export class CurrentPredictor {
     const before = this.#lineage
     const lineage = this.#headers.extend(chain)
     const parentId = lineage[0]?.parent
-    this.#parent = [parent, this.#predictor, this.#parent].find(held => held && parentId && sameId(held.id, parentId))
+    const held = [parent, this.#predictor, this.#parent]
+    this.#parent = held.find(one => one && parentId && sameId(one.id, parentId) && !isReused(one))
     const base = lineage[steps.length - 1]?.parent
     const older = base ? this.#stepsBefore(base, before) : []
     this.#predictor = predictor
     this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
     this.#lineage = lineage
     this.#attestation = attestation
+    if (!this.#reusesArrays) return
+    for (const one of held)
+      if (one && one !== predictor && one !== this.#parent) reuseArrays(one, [predictor, this.#parent])
   }
 
   /** The steps kept that led to `base`, which is the current predictor or its parent. */

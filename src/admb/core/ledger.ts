@@ -17,6 +17,7 @@
  * remains in the epoch's sum only.
  */
 
+import { giveArray } from '../../numeric/spare-arrays.js'
 import type { Sum } from '../../numeric/sums.js'
 import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
@@ -410,6 +411,7 @@ export class Ledger {
       const isExcess = this.#retained.length - released > max
       if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
+      for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
       segment.sum = undefined
     }
     if (released > 0) this.#retained.splice(0, released)

@@ -146,6 +146,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly known?: PredictorLookup
   /**
+   * Whether long arrays of predictors that the node has dropped are reused. Whoever reads a
+   * predictor later than in the same event calls `keepArrays`.
+   * @default false
+   */
+  readonly reusesArrays?: boolean
+  /**
    * Contributors that the nodes of a process share, if frames are not signed. They are never
    * removed.
    * @default a table of its own

@@ -11,6 +11,7 @@
 import type { Averaging, BatchRule, Blocks, Content, Digest, RoundedBlocks, UpdateRule } from '../../learning/types.js'
 import { roundChanged } from '../../numeric/block-kernels.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
+import { giveArray, takeArray } from '../../numeric/spare-arrays.js'
 import { blocksOf, type Sum } from '../../numeric/sums.js'
 import { gatherEach, stepTouched } from '../../numeric/touched.js'
 import type { Contributor, Coverage } from './coverage.js'
@@ -113,6 +114,8 @@ function step(
   updates: number,
   recipe: Recipe
 ): Content {
+  const bySections = stepBySections(before, sum, { count, contributorCount }, updates, recipe)
+  if (bySections !== undefined) return bySections
   const { rule, averaging, rounded } = recipe
   const { parameters, state } = rule.step(before, sum, count, updates, contributorCount)
   if (rounded) roundEach(parameters, before.parameters, rounded.parameters, updates)
@@ -122,6 +125,58 @@ function step(
     roundEach(state, before.state, rounded.state, updates)
   }
   return { parameters, average, state }
+}
+
+/** Count of numbers of a section: those of all its vectors fit into the processor's cache. */
+const SECTION = 6144
+
+/**
+ * The same for long blocks, section by section, so that each number is read and written in memory once.
+ * @returns undefined if the rule does not look at each number alone, or blocks are short
+ */
+function stepBySections(
+  before: Content,
+  sum: Blocks,
+  { count, contributorCount }: Omit<Batch, 'sum'>,
+  updates: number,
+  { rule, averaging, rounded }: Recipe
+): Content | undefined {
+  if (!rule.begin || rule.minWeight || sum.every(({ length }) => length < SECTION)) return undefined
+  const { states: ofBlock, section, end } = rule.begin(before, count, updates, contributorCount)
+  const created = (blocks: Blocks) => blocks.map(({ length }) => takeArray(length))
+  const parameters = created(before.parameters)
+  const state = created(before.state.slice(0, ofBlock * sum.length))
+  const average = averaging.mixInto && created(before.average)
+  for (const [k, { length }] of parameters.entries()) {
+    const states = state.slice(k * ofBlock, (k + 1) * ofBlock)
+    for (let from = 0; from < length; from += SECTION) {
+      const part = (block: Float32Array) => block.subarray(from, from + SECTION)
+      const copied = (block: Float32Array, previous: Float32Array) => {
+        const now = part(block)
+        now.set(part(previous))
+        return now
+      }
+      const round = (block: Float32Array, previous: Float32Array, isRounded = false) => {
+        if (isRounded) roundChanged(block, part(previous), updates)
+      }
+      const weights = copied(parameters[k], before.parameters[k])
+      const stateParts = states.map((block, i) => copied(block, before.state[k * ofBlock + i]))
+      section(k, from, weights, stateParts, part(sum[k]))
+      round(weights, before.parameters[k], rounded?.parameters[k])
+      if (average) {
+        const mixed = copied(average[k], before.average[k])
+        averaging.mixInto?.(mixed, weights, updates)
+        round(mixed, before.average[k], rounded?.average[k])
+      }
+      for (const [i, block] of stateParts.entries())
+        round(block, before.state[k * ofBlock + i], rounded?.state[k * ofBlock + i])
+    }
+  }
+  const next = { parameters, state: [...state, ...end()] }
+  if (average) return { ...next, average }
+  const mixed = averaging.average(before.average, parameters, updates, before.parameters)
+  if (rounded) roundEach(mixed, before.average, rounded.average, updates)
+  return { ...next, average: mixed }
 }
 
 function roundEach(blocks: Blocks, before: Blocks, isRounded: readonly boolean[], updates: number): void {
@@ -173,8 +228,33 @@ export function nextPredictor(
   return isShared ? new SharedPredictor(id, content) : { id, ...content }
 }
 
+/** Predictors whose arrays somebody has for longer than the node, and those whose arrays other predictors have now. */
+const lasting = new WeakSet<Predictor>()
+const reused = new WeakSet<Predictor>()
+
+/** The arrays of a predictor must not be reused, because the caller reads them later. */
+export function keepArrays(predictor: Predictor): void {
+  lasting.add(predictor)
+}
+
+/** Whether the arrays of a predictor were reused. */
+export function isReused(predictor: Predictor): boolean {
+  return reused.has(predictor)
+}
+
+/** Makes the arrays of a predictor available to others, except those that `held` have as well. */
+export function reuseArrays(predictor: Predictor, held: readonly (Predictor | undefined)[]): void {
+  if (predictor.shared || lasting.has(predictor) || reused.has(predictor)) return
+  const blocksOf = ({ parameters, average, state }: Content) => [...parameters, ...average, ...state]
+  const others = new Set(held.flatMap(other => (other ? blocksOf(other) : [])))
+  reused.add(predictor)
+  for (const block of new Set(blocksOf(predictor))) if (!others.has(block)) giveArray(block)
+}
+
 /** The content of a predictor in arrays that no update changes. */
-export function copyOfShared({ shared, parameters, average, state }: Predictor): Content {
+export function copyOfShared(predictor: Predictor): Content {
+  const { shared, parameters, average, state } = predictor
+  keepArrays(predictor)
   if (shared === undefined) return { parameters, average, state }
   return {
     parameters: parameters.map(block => block.slice()),

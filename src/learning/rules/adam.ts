@@ -53,6 +53,7 @@ export const adam: RuleDefinition<AdamOptions> = {
     if (radius === undefined) return rule
     return withPureStep({
       ...rule,
+      begin: undefined,
       stepInPlace(now, sum, count, updates) {
         rule.stepInPlace(now, sum, count, updates)
         projectOntoBall(now.parameters, radius)
@@ -76,6 +77,10 @@ const LATTICE_FLOOR = 100
 /** Adam without projection. */
 function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule, 'stepInPlace'>> {
   const { name, description, step, beta1, beta2, rate } = values
+  const correct = (corrections: Float32Array) => {
+    corrections[0] = beta1 * corrections[0] + (1 - beta1)
+    corrections[1] = beta2 * corrections[1] + (1 - beta2)
+  }
   return withPureStep({
     name,
     description,
@@ -88,11 +93,21 @@ function adamRule(values: AdamValues): DividingRule & Required<Pick<DividingRule
         { name: 'corrections', length: 2 }
       ]
     }),
+    begin({ state }, count, updates) {
+      const now = { ...values, step: step * rate(updates, count) }
+      const corrections = state[state.length - 1].slice()
+      correct(corrections)
+      return {
+        states: 2,
+        section: (_k, _from, block, [mean, square], sum) =>
+          stepBlock(block, mean, square, corrections, sum, count, now),
+        end: () => [corrections]
+      }
+    },
     stepInPlace: ({ parameters, state }, sum, count, updates, divisor = count) => {
       const now = { ...values, step: step * rate(updates, count) }
       const corrections = state[2 * sum.length]
-      corrections[0] = beta1 * corrections[0] + (1 - beta1)
-      corrections[1] = beta2 * corrections[1] + (1 - beta2)
+      correct(corrections)
       for (const [k, block] of parameters.entries()) {
         stepBlock(block, state[2 * k], state[2 * k + 1], corrections, sum[k], divisor, now)
       }
@@ -222,13 +237,28 @@ interface Clipping {
 
 /** @param layout whose `vectors` do not decay @default all weights decay */
 function clippedAndDecayed(rule: DividingRule, clipping: Clipping, layout: Layout | undefined): UpdateRule {
+  const decaying =
+    (begin: NonNullable<UpdateRule['begin']>): typeof begin =>
+    (previous, count, updates) => {
+      const { states, section, end } = begin(previous, count, updates)
+      const factor = clipping.shrink(updates, count)
+      return {
+        states,
+        section(k, from, block, state, sum) {
+          decay(block, factor, layout?.blocks[k], from)
+          section(k, from, block, state, sum)
+        },
+        end
+      }
+    }
   const decayed = (parameters: Blocks, updates: number, count: number): void => {
     const factor = clipping.shrink(updates, count)
     for (const [k, block] of parameters.entries()) decay(block, factor, layout?.blocks[k])
   }
-  const { stepInPlace, squares, ...rest } = rule
-  // With clipping, the state has squares of clipped gradients.
-  const others = clipping.clip === undefined && clipping.layerClip === undefined ? { ...rest, squares } : rest
+  const { stepInPlace, squares, begin, ...rest } = rule
+  const isClipped = clipping.clip !== undefined || clipping.layerClip !== undefined
+  // With clipping, the state has squares of clipped gradients, and a step depends on all of them.
+  const others: DividingRule = isClipped ? rest : { ...rest, squares, begin: begin && decaying(begin) }
   if (stepInPlace !== undefined) {
     return withPureStep({
       ...others,
@@ -292,10 +322,12 @@ function factorOf(sum: Blocks, count: number, limit: number | undefined): number
   return norm > limit ? limit / norm : 1
 }
 
-function decay(block: Float32Array, factor: number, { vectors = [] }: Partial<BlockLayout> = {}): void {
+/** @param first number of the first element, of a section */
+function decay(block: Float32Array, factor: number, { vectors = [] }: Partial<BlockLayout> = {}, first = 0): void {
   let from = 0
-  for (const [start, end] of [...vectors, [block.length, block.length] as const]) {
-    for (let i = from; i < start; i++) block[i] *= factor
-    from = end
+  for (const [start, end] of [...vectors, [first + block.length, 0] as const]) {
+    const to = Math.min(block.length, start - first)
+    for (let i = from; i < to; i++) block[i] *= factor
+    from = Math.max(0, end - first)
   }
 }

@@ -142,7 +142,8 @@ function weighted(
     name,
     description: describe(name, values),
     weight,
-    average: (previous, parameters, updates, _, least) => mix(previous, parameters, weight(updates, least))
+    average: (previous, parameters, updates, _, least) => mix(previous, parameters, weight(updates, least)),
+    mixInto: (average, parameters, updates) => mixInto(average, parameters, weight(updates))
   }
 }
 

@@ -5,7 +5,7 @@
  * of V to the variance of a batch's sum.
  */
 import { countNonZero, exponentsOfRoots } from '../../numeric/block-kernels.js'
-import { exponentOfRoot, type Grid, valuesOf } from '../../numeric/lattice.js'
+import { exponentOfRoot, type Grid, multiplyInto, valuesOf } from '../../numeric/lattice.js'
 import type { Averaging, Blocks, Digest, Layout, RoundedBlocks, RuleState, UpdateRule } from '../types.js'
 
 interface LatticeOptions {
@@ -112,21 +112,73 @@ function latticeRule(rule: UpdateRule, { batch }: LatticeOptions): LatticeRule {
       const [statistics, inner] = split(previous.state)
       const values = valuesOf(sum, grid(previous, updates))
       const { parameters, state } = rule.step({ parameters: previous.parameters, state: inner }, values, count, updates)
-      return { parameters, state: [...state, advanced(statistics, values, count, updates, contributors)] }
+      const sums = new Sums(statistics.length - SQUARES)
+      for (const [k, block] of values.entries()) sums.add(k, block)
+      return { parameters, state: [...state, advanced(statistics, sums, count, updates, contributors)] }
     },
+    begin:
+      rule.begin &&
+      ((previous, count, updates, contributors = 1) => {
+        const [statistics, inner] = split(previous.state)
+        const steps = grid(previous, updates)
+        const { states, section, end } = (rule.begin as NonNullable<typeof rule.begin>)(
+          { parameters: previous.parameters, state: inner },
+          count,
+          updates
+        )
+        const sums = new Sums(statistics.length - SQUARES)
+        let scratch = new Float32Array(0)
+        return {
+          states,
+          section(k, from, parameters, state, sum) {
+            const { length } = steps[k]
+            const exponents = length === 1 ? steps[k] : steps[k].subarray(from, from + sum.length)
+            if (scratch.length < sum.length) scratch = new Float32Array(sum.length)
+            const values = multiplyInto(scratch.subarray(0, sum.length), sum, exponents)
+            sums.add(k, values)
+            section(k, from, parameters, state, values)
+          },
+          end: () => [...end(), advanced(statistics, sums, count, updates, contributors)]
+        }
+      }),
     grid
   }
 }
 
+/** What the statistics need of a batch's sum. */
+class Sums {
+  nonZero = 0
+  /** Sum of squares of each block, unless the rule has estimates; and its length. */
+  readonly #squares: Float64Array
+  readonly #lengths: Float64Array
+
+  constructor(blocks: number) {
+    this.#squares = new Float64Array(blocks)
+    this.#lengths = new Float64Array(blocks)
+  }
+
+  add(k: number, values: Float32Array): void {
+    this.nonZero += countNonZero(values, false)
+    if (k >= this.#squares.length) return
+    let sum = this.#squares[k]
+    for (let i = 0; i < values.length; i++) sum += values[i] * values[i]
+    this.#squares[k] = sum
+    this.#lengths[k] += values.length
+  }
+
+  meanSquare(k: number): number {
+    return this.#lengths[k] === 0 ? 0 : this.#squares[k] / this.#lengths[k]
+  }
+}
+
 /** The statistics after a batch. */
-function advanced(before: Float32Array, sum: Blocks, count: number, updates: number, contributors: number) {
+function advanced(before: Float32Array, sums: Sums, count: number, updates: number, contributors: number) {
   const next = before.slice()
-  const nonZero = sum.reduce((total, block) => total + countNonZero(block, false), 0)
   next[CONTRIBUTORS] = smoothed(before[CONTRIBUTORS], contributors)
   next[GRADIENTS] = smoothed(before[GRADIENTS], count)
-  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, nonZero))
+  next[ELEMENTS] = smoothed(before[ELEMENTS], Math.max(1, sums.nonZero))
   const weight = Math.max(LEAST_WEIGHT, 1 / (updates + 1))
-  for (let k = 0; k < next.length - SQUARES; k++) next[SQUARES + k] += weight * (meanSquare(sum[k]) - next[SQUARES + k])
+  for (let k = 0; k < next.length - SQUARES; k++) next[SQUARES + k] += weight * (sums.meanSquare(k) - next[SQUARES + k])
   return next
 }
 
@@ -134,12 +186,6 @@ function advanced(before: Float32Array, sum: Blocks, count: number, updates: num
 function smoothed(before: number, now: number): number {
   if (before === 0) return now
   return before + LEAST_WEIGHT * (Math.max(before / 2, Math.min(2 * before, now)) - before)
-}
-
-function meanSquare(block: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < block.length; i++) sum += block[i] * block[i]
-  return block.length === 0 ? 0 : sum / block.length
 }
 
 /** Shorter blocks are not rounded: they take few bytes. */

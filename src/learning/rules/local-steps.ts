@@ -50,6 +50,13 @@ export function averagingRule(rule: UpdateRule, { batch, steps, momentum = 0 }: 
     ...common,
     stateLayout: () => ({ blocks: [] }),
     isLocal: true,
+    begin: (_, count) => ({
+      states: 0,
+      section(_k, _from, weights, _state, sum) {
+        for (let i = 0; i < weights.length; i++) weights[i] -= sum[i] / count
+      },
+      end: () => []
+    }),
     step: ({ parameters }, sum, count) => ({
       parameters: parameters.map((block, k) => block.map((weight, i) => weight - sum[k][i] / count)),
       state: []
@@ -60,8 +67,18 @@ export function averagingRule(rule: UpdateRule, { batch, steps, momentum = 0 }: 
 /** Step size of updates with momentum, that of DiLoCo. Less than 1 also averages successive updates. */
 const MOMENTUM_STEP = 0.7
 
-function withMomentum(momentum: number): Pick<UpdateRule, 'stateLayout' | 'step'> {
+function withMomentum(momentum: number): Pick<UpdateRule, 'stateLayout' | 'step' | 'begin'> {
   return {
+    begin: (_, count) => ({
+      states: 1,
+      section(_k, _from, weights, [velocities], sum) {
+        for (let i = 0; i < weights.length; i++) {
+          velocities[i] = momentum * velocities[i] + sum[i] / count
+          weights[i] -= MOMENTUM_STEP * (sum[i] / count + momentum * velocities[i])
+        }
+      },
+      end: () => []
+    }),
     stateLayout: ({ blocks }) => ({ blocks: blocks.map(({ name, length }) => ({ name: `${name}.velocity`, length })) }),
     step({ parameters, state }, sum, count) {
       const velocities = state.map((block, k) => block.map((velocity, i) => momentum * velocity + sum[k][i] / count))
