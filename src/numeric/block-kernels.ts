@@ -33,11 +33,13 @@ const at = (pointer: Local): Code => vector.load(get(pointer))
 export const DROPPED = 13
 const LOW = (1 << DROPPED) - 1
 
-/** (block, before, count, salt): see `roundChanged`. */
-const round = define('round', ['i32', 'i32', 'i32', 'i32'], (locals, [block, before, count, salt]) => {
-  const [exact, key, salts] = [locals.vector(), locals.vector(), locals.vector()]
+/** (block, before, count, salt, into): see `roundChanged`. Stores lanes whose sum is 0 if all results are finite. */
+const round = define('round', ['i32', 'i32', 'i32', 'i32', 'i32'], (locals, [block, before, count, salt, into]) => {
+  const [exact, key, salts, excess] = [locals.vector(), locals.vector(), locals.vector(), locals.vector()]
+  const zero = vector.constant(0)
   const shifted = (bits: number) => integers.xor(get(key), integers.shiftRight(get(key), i32.constant(bits)))
   return [
+    set(excess, zero),
     set(salts, integers.same(get(salt))),
     quads(
       locals,
@@ -51,9 +53,13 @@ const round = define('round', ['i32', 'i32', 'i32', 'i32'], (locals, [block, bef
         // Numbers without low bits stay as they are.
         set(key, integers.add(get(exact), integers.shiftRight(get(key), i32.constant(32 - DROPPED)))),
         set(key, vector.and(get(key), integers.constant(~LOW))),
-        vector.store(get(block), doubles.choose(vector.equal(get(exact), at(before)), get(exact), get(key)))
+        set(key, doubles.choose(vector.equal(get(exact), at(before)), get(exact), get(key))),
+        vector.store(get(block), get(key)),
+        // x·0 is 0 or −0 for a finite x and NaN otherwise.
+        set(excess, vector.add(get(excess), vector.mul(get(key), zero)))
       ]
-    )
+    ),
+    vector.store(get(into), get(excess))
   ]
 })
 
@@ -308,6 +314,7 @@ function create() {
     numbers: new Float64Array(buffer, end, 3),
     numbersAt: end,
     found: new Float64Array(buffer, end + 64, 6),
+    foundFloats: new Float32Array(buffer, end + 64, 4),
     foundIntegers: new Int32Array(buffer, end + 64, 4),
     foundAt: end + 64,
     unpacked: new Float32Array(buffer, unpackedAt, PACKED_SECTION),
@@ -347,16 +354,20 @@ function sections(length: number, run: (from: number, to: number) => void): void
  * compute the same bits. The hash is the finaliser of MurmurHash3, shortened.
  * @param before the block before the update
  * @param updates number of updates before
+ * @returns whether all elements are finite
  */
-export function roundChanged(block: Float32Array, before: Float32Array, updates: number): void {
+export function roundChanged(block: Float32Array, before: Float32Array, updates: number): boolean {
+  let excess = 0
   const now = memory()
   const salt = Math.imul(updates + 1, 0x9e3779b1)
   sections(block.length, (from, to) => {
     load(now, 0, block, from, to)
     load(now, 1, before, from, to)
-    now.kernels.round(0, BYTES, to - from, salt)
+    now.kernels.round(0, BYTES, to - from, salt, now.foundAt)
+    for (const lane of now.foundFloats) excess += lane
     save(now, 0, block, from, to)
   })
+  return excess === 0
 }
 
 /**
