@@ -25,7 +25,6 @@ export type { Contributor, ContributorTable, Coverage, CoveredContributor, Runs 
 export {
   type Batch,
   type Header,
-  keepArrays,
   nextPredictor,
   type Predictor,
   type Recipe,

@@ -3,8 +3,9 @@
  * are smaller than a whole predictor.
  */
 
-import { keepArrays, type PredictorId, sameId } from '../admb/index.js'
+import { type PredictorId, sameId } from '../admb/index.js'
 import { ContributorTable } from '../admb/state/coverage.js'
+import { keepArrays } from '../admb/state/predictor.js'
 import { decodeLineage, type SavedBlocks } from '../admb/wire/saved.js'
 import type { Content } from '../learning/index.js'
 import { CheckpointPace } from './checkpoint-pace.js'

@@ -2,7 +2,8 @@
  * The predictor that serves predictions. A lazy average is read only at the features of the rows that are scored, so that an update
  * of a large sparse model costs nothing here.
  */
-import { type AdmbNode, keepArrays, type Predictor } from '../admb/index.js'
+import type { AdmbNode, Predictor } from '../admb/index.js'
+import { keepArrays } from '../admb/state/predictor.js'
 import type { Averaging, Blocks, Examples, Learner } from '../learning/index.js'
 import type { PeerPredictWith } from './thread-messages.js'
 

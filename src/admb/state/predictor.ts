@@ -51,7 +51,7 @@ export interface Predictor extends Content {
    * Whether all numbers are finite, if it is known.
    * @internal
    */
-  readonly isFinite?: boolean
+  readonly areFinite?: boolean
 }
 
 class SharedPredictor implements Predictor {
@@ -145,14 +145,14 @@ function stepBySections(
   { count, contributorCount }: Omit<Batch, 'sum'>,
   updates: number,
   { rule, averaging, rounded }: Recipe
-): (Content & Pick<Predictor, 'isFinite'>) | undefined {
+): (Content & Pick<Predictor, 'areFinite'>) | undefined {
   if (!rule.begin || rule.minWeight || sum.every(({ length }) => length < SECTION)) return undefined
   const { states: ofBlock, section, end } = rule.begin(before, count, updates, contributorCount)
   const created = (blocks: Blocks) => blocks.map(({ length }) => takeArray(length))
   const parameters = created(before.parameters)
   const state = created(before.state.slice(0, ofBlock * sum.length))
   const average = averaging.mixInto && created(before.average)
-  let isFinite = true
+  let areFinite = true
   for (const [k, { length }] of parameters.entries()) {
     const states = state.slice(k * ofBlock, (k + 1) * ofBlock)
     for (let from = 0; from < length; from += SECTION) {
@@ -163,7 +163,7 @@ function stepBySections(
         return now
       }
       const round = (block: Float32Array, previous: Float32Array, isRounded = false) => {
-        if (!(isRounded ? roundChanged(block, part(previous), updates) : isFiniteBlock(block))) isFinite = false
+        if (!(isRounded ? roundChanged(block, part(previous), updates) : isFiniteBlock(block))) areFinite = false
       }
       const weights = copied(parameters[k], before.parameters[k])
       const stateParts = states.map((block, i) => copied(block, before.state[k * ofBlock + i]))
@@ -180,7 +180,7 @@ function stepBySections(
   }
   const counters = end()
   const next = { parameters, state: [...state, ...counters] }
-  if (average) return { ...next, average, isFinite: isFinite && counters.every(isFiniteBlock) }
+  if (average) return { ...next, average, areFinite: areFinite && counters.every(isFiniteBlock) }
   const mixed = averaging.average(before.average, parameters, updates, before.parameters)
   if (rounded) roundEach(mixed, before.average, rounded.average, updates)
   return { ...next, average: mixed }
@@ -271,8 +271,10 @@ export function copyOfShared(predictor: Predictor): Content {
 }
 
 /** Whether all numbers are finite. The numbers of shared arrays always are. */
-export function isFinitePredictor({ shared, isFinite, parameters, average, state }: Predictor): boolean {
-  return shared !== undefined || (isFinite ?? [parameters, average, state].every(blocks => blocks.every(isFiniteBlock)))
+export function isFinitePredictor({ shared, areFinite, parameters, average, state }: Predictor): boolean {
+  return (
+    shared !== undefined || (areFinite ?? [parameters, average, state].every(blocks => blocks.every(isFiniteBlock)))
+  )
 }
 
 /** The predictor of a header, from its parent and batch sum. The caller compares the digests. */
