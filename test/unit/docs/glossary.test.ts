@@ -28,7 +28,10 @@ describe('docs/reference/glossary.md', () => {
     const tables = read('docs/reference/glossary.md').split('\n## ').slice(1)
     for (const table of tables) {
       const inTable = terms.filter(term => table.includes(`\n| ${term} |`))
-      assert.deepEqual(inTable, inTable.toSorted())
+      assert.deepEqual(
+        inTable,
+        inTable.toSorted((a, b) => a.localeCompare(b, 'en', { sensitivity: 'base' }))
+      )
     }
   })
 })
