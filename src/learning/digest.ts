@@ -111,19 +111,33 @@ function bundlesOf(groups: readonly Blocks[]): Bundle[] {
   return bundles.map(blocks => ({ tree: new MerkleTree(blocks.length, blocks[0].length), blocks }))
 }
 
+/** Joins what is hashed: each call of a hash costs as much as a thousand bytes. */
+const words = new Uint32Array(2 * MIN_TREE_LENGTH)
+const floats = new Float32Array(words.buffer)
+const bytes = new Uint8Array(words.buffer)
+
 function finished(groups: readonly Blocks[], bundles: readonly Bundle[]): string {
   const hash = createSha256()
-  const add = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
-    hash.update(new Uint8Array(buffer, byteOffset, byteLength))
-  const number = (value: number) => add(Uint32Array.of(value))
-  number(groups.length)
-  for (const blocks of groups) {
-    number(blocks.length)
-    for (const block of blocks) {
-      number(block.length)
-      if (block.length < MIN_TREE_LENGTH) add(block)
-    }
+  let end = 0
+  const flush = (least: number) => {
+    if (end < least) return
+    hash.update(bytes.subarray(0, 4 * end))
+    end = 0
   }
-  for (const { tree } of bundles) add(tree.top)
+  words[end++] = groups.length
+  for (const blocks of groups) {
+    words[end++] = blocks.length
+    for (const block of blocks) {
+      words[end++] = block.length
+      if (block.length < MIN_TREE_LENGTH) {
+        floats.set(block, end)
+        end += block.length
+      }
+      flush(MIN_TREE_LENGTH)
+    }
+    flush(MIN_TREE_LENGTH)
+  }
+  flush(1)
+  for (const { tree } of bundles) hash.update(new Uint8Array(tree.top.buffer, tree.top.byteOffset, tree.top.byteLength))
   return hash.digest('hex').slice(0, HEX_DIGITS)
 }

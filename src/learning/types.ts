@@ -115,6 +115,19 @@ export interface Learner {
    */
   addGradient(parameters: Blocks, examples: Examples, from: number, to: number, sum: Blocks): void
   /**
+   * The same as `addGradient` at `parameters` and `score` with `served`, in less time.
+   * @throws ExampleError for a row that does not fit, after the rows before it were scored and added
+   */
+  scoreAndAdd?(
+    parameters: Blocks,
+    served: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    into: Score
+  ): void
+  /**
    * Adds the elements of the first block that differ from 0 in the gradients of rows [from, to), and possibly others. Undefined if
    * all may differ from 0.
    */

@@ -3,7 +3,7 @@
  * progressive loss counts the prediction that was given, not one of the present predictor.
  */
 import { CodedError } from '../base/errors.js'
-import { RowBuffer, type Rows } from '../data/parsing.js'
+import type { Rows } from '../data/parsing.js'
 import {
   type Blocks,
   type Examples,
@@ -97,9 +97,19 @@ export class LateLabels {
 
 /** A copy of one row. */
 export function rowCopy(rows: Rows, row: number): Rows {
-  const copy = new RowBuffer()
-  copy.append(rows, row, rows.numeric[row])
-  return copy.view()
+  const { labels, numeric, offsets, indices, values, weights, ids, newClasses } = rows
+  const [from, to] = [offsets[row], offsets[row + 1]]
+  return {
+    size: 1,
+    labels: Float64Array.of(labels[row]),
+    numeric: Int32Array.of(numeric[row]),
+    offsets: Int32Array.of(0, to - from),
+    indices: indices.slice(from, to),
+    values: values.slice(from, to),
+    weights: weights && Float32Array.of(weights[row]),
+    ids: ids && [ids[row]],
+    newClasses
+  }
 }
 
 /** w·x of a row, for models with one score. */

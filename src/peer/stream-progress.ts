@@ -85,10 +85,14 @@ export class StreamProgress {
     return total && uselessLoss(total.inputs, total.loss, this.#baseline?.figures)
   }
 
-  /** Rows [from, to) are scored next. */
-  begins(rows: Examples, from: number, to: number): void {
-    this.#baseline?.add(rows, from, to)
+  /** Rows are scored next. */
+  begins(): void {
     this.#windows?.arrive(this.#now())
+  }
+
+  /** Rows [from, to) were scored. */
+  scored(rows: Examples, from: number, to: number): void {
+    this.#baseline?.add(rows, from, to)
   }
 
   /** Drift detected in this run; undefined if it is not looked for. */

@@ -192,8 +192,9 @@ export class TestThenTrain {
     this.#addGradients(examples, 0, 1, error => {
       throw error
     })
-    this.#progress.begins(rows, 0, 1)
+    this.#progress.begins()
     scoreGiven(given, label, this.#learner, score)
+    this.#progress.scored(rows, 0, 1)
     this.#added(rows, 0, 1, this.#markOf(examples, 0, 1))
     return { ...this.#named(given.prediction), ...rowIdOf(given.rows, 0), id }
   }
@@ -243,12 +244,10 @@ export class TestThenTrain {
         row++
         continue
       }
-      const learned = this.#addGradients(examples, row, end)
+      const learned = this.#scoreAndAdd(examples, row, end)
       if (learned > row) {
         this.#keep(rows, row, learned)
-        const serving = this.#serving.forRows(examples, row, learned)
-        this.#progress.begins(examples, row, learned)
-        this.#currentLearner.score(serving, examples, row, learned, this.#progress.score)
+        this.#progress.scored(examples, row, learned)
         this.#added(given, start + row, learned - row, this.#markOf(examples, row, learned))
       }
       row = learned < end ? learned + 1 : end
@@ -311,6 +310,22 @@ export class TestThenTrain {
   }
 
   /** @returns the first row that does not fit, of which nothing was added, or `to` */
+  #scoreAndAdd(examples: Examples, from: number, to: number): number {
+    const learner = this.#currentLearner
+    const { score } = this.#progress
+    this.#progress.begins()
+    if (this.#local === undefined && learner.scoreAndAdd) {
+      const { predictor, accumulator } = this.#node
+      const serving = this.#serving.forRows(examples, from, to)
+      const add = () => learner.scoreAndAdd?.(predictor.parameters, serving, examples, from, to, accumulator, score)
+      return this.#untilMisfit(add, to)
+    }
+    const end = this.#addGradients(examples, from, to)
+    if (end > from) learner.score(this.#serving.forRows(examples, from, end), examples, from, end, score)
+    return end
+  }
+
+  /** @returns the first row that does not fit, of which nothing was added, or `to` */
   #addGradients(examples: Examples, from: number, to: number, onMisfit = this.#misfit): number {
     const { predictor, accumulator } = this.#node
     const local = this.#local
@@ -331,8 +346,14 @@ export class TestThenTrain {
     sum: Blocks,
     onMisfit: (error: ExampleError) => void
   ): number {
+    const add = () => this.#currentLearner.addGradient(parameters, examples, from, to, sum)
+    return this.#untilMisfit(add, to, onMisfit)
+  }
+
+  /** @returns the row that does not fit, or `to` */
+  #untilMisfit(add: () => void, to: number, onMisfit = this.#misfit): number {
     try {
-      this.#currentLearner.addGradient(parameters, examples, from, to, sum)
+      add()
       return to
     } catch (error) {
       if (!(error instanceof ExampleError)) throw error

@@ -109,7 +109,7 @@ export class CurrentPredictor {
     return count === this.#steps.length ? this.#steps : this.#steps.slice(0, count)
   }
 
-  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
+  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. Valid until the next event. */
   get lineage(): readonly Header[] {
     return this.#lineage
   }
@@ -147,13 +147,13 @@ export class CurrentPredictor {
    * @param received the predictor, with the steps that led to it from one that this node holds
    */
   switchPredictor(chain: readonly Header[], { predictor, parent, steps, attestation }: ReceivedPredictor): void {
-    const before = this.#lineage
+    const parentBefore = this.#lineage[0]?.parent
     const lineage = this.#headers.extend(chain)
     const parentId = lineage[0]?.parent
     const held = [parent, this.#predictor, this.#parent]
     this.#parent = held.find(one => one && parentId && sameId(one.id, parentId) && !isReused(one))
     const base = lineage[steps.length - 1]?.parent
-    const older = base ? this.#stepsBefore(base, before) : []
+    const older = base ? this.#stepsBefore(base, parentBefore) : []
     this.#predictor = predictor
     this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
     this.#lineage = lineage
@@ -164,9 +164,9 @@ export class CurrentPredictor {
   }
 
   /** The steps kept that led to `base`, which is the current predictor or its parent. */
-  #stepsBefore(base: PredictorId, lineage: readonly Header[]): readonly Step[] {
+  #stepsBefore(base: PredictorId, parent: PredictorId | undefined): readonly Step[] {
     if (sameId(base, this.#predictor.id)) return this.#steps
-    return lineage.length > 0 && sameId(base, lineage[0].parent) ? this.#steps.slice(1) : []
+    return parent !== undefined && sameId(base, parent) ? this.#steps.slice(1) : []
   }
 
   /**
@@ -250,7 +250,7 @@ export class HeaderCache {
   /** Total number of contributors in their coverages. */
   #contributors = 0
   /** The lineage returned last: the next one mostly extends it. */
-  #last: readonly Header[] = []
+  #last: Header[] = []
   /** Total number of contributors in its coverages. */
   #lastSize = 0
   /** Whether all contributors of that many are known to have low indices. */
@@ -264,24 +264,32 @@ export class HeaderCache {
   /**
    * Extends received headers with cached headers of their ancestors, and caches them.
    * @param chain newest first, each the parent of the previous one
-   * @returns the lineage, newest first
+   * @returns the lineage, newest first, valid until the next call
    */
   extend(chain: readonly Header[]): readonly Header[] {
     for (const header of chain) this.#add(header)
     const oldest = chain.at(-1)
     const from = oldest ? this.#last.findIndex(({ id }) => sameId(id, oldest.parent)) : -1
     // The last lineage may contain headers that the cache has not, and the cache older ones.
-    const joined = from < 0 ? [...chain] : chain.concat(from === 0 ? this.#last : this.#last.slice(from))
+    if (from === 0) this.#last.unshift(...chain)
+    const joined = from < 0 ? [...chain] : from === 0 ? this.#last : chain.concat(this.#last.slice(from))
     const lineage = from === 0 ? joined : this.#extendFromCache(joined)
     const isExtended = from >= 0 && lineage.length === joined.length
     this.#shorten(lineage, isExtended ? chain : lineage, isExtended ? from : this.#last.length)
+    this.#dropOldest()
+    this.#last = lineage
+    return lineage
+  }
+
+  /** Many at a time, as finding the first entry of a map takes time for each that was deleted before. */
+  #dropOldest(): void {
+    const most = BRANCHES * this.#limit
+    if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= most + this.#limit / 4) return
     for (const [key, { coverage }] of this.#headers) {
-      if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= BRANCHES * this.#limit) break
+      if (this.#contributors <= LINEAGE_LIMITS.any && this.#headers.size <= most) return
       this.#headers.delete(key)
       this.#contributors -= coverage.size
     }
-    this.#last = lineage
-    return lineage
   }
 
   /**

@@ -91,7 +91,7 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       used: 0,
       until: 0,
       grid: undefined,
-      settled: new Map()
+      settled: Settled.none
     }
   })
   return { epochs, segments: [...segments.values()], nextSegment: Math.max(0, ...segments.keys()) + 1 }
@@ -168,8 +168,42 @@ export interface Epoch {
   /** Grid of the predictor; undefined without one, and in recovered epochs. */
   readonly grid: LazyGrid | undefined
   /** Segments with a sum that the lineage has used, and the grid of the batch with them. */
-  readonly settled: ReadonlyMap<Segment, LazyGrid>
+  readonly settled: Settled
 }
+
+type SettledEntry = readonly [segment: Segment, grid: LazyGrid]
+
+/**
+ * Segments with a sum that a lineage has used, and the grid of the batch with them. Those of a child share the entries of its
+ * parent, as there are hundreds of them at each of thousands of updates a second.
+ */
+export class Settled {
+  static readonly none = new Settled(undefined, [])
+  /** Number of earlier ones that are read to find all entries. */
+  readonly #depth: number
+
+  private constructor(
+    readonly before: Settled | undefined,
+    readonly added: readonly SettledEntry[]
+  ) {
+    this.#depth = before === undefined ? 0 : before.#depth + 1
+  }
+
+  /** With more segments, of which it contains none. */
+  with(added: readonly SettledEntry[]): Settled {
+    if (added.length === 0) return this
+    return this.#depth < MAX_DEPTH ? new Settled(this, added) : new Settled(undefined, [...this.all, ...added])
+  }
+
+  /** All segments that still have a sum. */
+  get all(): Map<Segment, LazyGrid> {
+    const parts: (readonly SettledEntry[])[] = []
+    for (let at: Settled | undefined = this; at; at = at.before) parts.push(at.added)
+    return new Map(parts.reverse().flatMap(entries => entries.filter(([{ sum }]) => sum !== undefined)))
+  }
+}
+
+const MAX_DEPTH = 64
 
 /** Whether the lineage used the segment, or an earlier one that has the same inputs. */
 export function isUsed(segment: Segment): boolean {

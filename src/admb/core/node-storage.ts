@@ -56,7 +56,8 @@ export class NodeStorage {
   snapshot(): Saved {
     const { predictor, attestation: received } = this.#current
     const { lineage: known } = this.#current
-    const lineage = this.#authenticity?.sendable(known) ?? known
+    // The lineage changes with the next event.
+    const lineage = (this.#authenticity?.sendable(known) ?? known).slice()
     const attestation = lineage.length === 0 ? this.#authenticity?.attestation(predictor.id, received) : undefined
     return { predictor, lineage, ...(attestation && { attestation }) }
   }

@@ -207,7 +207,7 @@ export class AdmbNode {
     return this.#current.predictor
   }
 
-  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. */
+  /** Headers of the predictor and its ancestors, newest first, as far as they are kept. Valid until the next event. */
   get lineage(): readonly Header[] {
     return this.#current.lineage
   }

@@ -9,7 +9,7 @@ import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } 
 import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, zeros } from '../state/vectors.js'
 import type { OwnInfluence } from '../trust/influence.js'
-import type { Segment } from './journal.js'
+import { type Segment, Settled } from './journal.js'
 
 export interface OwnSumOptions {
   /** Bounds the sum. */
@@ -27,7 +27,7 @@ export class OwnSum {
   /** Undefined without a grid. */
   readonly #rounding: Rounding | undefined
   #grid: LazyGrid | undefined
-  #settled: ReadonlyMap<Segment, LazyGrid> = new Map()
+  #settled = Settled.none
 
   /** @param grid that of the initial predictor, if sums are integers */
   constructor(layout: Layout, grid: LazyGrid | undefined, options: OwnSumOptions) {
@@ -45,7 +45,7 @@ export class OwnSum {
   }
 
   /** Segments with a sum that the lineage has used, and the grid of the batch with them. */
-  get settled(): ReadonlyMap<Segment, LazyGrid> {
+  get settled(): Settled {
     return this.#settled
   }
 
@@ -121,18 +121,17 @@ export class OwnSum {
   /**
    * The lineage has used these segments: adds their rounding errors to the residual, and removes
    * those of others.
-   * @param settled see `settled`; segments without a sum are removed from it
+   * @param settled see `settled`
    */
-  settle(settled: Map<Segment, LazyGrid>): void {
+  settle(settled: Settled): void {
     if (this.#rounding === undefined) return
-    // There are hundreds of them at each of thousands of updates a second: `for` would make an array of each.
-    this.#settled.forEach((before, segment) => {
-      this.#change(segment, before, settled.get(segment))
-    })
-    settled.forEach((now, segment) => {
-      if (segment.sum === undefined) settled.delete(segment)
-      else if (!this.#settled.has(segment)) this.#change(segment, undefined, now)
-    })
+    if (settled.before === this.#settled)
+      for (const [segment, grid] of settled.added) this.#change(segment, undefined, grid)
+    else if (settled !== this.#settled) {
+      const [earlier, later] = [this.#settled.all, settled.all]
+      for (const [segment, before] of earlier) this.#change(segment, before, later.get(segment))
+      for (const [segment, now] of later) if (!earlier.has(segment)) this.#change(segment, undefined, now)
+    }
     this.#settled = settled
   }
 

@@ -7,14 +7,14 @@ import { type Coverage, NO_COVERAGE, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
-import { type Epoch, isAmong, isUsed, type Segment } from './journal.js'
+import { type Epoch, isAmong, isUsed, type Segment, type Settled } from './journal.js'
 
 /** Use of segments by a lineage. */
 export interface Decision {
   /** Segments that it has certainly not used and whose use was not decided before, oldest first. */
   readonly unused: readonly Segment[]
   /** Segments that it has used, and the grid of the batch with them. Empty without grids. */
-  readonly settled: Map<Segment, LazyGrid>
+  readonly settled: Settled
   /** Number of gradients of this run on the lineage. */
   readonly used: number
 }
@@ -98,14 +98,14 @@ export class PastEpochs {
       for (let one = segment.of; one; one = one.of) if (!isCandidate?.has(one)) one.used = true
     }
     let used = on.find(({ contributor }) => contributor === this.#run)?.used ?? 0
-    const settled = new Map(first.settled)
+    const added = new Map<Segment, LazyGrid>()
     for (const { segments, contributor, grid } of on) {
       const length = Math.min(segments.length, segmentsOf(coverage, contributor))
       for (let i = 0; i < length; i++) {
         const segment = segments[i]
         segment.used = true
         if (contributor === this.#run) used += segment.count
-        if (grid && !settled.has(segment)) settled.set(segment, grid)
+        if (grid && !added.has(segment)) added.set(segment, grid)
       }
     }
     const unused: Segment[] = []
@@ -113,7 +113,7 @@ export class PastEpochs {
       if (!isUsed(segment)) unused.push(segment)
       else if (on.length === 0 && segment.used && !segment.isRecovered) used += segment.count
     }
-    return { unused, settled, used }
+    return { unused, settled: first.settled.with([...added]), used }
   }
 
   /**

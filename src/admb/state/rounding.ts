@@ -139,7 +139,9 @@ export class Rounding {
     for (let b = 0; b < segment.length; b++) {
       const residual = this.#residual[b]
       const indices = indicesOf(segment[b])
-      const [exponentsNow, exponentsBefore] = [now, before].map(grid => otherExponents(grid?.[b], original[b], indices))
+      const exponentsNow = otherExponents(now?.[b], original[b], indices)
+      const exponentsBefore = otherExponents(before?.[b], original[b], indices)
+      if (exponentsNow === undefined && exponentsBefore === undefined) continue
       forEachElement(segment[b], (i, value, n) => {
         if (value === 0) return
         const lost = lossOf(value, n, exponentsNow) - lossOf(value, n, exponentsBefore)

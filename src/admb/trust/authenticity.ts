@@ -16,13 +16,15 @@ import {
   attestedBytes,
   type Claims,
   certifiedBytes,
+  laterStatementOf,
   type Signer,
   signedBytes,
   statementOf
 } from './signatures.js'
 
-/** Number of headers that are remembered. */
+/** Number of headers that are remembered, and of those that may be more. */
 const MEMORY = 2048
+const SPARE = 256
 /** Number of proofs that are kept. Further makers are not excluded. */
 const MAX_PROOFS = 256
 
@@ -84,12 +86,14 @@ export class Authenticity {
   /** A header of this node, signed when the signature is read, as many are never sent. */
   signed(header: Header): Header {
     const signer = this.#signer
-    const statement = statementOf(header, this.#table, signer)
+    const statement = laterStatementOf(header, this.#table, signer)
     let signature: Uint8Array | undefined
     const signed = {
-      rest: statement.rest,
+      get rest() {
+        return statement().rest
+      },
       get signature() {
-        signature ??= signer.sign(signedBytes(statement))
+        signature ??= signer.sign(signedBytes(statement()))
         return signature
       }
     }
@@ -202,7 +206,12 @@ export class Authenticity {
 
   #remember(key: string, signed: Signed): void {
     this.#verified.set(key, signed)
-    if (this.#verified.size > MEMORY) this.#verified.delete(this.#verified.keys().next().value as string)
+    // Many at a time, as finding the first entry of a map takes time for each that was deleted before.
+    if (this.#verified.size <= MEMORY + SPARE) return
+    for (const oldest of this.#verified.keys()) {
+      if (this.#verified.size <= MEMORY) return
+      this.#verified.delete(oldest)
+    }
   }
 
   #addProof(proof: Equivocation): void {

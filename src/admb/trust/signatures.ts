@@ -4,7 +4,7 @@
  * both. A peer also signs each of its runs, so that no other peer can claim gradients in its name.
  * The bytes are specified in docs/reference/protocol.md.
  */
-import { type Contributor, type ContributorTable, type Coverage, entriesOf } from '../state/coverage.js'
+import { type Contributor, type ContributorTable, entriesOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import { type Reader, Writer } from '../wire/bytes.js'
@@ -40,16 +40,32 @@ const HEADER = 1
 const ATTESTATION = 2
 const CERTIFICATE = 3
 
+/** What a header states of the contributors of its table. */
 export function statementOf(header: Header, table: ContributorTable, signer: Pick<Signer, 'hash'>): Statement {
-  const { id, parent, count, coverage } = header
+  return laterStatementOf(header, table, signer)()
+}
+
+/** The same, computed when it is called: the table may have changed until then. */
+export function laterStatementOf(
+  { id, parent, count, coverage }: Header,
+  table: ContributorTable,
+  signer: Pick<Signer, 'hash'>
+): () => Statement {
+  const covered = entriesOf(coverage).map(([index, segments]) => [table.contributor(index), segments] as const)
+  let statement: Statement | undefined
+  return () => {
+    statement ??= { name: nameOf(id), rest: restOf({ id, parent, count }, signer.hash(coverageBytes(covered))) }
+    return statement
+  }
+}
+
+function restOf({ id, parent, count }: Omit<Header, 'coverage'>, coverage: Uint8Array): Uint8Array {
   const out = new Writer()
   out.hex(id.digest)
   writeContributor(out, parent)
   out.hex(parent.digest)
   out.uint(count)
-  const rest = out.unchecked()
-  const hash = signer.hash(coverageBytes(coverage, table)).subarray(0, HASH_BYTES)
-  return { name: nameOf(id), rest: joined(rest, hash) }
+  return joined(out.unchecked(), coverage.subarray(0, HASH_BYTES))
 }
 
 /** The bytes that the maker signs. */
@@ -92,8 +108,7 @@ export function nameOf(name: PredictorName): Uint8Array {
 }
 
 /** The covered contributors in the order of their names, which is the same at all nodes. */
-function coverageBytes(coverage: Coverage, table: ContributorTable): Uint8Array {
-  const covered = entriesOf(coverage).map(([index, segments]) => [table.contributor(index), segments] as const)
+function coverageBytes(covered: (readonly [Contributor, segments: number])[]): Uint8Array {
   covered.sort(([a], [b]) =>
     a.origin === b.origin ? a.incarnation - b.incarnation || a.nonce - b.nonce : a.origin < b.origin ? -1 : 1
   )

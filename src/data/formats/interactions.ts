@@ -52,10 +52,15 @@ export class Products {
     for (let row = 0; row < from.size; row++) {
       const start = from.offsets[row]
       const end = from.offsets[row + 1]
-      out.reserve(1, end - start)
-      out.indices.set(from.indices.subarray(start, end), out.entries)
-      out.values.set(from.values.subarray(start, end), out.entries)
-      const added = this.#add(out, [{ from: out.entries, to: out.entries + end - start }], end - start)
+      const { entries } = out
+      const length = end - start
+      out.reserve(1, length)
+      // Views of short rows take longer than their copies.
+      for (let i = 0; i < length; i++) {
+        out.indices[entries + i] = from.indices[start + i]
+        out.values[entries + i] = from.values[start + i]
+      }
+      const added = this.#add(out, [{ from: entries, to: entries + length }], length)
       if (added < 0) onLong(row)
       else out.finish(from, row, from.numeric[row], out.entries + end - start + added)
     }
@@ -97,25 +102,26 @@ export class Products {
     if (products > MAX_PRODUCTS) return -1
     out.reserve(1, count + products)
     const { indices, values } = out
+    const constant = this.#constant
+    const mask = this.#mask
     let at = out.entries + count
     const begin = at
     for (const { from, to, other } of parts) {
+      const end = other?.to ?? to
       for (let i = from; i < to; i++) {
-        if (indices[i] < this.#constant) continue
-        for (let j = other?.from ?? i + 1; j < (other?.to ?? to); j++) {
-          if (indices[j] < this.#constant) continue
-          indices[at] = this.#numberOf(indices[i] - this.#constant, indices[j] - this.#constant)
-          values[at++] = values[i] * values[j]
+        const a = indices[i] - constant
+        const x = values[i]
+        if (a < 0) continue
+        for (let j = other?.from ?? i + 1; j < end; j++) {
+          const b = indices[j] - constant
+          if (b < 0) continue
+          // The same for both orders.
+          indices[at] = ((a < b ? crossHash(a, b) : crossHash(b, a)) & mask) + constant
+          values[at++] = x * values[j]
         }
       }
     }
     return at - begin
-  }
-
-  /** The same for both orders. */
-  #numberOf(a: number, b: number): number {
-    const hash = a < b ? crossHash(a, b) : crossHash(b, a)
-    return (hash & this.#mask) + this.#constant
   }
 }
 

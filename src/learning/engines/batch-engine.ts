@@ -140,8 +140,12 @@ export class BatchEngine implements Engine {
       const { parameters, average } = this.#content
       const served = this.#options.predictWith === 'average' ? average : parameters
       const learner = learnerAfter(this.#learner, this.updates)
-      learner.score(served, examples, from, to, this.progress)
-      learner.addGradient(parameters, examples, from, to, this.#accumulator)
+      if (learner.scoreAndAdd)
+        learner.scoreAndAdd(parameters, served, examples, from, to, this.#accumulator, this.progress)
+      else {
+        learner.score(served, examples, from, to, this.progress)
+        learner.addGradient(parameters, examples, from, to, this.#accumulator)
+      }
       recordWrites(this.#sum, markOf(learner, examples, from, to))
       this.progress.inputs += to - from
       this.#count += to - from

@@ -11,6 +11,7 @@ import {
   forever,
   get,
   i32,
+  type Local,
   leaveIf,
   select,
   set,
@@ -91,7 +92,7 @@ export const learnRows = (loss: KernelLoss) =>
   define('learn', [], locals => {
     const integer = () => locals.integer()
     const [row, end, most, from, to, p, feature, last, highest] = Array.from({ length: 9 }, integer)
-    const [learned, first, second, groups, phase, isUnordered, repeats] = Array.from({ length: 7 }, integer)
+    const [learned, first, second, groups, phase, isUnordered, repeats, isMarked] = Array.from({ length: 8 }, integer)
     const double = () => locals.double()
     const [retention, label, x, norm, score, served, losses] = Array.from({ length: 7 }, double)
     const [slope, square, agreeing, total, keep, following, batches, hits, weight] = Array.from({ length: 9 }, double)
@@ -123,25 +124,21 @@ export const learnRows = (loss: KernelLoss) =>
         cells.step(doubles.mul(get(slopes), doubles.of(values, other)), isPair, isMeasured)
       ]
     }
-    const eachCell = (body: Code): Code => [
+    const eachCell = (body: Code, end = to): Code => [
       set(p, get(from)),
-      forever([leaveIf(i32.atLeastSigned(get(p), get(to))), set(first, cellAt(0)), body, advance(p, 1)])
+      forever([leaveIf(i32.atLeastSigned(get(p), get(end))), set(first, cellAt(0)), body, advance(p, 1)])
     ]
     const gradient = f64.load(get(first), GRADIENT_BYTES)
     const setGradient = (value: Code) => f64.store(get(first), value, GRADIENT_BYTES)
     const none = f64.constant(0)
-    /** Notes which features are repeated in a row whose features are not in order. */
-    const findRepeated: Code = [
-      eachCell([
-        set(repeats, i32.or(get(repeats), f64.notEqual(gradient, none))),
-        setGradient(f64.constant(1)),
-        set(feature, i32.load(at(INDICES, get(p), 2))),
-        set(last, select(i32.moreSigned(get(feature), get(last)), get(feature), get(last)))
-      ]),
-      eachCell(setGradient(none))
-    ]
+    /** Marks the feature of a cell until its step, and notes whether the row has it twice. */
+    const mark: Code = [set(repeats, i32.or(get(repeats), f64.notEqual(gradient, none))), setGradient(f64.constant(1))]
+    const unmark = (end: Local): Code => [eachCell(setGradient(none), end), set(isMarked, i32.constant(0))]
+    /** Looks for repeated features in a row whose features are not in order. */
+    const findRepeated: Code = [eachCell(mark), set(isMarked, i32.constant(1))]
     /** One step for each feature, by the sum of its gradients. */
     const gatheredSteps = (isMeasured: boolean): Code => [
+      unmark(to),
       eachCell(setGradient(f64.add(gradient, f64.mul(get(slope), f64.loadSingle(at(VALUES, get(p), 2)))))),
       eachCell([set(x, gradient), setGradient(none), cells.step(doubles.of(get(x), none), false, isMeasured)])
     ]
@@ -154,8 +151,10 @@ export const learnRows = (loss: KernelLoss) =>
       ]),
       when(i32.moreSigned(get(to), get(p)), steps(false, isMeasured))
     ]
-    const allSteps = (isMeasured: boolean): Code =>
-      when(get(repeats), gatheredSteps(isMeasured), orderedSteps(isMeasured))
+    const allSteps = (isMeasured: boolean): Code => [
+      when(get(repeats), gatheredSteps(isMeasured), orderedSteps(isMeasured)),
+      set(isMarked, i32.constant(0))
+    ]
     const adapt: Code = [
       set(keep, f64.sub(f64.constant(1), f64.mul(stateOf(AT.maxForget), beyondNoise(AGREEMENT.forgetting)))),
       set(keep, f64.mul(stateOf(AT.keepAlways), get(keep))),
@@ -181,20 +180,20 @@ export const learnRows = (loss: KernelLoss) =>
       set(losses, f64.constant(loss.none))
     ]
     const isMeasured = i32.not(i32.and(get(phase), i32.constant(AGREEMENT.singles - 1)))
-    const gather: Code = forever([
-      leaveIf(i32.atLeastSigned(get(p), get(to))),
-      set(feature, i32.load(at(INDICES, get(p), 2))),
-      leaveIf(i32.more(get(feature), get(most)), 1),
-      set(isUnordered, i32.or(get(isUnordered), i32.atMostSigned(get(feature), get(last)))),
-      set(last, get(feature)),
-      set(x, f64.loadSingle(at(VALUES, get(p), 2))),
-      set(
-        gathered,
-        doubles.add(get(gathered), doubles.mul(doubles.load(at(CELLS, get(feature), 5)), doubles.same(get(x))))
-      ),
-      set(norm, f64.add(get(norm), f64.mul(get(x), get(x)))),
-      advance(p, 1)
-    ])
+    const gather = (marks: boolean, nested: number): Code =>
+      forever([
+        leaveIf(i32.atLeastSigned(get(p), get(to))),
+        set(feature, i32.load(at(INDICES, get(p), 2))),
+        leaveIf(i32.more(get(feature), get(most)), 1, nested),
+        set(isUnordered, i32.or(get(isUnordered), i32.atMostSigned(get(feature), get(last)))),
+        set(last, select(i32.moreSigned(get(feature), get(last)), get(feature), get(last))),
+        set(x, f64.loadSingle(at(VALUES, get(p), 2))),
+        set(first, at(CELLS, get(feature), 5)),
+        marks ? mark : [],
+        set(gathered, doubles.add(get(gathered), doubles.mul(doubles.load(get(first)), doubles.same(get(x))))),
+        set(norm, f64.add(get(norm), f64.mul(get(x), get(x)))),
+        advance(p, 1)
+      ])
     const lagging = f64.mul(f64.mul(get(retention), stateOf(AT.serves)), doubles.lane(get(gathered), 1))
     const isHit = i32.equal(f64.more(get(served), f64.constant(0)), f64.more(get(label), f64.constant(0)))
     return [
@@ -222,10 +221,11 @@ export const learnRows = (loss: KernelLoss) =>
         set(last, i32.constant(-1)),
         set(norm, f64.constant(0)),
         set(gathered, doubles.constant(0)),
-        set(isUnordered, i32.constant(0)),
         set(repeats, i32.constant(0)),
-        gather,
-        when(get(isUnordered), findRepeated),
+        // Rows are like the row before: features of one that is not in order are marked at once.
+        set(isMarked, get(isUnordered)),
+        set(isUnordered, i32.constant(0)),
+        when(get(isMarked), gather(true, 1), [gather(false, 1), when(get(isUnordered), findRepeated)]),
         set(score, doubles.lane(get(gathered), 0)),
         set(served, f64.sub(get(score), lagging)),
         of.derive,
@@ -250,6 +250,7 @@ export const learnRows = (loss: KernelLoss) =>
         when(i32.or(i32.not(i32.and(get(row), i32.constant(GROUP - 1))), of.isLarge), flush),
         leaveIf(f64.less(get(retention), f64.constant(SMALLEST_RETENTION)))
       ]),
+      when(get(isMarked), [set(second, get(p)), unmark(second)]),
       storeState(AT.losses, get(losses)),
       storeState(AT.retention, get(retention)),
       storeState(AT.batches, get(batches)),

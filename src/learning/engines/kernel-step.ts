@@ -69,11 +69,12 @@ export class StepCode {
       set(next, choose(doubles.less(get(h), zero), doubles.neg(get(next)), get(next))),
       set(next, choose(isZero, get(squares), get(next))),
       doubles.store(get(first), 0, doubles.firsts(get(after), get(lags))),
-      doubles.storeLane(get(first), 16, get(next), 0),
+      // The gradient of a feature, which follows, is 0 after its step.
+      doubles.store(get(first), 16, doubles.firsts(get(next), zero)),
       isPair
         ? [
             doubles.store(get(second), 0, doubles.seconds(get(after), get(lags))),
-            doubles.storeLane(get(second), 16, get(next), 1)
+            doubles.store(get(second), 16, doubles.seconds(get(next), zero))
           ]
         : []
     ]

@@ -55,8 +55,9 @@ export interface Outcomes {
   /**
    * @param rows number of outcomes in `entries`, at most `OUTCOME_ROWS`
    * @param weight importance of each of them @default 1
+   * @param loss summed loss of them, without the weight @default it is computed if it is needed
    */
-  commit(rows: number, weight?: number): void
+  commit(rows: number, weight?: number, loss?: number): void
 }
 
 /**

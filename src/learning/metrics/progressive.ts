@@ -59,10 +59,10 @@ export class ProgressiveMetrics implements Outcomes {
     return this.#drift?.drift
   }
 
-  commit(rows: number, weight = 1): void {
+  commit(rows: number, weight = 1, loss?: number): void {
     const { entries } = this
     if (this.#drift !== undefined) this.#observe(this.#drift, rows)
-    this.#timed?.add(entries, rows, this.#width, weight, this.#lossAt)
+    this.#timed?.add(entries, rows, weight, loss ?? this.#lossOfEntries(rows))
     const ring = this.#ring
     const end = rows * this.#width
     this.#total.add(entries, 0, end, weight)
@@ -144,7 +144,11 @@ export class ProgressiveMetrics implements Outcomes {
     ]
   }
 
-  readonly #lossAt = (at: number): number => this.#lossOf(this.entries, at)
+  #lossOfEntries(rows: number): number {
+    let loss = 0
+    for (let row = 0; row < rows; row++) loss += this.#lossOf(this.entries, row * this.#width)
+    return loss
+  }
 
   #lossOf(outcomes: Float64Array, at: number): number {
     if (this.#kind.kind === 'sums') return outcomes[at]

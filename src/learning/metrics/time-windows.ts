@@ -125,10 +125,12 @@ class TimeWindow {
 /** Windows over the outcomes of a learner by the time of their arrival. */
 export class TimeWindows {
   readonly #windows: readonly TimeWindow[]
+  readonly #width: number
   /** The present. */
   #end = Number.NEGATIVE_INFINITY
 
   constructor(kind: OutcomeKind) {
+    this.#width = widthOf(kind)
     this.#windows = SECONDS.map(length => new TimeWindow(length, kind))
   }
 
@@ -137,11 +139,9 @@ export class TimeWindows {
     this.#end = now
   }
 
-  /** Adds outcomes of one weight. @param lossOf the loss of the outcome at a position in `entries` */
-  add(entries: Float64Array, rows: number, width: number, weight: number, lossOf: (at: number) => number): void {
-    let loss = 0
-    for (let i = 0; i < rows * width; i += width) loss += lossOf(i)
-    for (const window of this.#windows) window.at(this.#end).add(entries, rows * width, weight, loss)
+  /** Adds outcomes of one weight. @param loss their sum, without the weight */
+  add(entries: Float64Array, rows: number, weight: number, loss: number): void {
+    for (const window of this.#windows) window.at(this.#end).add(entries, rows * this.#width, weight, loss)
   }
 
   /** Figures at the time of the last `arrive`. */

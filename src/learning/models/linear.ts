@@ -7,6 +7,7 @@
 import { portableExp } from '../../numeric/exp.js'
 import type { Support } from '../../numeric/support.js'
 import { type CustomLoss, type CustomName, customLoss } from '../custom.js'
+import { GradientKernel } from '../engines/gradient-kernel.js'
 import { commitClass, type OutcomeKind } from '../metrics/index.js'
 import { checkOptions, ExampleError, l2Option, resolveOptions } from '../options.js'
 import { carryingLayout } from '../rules/carried.js'
@@ -20,7 +21,7 @@ import {
   weightOf
 } from '../types.js'
 import { ClassTable, countAdded } from './class-table.js'
-import { largest, logSumExp, outcomesOf, slopesInPlace } from './losses.js'
+import { largest, logSumExp, outcomesOf, type ScalarLoss, slopesInPlace, type TargetScale } from './losses.js'
 import {
   checkClassWeights,
   checkDimension,
@@ -55,7 +56,7 @@ export function createLearner(options: ModelOptions): Learner {
   const common = { l2, classWeights, clip }
   return loss === undefined
     ? new SoftmaxLearner(dimension, outputs, common, named)
-    : new ScalarLearner(loss, dimension, common)
+    : new ScalarLearner(loss, dimension, common, { kernelLoss: loss, targetScale })
 }
 
 interface CustomLossOptions {
@@ -79,7 +80,7 @@ export function createCustomLearner({ model, dimension, l2, classWeights, clip }
   const loss = customLoss(model)
   checkClassWeights(classWeights, loss.classifies ? 2 : 0)
   const resolved = resolveOptions(`model ${model}`, l2Option, { l2 })
-  return new ScalarLearner(loss, dimension, { l2: resolved.l2, classWeights, clip }, model)
+  return new ScalarLearner(loss, dimension, { l2: resolved.l2, classWeights, clip }, { customName: model })
 }
 
 /** Adds the penalty's share of `count` gradients. This is the one dense step, so call it for as many rows at once as possible. */
@@ -186,18 +187,34 @@ abstract class LinearLearner {
   }
 }
 
+interface ScalarOptions {
+  /** Name of a plug-in's loss, whose results are checked. */
+  readonly customName?: CustomName
+  /** A built-in loss, and the scale of its target. */
+  readonly kernelLoss?: ScalarLoss
+  readonly targetScale?: TargetScale
+}
+
+/** Rows of a call that the kernel leaves to the loops, after which these take the others as well. */
+const MAX_ODD = 4
+
 class ScalarLearner extends LinearLearner implements Learner {
   readonly #classes: number
+  readonly #options: ScalarOptions
+  readonly #mayUseKernel: boolean
+  #kernel: GradientKernel | undefined
 
-  /** @param customName of a plug-in's loss, whose results are checked */
   constructor(
     private readonly loss: CustomLoss,
     dimension: number,
     common: Common,
-    private readonly customName?: CustomName
+    options: ScalarOptions
   ) {
     super(dimension, 1, common)
     this.#classes = loss.classifies ? 2 : 0
+    this.#options = options
+    const isPlain = common.classWeights === undefined && common.clip === undefined && this.l2 === 0
+    this.#mayUseKernel = isPlain && options.kernelLoss !== undefined
   }
 
   get classifies(): boolean {
@@ -237,6 +254,49 @@ class ScalarLearner extends LinearLearner implements Learner {
     addPenalty(weights, this.l2, to - from, sum)
   }
 
+  scoreAndAdd(
+    parameters: Blocks,
+    served: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    into: Score
+  ): void {
+    const { kernelLoss, targetScale } = this.#options
+    let odd = this.#mayUseKernel && examples.weights === undefined ? 0 : MAX_ODD
+    for (let row = from, end: number; row < to; row = end) {
+      end = to
+      if (kernelLoss && odd < MAX_ODD && GradientKernel.suits(this.dimension, to - row)) {
+        this.#kernel ??= new GradientKernel(kernelLoss, targetScale)
+        row = this.#kernel.add(parameters[0], served[0], examples, row, to, sum[0], into)
+        if (++odd < MAX_ODD) end = Math.min(to, row + 1)
+      }
+      this.#loop(parameters, served, examples, row, end, sum, into)
+    }
+  }
+
+  /** `scoreAndAdd` without the kernel. */
+  #loop(
+    parameters: Blocks,
+    served: Blocks,
+    examples: Examples,
+    from: number,
+    to: number,
+    sum: Blocks,
+    into: Score
+  ): void {
+    let end = to
+    try {
+      if (to > from) this.addGradient(parameters, examples, from, to, sum)
+    } catch (error) {
+      end = error instanceof ExampleError ? error.row : from
+      throw error
+    } finally {
+      this.score(served, examples, from, end, into)
+    }
+  }
+
   protected predictRow([weights]: Blocks, examples: Examples, row: number): Prediction {
     const score = this.#scoreOf(weights, examples, row)
     if (!this.loss.classifies) {
@@ -260,8 +320,9 @@ class ScalarLearner extends LinearLearner implements Learner {
 
   /** A custom loss's result. @throws ExampleError unless it is finite */
   #checked(number: number, row: number): number {
-    if (this.customName === undefined || Number.isFinite(number)) return number
-    throw new ExampleError(row, `loss ${this.customName} returned ${number}: its value and slope must be finite`)
+    const { customName } = this.#options
+    if (customName === undefined || Number.isFinite(number)) return number
+    throw new ExampleError(row, `loss ${customName} returned ${number}: its value and slope must be finite`)
   }
 }
 

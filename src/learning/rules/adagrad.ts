@@ -156,8 +156,9 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         const signs = isAdaptive ? 2 : 0
         let agreeing = 0
         let total = 0
-        const parameters = from.map((block, k) => {
-          const next = block.slice()
+        const parameters: Float32Array[] = []
+        for (let k = 0; k < from.length; k++) {
+          const next = from[k].slice()
           const gradient = sum[k]
           const squares = state[k]
           for (let i = 0; i < next.length; i++) {
@@ -172,8 +173,8 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
             squares[i] = h < 0 ? (1 - signs) * square : square
             next[i] = adagradWeight(next[i], unit, step, growth)
           }
-          return next
-        })
+          parameters.push(next)
+        }
         if (agreement) {
           countUpdate(agreement, keep)
           if (measures(count, updates)) measure(agreement, agreeing, total)
@@ -189,7 +190,9 @@ export const adagrad: RuleDefinition<AdagradOptions> = {
         // An accumulator that forgets contains about 1/(forget·count) batches.
         const remembered = Math.min(updates, forget === 0 ? updates : 1 / (forget * count))
         const batches = (isAdaptive ? state[state.length - 1][BATCHES] : remembered) + 1
-        const squares = state[block].map(square => (count * (initial / LATTICE_FLOOR + Math.abs(square))) / batches)
+        const squares = state[block].slice()
+        for (let i = 0; i < squares.length; i++)
+          squares[i] = (count * (initial / LATTICE_FLOOR + Math.abs(squares[i]))) / batches
         return { squares, factor: 1, floor: 0 }
       },
       ...(isAdaptive && {

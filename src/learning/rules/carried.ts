@@ -58,7 +58,7 @@ export function carry<R extends Recipe, Parts extends { readonly learner: Learne
 
 /** A learner reads the carried blocks that its own layout contains. */
 function carryingLearner(learner: Learner, carried: Carried<CarriedBlock>): Learner {
-  const { addGradient, after, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
+  const { addGradient, scoreAndAdd, after, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
   const length = learner.layout.blocks.length
   const layout = carryingLayout(learner.layout, carried)
   if (layout.blocks.length === length) return learner
@@ -75,6 +75,10 @@ function carryingLearner(learner: Learner, carried: Carried<CarriedBlock>): Lear
     score: (parameters, ...rows) => learner.score(own(parameters), ...rows),
     addGradient: (parameters, examples, from, to, sum) =>
       addGradient.call(learner, own(parameters), examples, from, to, own(sum)),
+    scoreAndAdd:
+      scoreAndAdd &&
+      ((parameters, served, examples, from, to, sum, into) =>
+        scoreAndAdd.call(learner, own(parameters), own(served), examples, from, to, own(sum), into)),
     predict: (parameters, ...rows) => learner.predict(own(parameters), ...rows),
     after: after && (updates => carryingLearner(after.call(learner, updates), carried))
   }
