@@ -1,5 +1,7 @@
 /** Every `admb COMMAND --option` in the documents exists. */
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { statusPage } from '../../../scripts/docs/status-page.js'
 import { addCommand, commandNames } from '../../../src/cli/commands/index.js'
@@ -44,6 +46,26 @@ describe('the documents', () => {
     assert.ok(lines.length > 60, `${lines.length} commands`)
     const faults = lines.map(([page, line]) => [page, fault(line)]).filter(([, found]) => found !== undefined)
     assert.deepEqual(faults, [])
+  })
+
+  it('have commands that a test runs, or say why not', () => {
+    const folders = ['test/integration', 'test/e2e', 'test/support']
+    const files = folders.flatMap(folder => readdirSync(folder).map(name => join(folder, name)))
+    const tests = files
+      .filter(file => file.endsWith('.ts'))
+      .map(file => readFileSync(file, 'utf8'))
+      .join('\n')
+    const isTested = (mark: string) =>
+      [mark, mark.slice(mark.indexOf(' ') + 1)].some(
+        name => tests.includes(`'${name}'`) || tests.includes(`\`${name}\``)
+      )
+    const untested = pages()
+      .filter(page => !page.startsWith('examples') && !RECIPES.includes(page))
+      .flatMap(page =>
+        [...read(page).matchAll(/(?:^ *<!-- ([^>]+) -->\n+)?^ *```sh$/gm)].map(([, mark]) => [page, mark] as const)
+      )
+      .filter(([, mark]) => mark === undefined || !(/^not run: \S/.test(mark) || isTested(mark)))
+    assert.deepEqual(untested, [])
   })
 
   it('list all options as the table does', () => {

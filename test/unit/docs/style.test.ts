@@ -56,7 +56,13 @@ function countsOf(page: string): Counts {
     numeric: all.filter(text => (text.match(/(?<![\w.])\d[\d.,]*/g) ?? []).length > 3).length,
     paragraphs: paragraphs(page).filter(text => wordsOf(text) > 120).length,
     wide: wide.filter(line => line.length > WIDTH && !/^ *(\||<|!\[)|\]\([^)]*$|\S{60}/.test(line)).length,
-    lines: Math.max(0, read(page).trimEnd().split('\n').length - budget)
+    lines: Math.max(
+      0,
+      read(page)
+        .trimEnd()
+        .split('\n')
+        .filter(line => !line.trimStart().startsWith('<!--')).length - budget
+    )
   }
 }
 
