@@ -29,7 +29,9 @@ export function numbersInputs({ journal, stream, spec }: LearnerInit): boolean {
 
 /** The initial parameters. Those of a program precede the blocks that predictors carry. */
 function startOf({ start = [] }: LearnerInit, learner: Learner): Float32Array[] {
-  return learner.initial().map((block, k) => start[k] ?? block)
+  // Nobody else needs these arrays.
+  const given = start.splice(0)
+  return learner.initial().map((block, k) => given[k] ?? block)
 }
 
 /** @throws RangeError if options do not go together */

@@ -103,7 +103,7 @@ export async function learnerInit(
     labelDelay: options.labelDelay,
     rate,
     drift: drift === 'off' ? undefined : drift,
-    start: options.program?.start,
+    start: options.program?.start && [...options.program.start],
     saved: store && run?.checkpoint && (await storedHead(store, run.checkpoint)),
     progress: progressOf(run),
     joins: joins(options),

@@ -118,8 +118,8 @@ export interface LearnerInit {
   readonly rate: number | undefined
   /** How rises of the loss are detected; undefined if they are not. */
   readonly drift?: DriftTest
-  /** The parameters that the model of a program starts from. */
-  readonly start?: readonly Float32Array[]
+  /** The parameters that the model of a program starts from. The node takes them. */
+  readonly start?: Float32Array[]
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined
   readonly progress: SavedProgress | undefined

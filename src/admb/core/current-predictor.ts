@@ -18,7 +18,7 @@ import {
   reuseArrays
 } from '../state/predictor.js'
 import { compareIds, idKey, type PredictorId, sameId } from '../state/predictor-id.js'
-import { expand, keepChain, maximumChainBytes, recycle, type Shapes, type Step } from '../state/vectors.js'
+import { expand, keepChain, keptChainBytes, recycle, type Shapes, type Step } from '../state/vectors.js'
 import { FrameError } from '../wire/bytes.js'
 import {
   type Attestation,
@@ -137,8 +137,16 @@ export class CurrentPredictor {
   /** The predictor after an update; undefined if it or an integer of the sum is too large. */
   next(batch: Batch, contributor: Contributor): Predictor | undefined {
     if (this.#shapes.isLattice && !areIntegers(batch.sum)) return undefined
+    this.#dropParent(this.#predictor)
     const predictor = nextPredictor(this.#predictor, batch, contributor, this.#recipe)
     return isFinitePredictor(predictor) ? predictor : undefined
+  }
+
+  /** The arrays of the parent become those of a predictor that follows from the current one, so that there are never three. */
+  #dropParent(base: Predictor): void {
+    if (!this.#reusesArrays || base !== this.#predictor || this.#parent === undefined) return
+    reuseArrays(this.#parent, [this.#predictor])
+    this.#parent = undefined
   }
 
   /**
@@ -155,7 +163,7 @@ export class CurrentPredictor {
     const base = lineage[steps.length - 1]?.parent
     const older = base ? this.#stepsBefore(base, parentBefore) : []
     this.#predictor = predictor
-    this.#steps = keepChain([...steps, ...older], maximumChainBytes(this.#shapes)).slice(0, lineage.length)
+    this.#steps = keepChain([...steps, ...older], keptChainBytes(this.#shapes)).slice(0, lineage.length)
     this.#lineage = lineage
     this.#attestation = attestation
     if (!this.#reusesArrays) return
@@ -220,6 +228,7 @@ export class CurrentPredictor {
     if (this.#shapes.isLattice && !areIntegers(sum))
       throw new FrameError('step with numbers that are not valid integers')
     this.trust?.checkBatch(parent, { ...header, sum })
+    this.#dropParent(parent)
     const predictor = replayed(parent, sum, header, this.#recipe)
     // Dense blocks are those of the step.
     recycle(sum.filter((block, b) => block !== step.blocks[b]))

@@ -112,6 +112,14 @@ export function maximumChainBytes({ parameters, average, state }: Shapes): numbe
   return byteLength(parameters) + byteLength(average) + byteLength(state)
 }
 
+/** Bytes of a chain that is kept in any case, if the predictor has as many. */
+const MIN_KEPT_BYTES = 2 ** 24
+
+/** Maximum number of bytes of the steps that a node keeps. Those of a long model take as much memory as its parameters. */
+export function keptChainBytes(shapes: Shapes): number {
+  return Math.min(maximumChainBytes(shapes), Math.max(MIN_KEPT_BYTES, byteLength(shapes.parameters)))
+}
+
 /**
  * Joins the blocks of a chain into its steps.
  * @param parts a block each, of all steps, one step after the other
