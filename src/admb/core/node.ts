@@ -75,7 +75,7 @@ export class AdmbNode {
   readonly storage: NodeStorage
   /** Details that statuses, checks and tests read. */
   readonly inspect: NodeInspection
-  readonly #options: AdmbOptions
+  readonly #options: Omit<AdmbOptions, 'initial'>
   /** This run, as one of the contributors. */
   readonly #self: number
   readonly #table: ContributorTable
@@ -112,9 +112,10 @@ export class AdmbNode {
   #maxContributors = SPARE_CONTRIBUTORS
 
   /** @throws RangeError if an option is out of range */
-  constructor(options: AdmbOptions) {
+  constructor({ initial, ...options }: AdmbOptions) {
+    // Nothing below keeps the initial predictor, which a long model has soon left behind.
     checkOptions(options)
-    const { self, incarnation, nonce = 0, layout, initial, rule, averaging, influence } = options
+    const { self, incarnation, nonce = 0, layout, rule, averaging, influence } = options
     const { carry = 0, lineage = 1024, precedence = 'origin', pushBytes = 65536, journal = false } = options
     const isLattice = rule.grid !== undefined
     const shapes: Shapes = { ...shapesOf(layout, options), isLattice }
@@ -632,7 +633,7 @@ export class AdmbNode {
 }
 
 /** @throws RangeError */
-function checkOptions({ batch, precedence, carry }: AdmbOptions): void {
+function checkOptions({ batch, precedence, carry }: Omit<AdmbOptions, 'initial'>): void {
   const [min, max] = typeof batch === 'number' ? [batch, batch] : [batch.min, batch.max]
   if (!Number.isSafeInteger(min) || min < 1 || max > MAX_BATCH)
     throw new RangeError(`batch must be an integer from 1 to ${MAX_BATCH}, not ${min}`)

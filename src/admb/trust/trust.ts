@@ -37,7 +37,7 @@ export interface Verdict {
 }
 
 export interface TrustParts {
-  readonly options: AdmbOptions
+  readonly options: Omit<AdmbOptions, 'initial'>
   readonly current: CurrentPredictor
   readonly table: ContributorTable
   /** Open sessions by edge. */
