@@ -13,11 +13,12 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   bytes: () => import('./bytes.js'),
   beside: () => import('./beside.js'),
   gossipy: () => import('./gossipy.js'),
+  streams: () => import('./streams.js'),
   schedule: () => import('./schedule.js')
 }
 
 /** Arguments that a benchmark needs. */
-const ARGUMENTS: Readonly<Record<string, string>> = { beside: 'DIR', gossipy: 'PYTHON' }
+const ARGUMENTS: Readonly<Record<string, string>> = { beside: 'DIR', gossipy: 'PYTHON', streams: 'PYTHON' }
 
 function print(row: Row, json: boolean): void {
   const enough = met(row)
