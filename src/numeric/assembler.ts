@@ -153,6 +153,8 @@ export const i64 = {
   shiftLeft: plain(0x86),
   shiftRight: plain(0x88),
   leadingZeros: plain(0x79),
+  trailingZeros: plain(0x7a),
+  isZero: plain(0x50),
   fromInteger: plain(0xad),
   /** The lower 32 bits. */
   toInteger: plain(0xa7),

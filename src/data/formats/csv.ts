@@ -8,10 +8,11 @@ import type { ParserOptions } from '../options.js'
 import type { RowBuffer } from '../rows.js'
 import { inferColumns, plainColumn } from '../schema/columns.js'
 import { delimiters } from '../schema/dialect.js'
-import { RowEncoder } from '../schema/encoder.js'
+import { NumberColumns, RowEncoder } from '../schema/encoder.js'
 import { type Column, columnRoles, isDerived, isFeature, Layout } from '../schema/schema.js'
 import type { ColumnRole, ColumnSchema } from '../types.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import { FieldKernel } from './field-kernel.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, listed, noLabel, REFUSED } from './labels.js'
 import { RecordLocator, RecordSplitter } from './records.js'
@@ -40,12 +41,23 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 const SPACE = 0x20
 const QUOTE = 0x22
+/** Bytes of text from which on the kernel pays for its start. */
+const KERNEL_BYTES = 2048
+/** Rows that the kernel may leave before it is given up, if they are the majority. */
+const SPARED = 64
 /** Lines of a record from which they are compared with rows, and from which they are reported in any case. */
 const MANY_LINES = 3
 const VERY_MANY_LINES = 200
 
 /** What a field of the file is. */
 type Field = Column | 'label' | 'ignored' | ColumnRole
+
+/** Successive numbers, or another field, and their positions among the fields that the kernel has found. */
+type Part = NumberColumns | { readonly field: Field; readonly slot: number }
+
+/** Whether a field has numbers with a decimal point. */
+const isPlainNumber = (field: Field): field is Column =>
+  typeof field !== 'string' && field.kind === 'number' && field.decimal !== ','
 
 class CsvParser implements RowParser {
   readonly labels: LabelReader
@@ -69,6 +81,13 @@ class CsvParser implements RowParser {
   #absent: readonly Column[] = []
   /** Whether most rows can be read in one pass. */
   #isPlain = false
+  /** Undefined before the first long text. */
+  #kernel: FieldKernel | undefined
+  #mayUseKernel = false
+  /** Rows that the kernel has left, less those that it has parsed. */
+  #others = 0
+  /** The fields of a row in the order of the schema. */
+  #parts: readonly Part[] = []
   readonly #scanner = new DecimalScanner()
   /** Line of the next record, from 0. */
   line = 0
@@ -114,31 +133,115 @@ class CsvParser implements RowParser {
   parse(input: Uint8Array, from: number, to: number, out: RowBuffer): void {
     // The search for a closing quote must not read beyond `to`.
     const bytes = input.subarray(0, to)
-    const record = this.#record
     for (let start = from; start < to; ) {
+      if (this.#mayUseKernel && this.#headerRead && to - start >= KERNEL_BYTES) {
+        const end = this.#parseInKernel(bytes, start, out)
+        if (end > start) {
+          start = end
+          continue
+        }
+      }
       const plain = this.#isPlain && this.#headerRead ? this.#plainRow(bytes, start, out) : -1
       if (plain > 0) {
         this.line++
         start = plain
+      } else start = this.#anyRow(bytes, start, out)
+    }
+  }
+
+  /** Parses the row at `start`. @returns its end */
+  #anyRow(bytes: Uint8Array, start: number, out: RowBuffer): number {
+    const record = this.#record
+    const end = record.split(bytes, start)
+    const line = this.line + 1
+    this.line += this.#countsRows ? Number(this.#headerRead) : record.lines
+    const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
+    // The last row of a file that grows may be cut in a quoted field.
+    if (record.isUnclosed && record.lines > MANY_LINES && !this.#reporter.isMuted) {
+      const reason = `${record.fault}, so the ${record.lines - 1} lines behind it are no rows: close the quote, or double it inside a quoted field`
+      this.#reporter.fail(line, record.at - start + 1, reason)
+    }
+    if (record.lines > MANY_LINES) this.#noticeLines(bytes, start, end, line)
+    if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
+    else if (!isBlank && (this.#headerRead || this.#isRow())) {
+      const field = this.#row(out)
+      if (field >= 0) this.#reporter.report(line, this.#column(bytes, start, field), this.#fault)
+    }
+    return end
+  }
+
+  /** Parses rows whose fields the kernel finds, and those between them. @returns the end of the text that it has taken */
+  #parseInKernel(bytes: Uint8Array, from: number, out: RowBuffer): number {
+    this.#kernel ??= this.#createKernel(bytes, from)
+    const kernel = this.#kernel
+    const end = kernel?.take(bytes, from, bytes.length) ?? from
+    let start = from
+    while (kernel !== undefined && start < end) {
+      const rows = kernel.parse(start - from)
+      for (let row = 0; row < rows; row++) {
+        if (this.#addFields(kernel, row, bytes, from, out)) this.line++
+        else this.#anyRow(bytes, from + kernel.startOf(row), out)
+      }
+      start = from + kernel.startOf(rows)
+      this.#others -= rows
+      if (start === end) break
+      start = this.#anyRow(bytes, start, out)
+      this.#others++
+    }
+    if (kernel === undefined || this.#others > SPARED) this.#mayUseKernel = false
+    return start
+  }
+
+  #createKernel(bytes: Uint8Array, start: number): FieldKernel | undefined {
+    const delimiter = Uint8Array.of(this.#delimiter)
+    const end = bytes.indexOf(NEWLINE, start)
+    const after = bytes[end - 1] === RETURN ? Uint8Array.of(RETURN, NEWLINE) : Uint8Array.of(NEWLINE)
+    const fields = this.#fields.map((field, i) => ({
+      before: i === 0 ? new Uint8Array(0) : delimiter,
+      isNumber: isPlainNumber(field)
+    }))
+    const parts: Part[] = []
+    const numbers: { readonly field: Column; readonly slot: number }[] = []
+    for (let k = 0; k < this.#fields.length; k++) {
+      const slot = this.#order?.[k] ?? k
+      const field = this.#fields[slot]
+      if (!isPlainNumber(field)) parts.push({ field, slot })
+      else numbers.push({ field, slot })
+      const next = this.#fields[this.#order?.[k + 1] ?? k + 1]
+      if (numbers.length === 0 || (next !== undefined && isPlainNumber(next))) continue
+      const [columns, slots] = [numbers.map(({ field }) => field), numbers.map(({ slot }) => slot)]
+      parts.push(new NumberColumns(columns, slots))
+      numbers.length = 0
+    }
+    this.#parts = parts
+    return FieldKernel.of('csv', this.#delimiter, fields, after)
+  }
+
+  /** Appends a row whose fields the kernel has found. @returns false if one of them is malformed or missing */
+  #addFields(kernel: FieldKernel, row: number, bytes: Uint8Array, base: number, out: RowBuffer): boolean {
+    const encoder = this.#encoder as RowEncoder
+    let label = Number.NaN
+    const { numbers } = kernel
+    const first = row * this.#fields.length
+    encoder.begin(out)
+    for (const part of this.#parts) {
+      if (part instanceof NumberColumns) {
+        encoder.addNumbers(part, numbers, first)
         continue
       }
-      const end = record.split(bytes, start)
-      const line = this.line + 1
-      this.line += this.#countsRows ? Number(this.#headerRead) : record.lines
-      const isBlank = record.count === 1 && record.from[0] === record.to[0] && bytes[start] !== 0x22
-      // The last row of a file that grows may be cut in a quoted field.
-      if (record.isUnclosed && record.lines > MANY_LINES && !this.#reporter.isMuted) {
-        const reason = `${record.fault}, so the ${record.lines - 1} lines behind it are no rows: close the quote, or double it inside a quoted field`
-        this.#reporter.fail(line, record.at - start + 1, reason)
-      }
-      if (record.lines > MANY_LINES) this.#noticeLines(bytes, start, end, line)
-      if (record.fault !== '') this.#reporter.report(line, record.at - start + 1, record.fault)
-      else if (!isBlank && (this.#headerRead || this.#isRow())) {
-        const field = this.#row(out)
-        if (field >= 0) this.#reporter.report(line, this.#column(bytes, start, field), this.#fault)
-      }
-      start = end
+      const { field } = part
+      const from = base + kernel.fromOf(first + part.slot)
+      const to = base + kernel.toOf(first + part.slot)
+      if (field === 'label') {
+        label = this.labels.text(bytes, from, to)
+        if (label === REFUSED) return false
+      } else if (typeof field !== 'string') {
+        if (!encoder.add(field, bytes, from, to)) return false
+      } else if (field !== 'ignored' && !encoder.setRole(field, bytes, from, to)) return false
     }
+    for (const column of this.#absent) encoder.addMissing(column)
+    encoder.end(label)
+    return true
   }
 
   /** Reports once that a quoted field has very many lines, or that its lines look like rows. */
@@ -227,7 +330,8 @@ class CsvParser implements RowParser {
     const isCounted = onLabel !== undefined || onHashed !== undefined
     this.#order = orderOf(names, layout)
     const isOrdered = this.#order === undefined
-    this.#isPlain = decimal === '.' && !isCounted && isOrdered && !layout.columns.some(({ date }) => date)
+    this.#mayUseKernel = decimal === '.' && !isCounted && !layout.columns.some(({ date }) => date)
+    this.#isPlain = this.#mayUseKernel && isOrdered
     const unknown = names.filter(name => name !== label && layout.column(name) === undefined)
     if (unknown.length > 0) {
       const [columns, them] = unknown.length === 1 ? ['the column', 'it is'] : [`${unknown.length} columns`, 'they are']
@@ -303,7 +407,7 @@ class CsvParser implements RowParser {
     for (let i = 0; i <= last; i++) {
       const field = fields[i]
       const first = position
-      if (typeof field !== 'string' && field.kind === 'number' && field.decimal !== ',') {
+      if (isPlainNumber(field)) {
         const value = scanner.scan(bytes, position)
         position = scanner.end
         if (position === first || !isFiniteFloat32(value)) return -1

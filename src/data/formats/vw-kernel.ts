@@ -14,7 +14,6 @@ import {
   forever,
   get,
   i32,
-  i64,
   type Local,
   type Locals,
   leaveIf,
@@ -27,6 +26,7 @@ import {
 import { withMemory } from '../../numeric/wasm-memory.js'
 import type { RowBuffer } from '../rows.js'
 import { POWERS_OF_TEN } from './decimals.js'
+import { eightDigits, numberCode } from './digit-code.js'
 
 /** Bytes of text that are parsed at once, so few that they and their rows stay in the processor's cache. */
 const TEXT_BYTES = 1 << 16
@@ -35,7 +35,6 @@ const PADDING = 16
 /** A row, and an entry, has at least two bytes of text. The constant feature is one more entry. */
 const ROWS = TEXT_BYTES / 2
 const ENTRIES = TEXT_BYTES
-const MAX_DIGITS = 15
 
 /** Byte offsets of the integers that are both parameters and results, and of the parameters. */
 const AT = { position: 0, rows: 4, entries: 8, end: 12, most: 16, isLabelled: 20, mask: 24, constant: 28 } as const
@@ -47,7 +46,7 @@ const INDICES = OFFSETS + 4 * (ROWS + 1)
 const VALUES = INDICES + 4 * ENTRIES
 const MEMORY_BYTES = VALUES + 4 * ENTRIES
 
-const [SPACE, NEWLINE, COLON, BAR, ZERO, ONE, PLUS, MINUS, POINT] = [...' \n:|01+-.'].map(char => char.charCodeAt(0))
+const [SPACE, NEWLINE, COLON, BAR, ZERO, ONE, PLUS, MINUS] = [...' \n:|01+-'].map(char => char.charCodeAt(0))
 
 const { constant } = i32
 const is = (value: Code, char: number): Code => i32.equal(value, constant(char))
@@ -62,20 +61,6 @@ const digitOf = (value: Code): Code => i32.sub(value, constant(ZERO))
 const firstOf = (mask: Code): Code => i32.trailingZeros(i32.or(bytes.bits(mask), constant(1 << 16)))
 
 type Leave = (condition: Code) => Code
-
-/** The number of the digits at `at`. @param length 1 … 8 */
-function eightDigits(at: Code, length: Code, digits: Local): Code {
-  const { shiftLeft, shiftRight, fromInteger, mul, add, and, xor } = i64
-  const times = (value: Code, high: number, low: number) =>
-    mul(and(value, i64.constants(0xff, 0xff)), i64.constants(high, low))
-  const missing = shiftLeft(fromInteger(i32.sub(constant(8), length)), i64.constant(3))
-  return [
-    set(digits, shiftLeft(xor(i64.load(at), i64.constants(0x30303030, 0x30303030)), missing)),
-    set(digits, add(mul(get(digits), i64.constant(10)), shiftRight(get(digits), i64.constant(8)))),
-    set(digits, add(times(get(digits), 1_000_000, 100), times(shiftRight(get(digits), i64.constant(16)), 10_000, 1))),
-    i64.toInteger(shiftRight(get(digits), i64.constant(32)))
-  ]
-}
 
 function scrambled(block: Code): Code {
   const mixed = i32.mul(block, constant(0xcc9e2d51 | 0))
@@ -179,37 +164,12 @@ class NameCode {
 }
 
 /** Reads the value at the position, which moves after it. @param leave leaves the row, within one `when`, if the condition is not 0 */
-function valueCode(locals: Locals, position: Local, x: Local, leave: Leave): Code {
-  const [isNegative, start, digits, fraction] = Array.from({ length: 4 }, () => locals.integer())
-  const significand = locals.long()
+function valueCode(locals: Locals, position: Local, x: Local, leave: (condition: Code, nested?: number) => Code): Code {
   const one = i32.and(is(byteAt(position), ONE), isSpace(byteAt(position, 1)))
-  const readDigits = repeatWhile(i32.not(i32.more(digitOf(byteAt(position)), constant(9))), [
-    set(significand, i64.add(i64.mul(get(significand), i64.constant(10)), i64.fromInteger(digitOf(byteAt(position))))),
-    advance(position, 1)
-  ])
   return when(
     one,
     [set(x, f64.constant(1)), advance(position, 1)],
-    [
-      set(isNegative, is(byteAt(position), MINUS)),
-      set(position, i32.add(get(position), i32.or(get(isNegative), is(byteAt(position), PLUS)))),
-      set(significand, i64.constant(0)),
-      set(fraction, constant(0)),
-      set(start, get(position)),
-      readDigits,
-      set(digits, i32.sub(get(position), get(start))),
-      when(is(byteAt(position), POINT), [
-        advance(position, 1),
-        set(start, get(position)),
-        readDigits,
-        set(fraction, i32.sub(get(position), get(start))),
-        set(digits, i32.add(get(digits), get(fraction)))
-      ]),
-      leave(i32.atLeast(i32.sub(get(digits), constant(1)), constant(MAX_DIGITS))),
-      leave(i32.not(endsToken(byteAt(position)))),
-      set(x, f64.div(f64.fromLong(get(significand)), f64.load(element(POWERS, fraction, 3)))),
-      when(get(isNegative), set(x, f64.neg(get(x))))
-    ]
+    [numberCode(locals, POWERS, position, x, leave), leave(i32.not(endsToken(byteAt(position))))]
   )
 }
 
@@ -254,7 +214,7 @@ const parseRows = (): WasmFunction =>
       set(x, f64.constant(1)),
       when(is(get(byte), COLON), [
         advance(position, 1),
-        valueCode(locals, position, x, condition => leaveIf(condition, 2, 2))
+        valueCode(locals, position, x, (condition, nested = 0) => leaveIf(condition, 2, 2 + nested))
       ]),
       store(i32.add(i32.and(get(hash), integerOf(AT.mask)), integerOf(AT.constant)), get(x))
     ])
@@ -268,7 +228,6 @@ const parseRows = (): WasmFunction =>
         leaveIf(i32.atLeast(get(row), integerOf(AT.most))),
         set(isOdd, constant(1)),
         set(position, get(start)),
-        set(entry, get(entries)),
         set(entry, get(entries)),
         // Left early by a row that is not plain.
         forever([

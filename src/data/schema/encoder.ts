@@ -20,6 +20,23 @@ const NOTHING = new Uint8Array(0)
 const NO_NUMBER = 'is not a number: write a number, or leave the field empty if the value is missing'
 const TOO_LARGE = 'exceeds the range of float32: use a smaller unit'
 
+/** Columns of numbers, as `addNumbers` takes them. */
+export class NumberColumns {
+  readonly features: Int32Array
+  readonly shifts: Float64Array
+  /** 0 for columns that are not scaled. */
+  readonly deviations: Float64Array
+  readonly slots: Int32Array
+
+  constructor(columns: readonly Column[], slots: readonly number[]) {
+    const isScaled = ({ mean, deviation }: Column) => mean !== undefined && deviation !== undefined
+    this.features = Int32Array.from(columns, ({ feature }) => feature)
+    this.shifts = Float64Array.from(columns, column => (isScaled(column) ? column.mean : column.origin) ?? 0)
+    this.deviations = Float64Array.from(columns, column => (isScaled(column) ? (column.deviation ?? 0) : 0))
+    this.slots = Int32Array.from(slots)
+  }
+}
+
 interface EncoderOptions {
   readonly constant?: boolean
   readonly na?: readonly string[]
@@ -180,6 +197,23 @@ export class RowEncoder {
     const text = shortened(textOf(bytes, from, to))
     this.fault = `"${text}" in the column of weights "${this.weight?.name}" is not a number of at least 0`
     return false
+  }
+
+  /** Adds the numbers of columns. @param first position to which their slots are added */
+  addNumbers({ features, slots, shifts, deviations }: NumberColumns, numbers: Float64Array, first: number): void {
+    const out = this.#out
+    const constant = this.#constant
+    const count = features.length
+    let entry = this.#entry
+    if (entry + count > out.indices.length) out.reserve(1, entry - out.entries + count + 64)
+    const { indices, values } = out
+    for (let i = 0; i < count; i++) {
+      const value = numbers[first + slots[i]] - shifts[i]
+      const deviation = deviations[i]
+      indices[entry] = features[i] + constant
+      values[entry++] = deviation === 0 ? value : limited(value / deviation)
+    }
+    this.#entry = entry
   }
 
   addNumber({ feature, mean, deviation, origin = 0 }: Column, value: number): void {
