@@ -34,6 +34,8 @@ export const MAX_ADDRESS_LENGTH = 255
 export const MAX_ADDRESSES = 8
 /** Maximum number of peers in a path, and therefore of levels of a tree. */
 export const MAX_PATH = 255
+/** Maximum interval of beacons, in ms. */
+const MAX_INTERVAL = 3_600_000
 /** Maximum subtree size that can be reported. */
 export const MAX_SUBTREE = 0xffffffff
 
@@ -236,13 +238,16 @@ export function encodeBeacon(beacon: Beacon): Uint8Array {
   out.byte(OVERLAY_VERSION)
   out.label(beacon.label)
   out.addresses(beacon.addresses)
+  out.uint(beacon.interval)
   return out.finish()
 }
 
 /** @throws {OverlayMessageError} if the bytes are not exactly one beacon of this version. */
 export function decodeBeacon(bytes: Uint8Array): Beacon {
   const input = open(bytes)
-  const beacon = { label: input.label(), addresses: input.addresses() }
+  const label = input.label()
+  const addresses = input.addresses()
+  const beacon = { label, addresses, interval: input.uint(MAX_INTERVAL, 'beacon interval') }
   input.finish()
   return beacon
 }

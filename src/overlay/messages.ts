@@ -172,6 +172,8 @@ export type OverlayMessage =
 export interface Beacon {
   readonly label: Label
   readonly addresses: readonly string[]
+  /** Time in ms until the next one, ± 50 %. */
+  readonly interval: number
 }
 
 /** A session (FIFO, bidirectional stream to an authenticated peer), numbered by the node at this end. */

@@ -5,7 +5,6 @@
 
 import { nextSeek, onOpened, seek } from './joining.js'
 import {
-  ALL_TRANSPORTS,
   type Beacon,
   type Effect,
   isOlder,
@@ -61,6 +60,7 @@ export class OverlayNode {
     const state = this.#state
     if (state.hasLeft || peer === state.settings.self) return
     state.book.addCandidate(peer, addresses)
+    state.beaconsOften(now)
     state.beaconSoon(now)
     this.#advance(now)
   }
@@ -73,11 +73,11 @@ export class OverlayNode {
   /** A beacon arrived, published by `beacon.label.root`. */
   beacon(now: number, beacon: Beacon): void {
     const state = this.#state
-    const { label, addresses } = beacon
+    const { label, addresses, interval } = beacon
     if (state.hasLeft || label.root === state.settings.self || !state.canDial(addresses)) return
-    state.book.recordLabel(now, label, addresses)
+    state.book.recordLabel(now, label, addresses, interval)
     // A younger root may not have received this node's beacon yet.
-    if (state.isRoot && isOlder(state.label, label)) state.beaconSoon(now)
+    if (isOlder(state.label, label)) state.beaconSoon(now)
     this.#advance(now)
   }
 
@@ -180,7 +180,7 @@ export class OverlayNode {
   tick(now: number): void {
     const state = this.#state
     if (state.hasLeft) return
-    const { timers, random } = state.settings
+    const { timers } = state.settings
     for (const child of [...state.children]) {
       if (now >= state.deadAt(child)) endSession(state, now, child.session, 'silent')
       else if (now - child.since >= STABLE_AFTER * timers.dead) state.book.edgeLasted(child.peer)
@@ -198,13 +198,7 @@ export class OverlayNode {
       state.sendSummary(now)
       offerSlot(state, now)
     } else if (now >= state.summaryAt) state.sendSummary(now)
-    if (now >= state.beaconAt) {
-      state.beaconAt = now + timers.beacon * (0.5 + random())
-      if (state.isRoot && state.isReachable(ALL_TRANSPORTS) && !state.book.knowsOlder(now, state.label)) {
-        state.beaconSentAt = now
-        state.push({ kind: 'beacon', beacon: { label: state.label, addresses: state.self.addresses } })
-      }
-    }
+    if (now >= state.beaconAt) state.sendBeacon(now)
   }
 
   /** Time at which `tick` must be called next, on the clock of `now`; Infinity after `leave`. */

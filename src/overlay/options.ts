@@ -18,8 +18,10 @@ export interface OverlayTimers {
   readonly dead: number
   /** Timeout of one step of a join (dial, JOIN, answer). @default 4000 */
   readonly join: number
-  /** Interval of a root's beacons, ± 50 %. A beacon is valid for three intervals. @default 2000 */
+  /** Interval of a root's beacons after a change, ± 50 %. A beacon is valid for three intervals. @default 2000 */
   readonly beacon: number
+  /** Maximum of that interval, which doubles while nothing changes. @default 16000 */
+  readonly beaconMax: number
   /** First wait before a peer is dialled again after a failure; doubles each time. @default 200 */
   readonly backoffMin: number
   /** Maximum of that wait. @default 8000 */
@@ -67,6 +69,7 @@ export const DEFAULT_TIMERS: OverlayTimers = {
   dead: 4000,
   join: 4000,
   beacon: 2000,
+  beaconMax: 16_000,
   backoffMin: 200,
   backoffMax: 8000,
   banMax: 60_000,

@@ -8,8 +8,8 @@ import type { OverlayTimers } from './options.js'
 interface KnownPeer {
   addresses: readonly string[]
   label: Label | undefined
-  /** Time at which `label` was received. */
-  labelReceivedAt: number
+  /** Until when `label` counts. */
+  labelUntil: number
   /** Whether it may be asked although its label is unknown. */
   isCandidate: boolean
   /** Consecutive failed dials and joins. */
@@ -24,6 +24,8 @@ interface KnownPeer {
   bannedUntil: number
 }
 
+/** Number of intervals for which a beacon is valid. */
+const INTERVALS = 3
 /** Violations that are forgiven, of those that have not expired. One expires in each `banMax`. */
 const FORGIVEN = 2
 /** Most violations that count, so that trust returns after a bounded time. */
@@ -43,13 +45,17 @@ export class PeerBook {
     this.#random = random
   }
 
-  /** Records a root's label, from a beacon or from the root itself. A new label resets the backoff. */
-  recordLabel(now: number, label: Label, addresses: readonly string[]): void {
+  /**
+   * Records a root's label, from a beacon or from the root itself. A new label resets the backoff.
+   * @param interval time in ms until the next beacon @default that of a root that has changed
+   */
+  recordLabel(now: number, label: Label, addresses: readonly string[], interval = this.#timers.beacon): void {
     const known = this.#touch(label.root, addresses)
     const isNew = known.label === undefined || !sameLabel(known.label, label)
+    const until = now + INTERVALS * Math.min(interval, this.#timers.beaconMax)
     if (isNew && known.failures === 0 && known.strikes === 0) known.notBefore = 0
     known.label = label
-    known.labelReceivedAt = now
+    known.labelUntil = isNew ? until : Math.max(known.labelUntil, until)
   }
 
   /** Adds a peer that may be asked although its label is unknown. */
@@ -95,9 +101,13 @@ export class PeerBook {
     return this.#due(peer, this.#known.get(peer)) > now
   }
 
-  /** A dial or join failed: back off for 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. */
+  /**
+   * A dial or join failed: back off for 0.2 s, 0.4 s … 8 s (with the default timers), ± 50 %. The root may have gone, so its label does
+   * not count for longer than that of a root that has changed.
+   */
   joinFailed(now: number, peer: PeerKey): void {
     const known = this.#touch(peer)
+    known.labelUntil = Math.min(known.labelUntil, now + INTERVALS * this.#timers.beacon)
     known.failures += 1
     const wait = this.#timers.backoffMin * 2 ** Math.min(known.failures - 1, 30)
     known.notBefore = now + this.#jitter(Math.min(wait, this.#timers.backoffMax))
@@ -201,7 +211,7 @@ export class PeerBook {
       known = {
         addresses: [],
         label: undefined,
-        labelReceivedAt: 0,
+        labelUntil: 0,
         isCandidate: false,
         failures: 0,
         refusals: 0,
@@ -231,7 +241,7 @@ export class PeerBook {
   }
 
   #currentLabel(now: number, known: KnownPeer): Label | undefined {
-    return now - known.labelReceivedAt <= 3 * this.#timers.beacon ? known.label : undefined
+    return now <= known.labelUntil ? known.label : undefined
   }
 
   #due(peer: PeerKey, known: KnownPeer | undefined): number {

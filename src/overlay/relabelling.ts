@@ -47,6 +47,7 @@ export function becomeRoot(state: State, now: number, reason: EdgeEnd, hints: re
   state.parent = undefined
   state.path = []
   state.book.resetRefusals()
+  state.beaconInterval = timers.beacon
   state.beaconAt = now + (timers.beacon / 4) * random()
   state.edgeDown(parent.session, parent.peer, reason)
   if (state.label.createdAt >= MAX_CREATED_AT) {
@@ -69,6 +70,7 @@ export function becomeYounger(state: State, now: number, label: Label): boolean 
   const createdAt = Math.max(Math.floor(now), state.label.createdAt + 1, label.createdAt + 1)
   if (createdAt > MAX_CREATED_AT) return false
   state.book.resetRefusals()
+  state.beaconsOften(now)
   relabel(state, now, { createdAt, root: state.settings.self }, 'freeze')
   return true
 }

@@ -3,16 +3,17 @@
  * `relabelling` (freeze and labels), `joining`, `accepting`, `balancing` (voluntary moves).
  */
 import { ChildTable } from './children.js'
-import type {
-  ByeReason,
-  Contact,
-  EdgeEnd,
-  Effect,
-  Label,
-  OverlayMessage,
-  PeerKey,
-  SessionId,
-  Transports
+import {
+  ALL_TRANSPORTS,
+  type ByeReason,
+  type Contact,
+  type EdgeEnd,
+  type Effect,
+  type Label,
+  type OverlayMessage,
+  type PeerKey,
+  type SessionId,
+  type Transports
 } from './messages.js'
 import { applyDefaults, encodableAddresses, type OverlayOptions, type OverlaySettings } from './options.js'
 import { PeerBook } from './peer-book.js'
@@ -70,6 +71,8 @@ export class State {
   hasLeft = false
   /** How late its timers have run recently, in ms. */
   lateness = 0
+  /** Interval of the next beacon. */
+  beaconInterval!: number
   /** Times at which actions are due. */
   heartbeatAt = 0
   summaryAt = Number.POSITIVE_INFINITY
@@ -96,6 +99,7 @@ export class State {
     const { self, timers } = this.settings
     this.label = { createdAt: Math.max(Math.floor(now), (this.label?.createdAt ?? 0) + 1), root: self }
     this.heartbeatAt = now + this.jitter(timers.heartbeat, 0.1)
+    this.beaconInterval = timers.beacon
     this.beaconAt = now
     this.offerAt = now + 2 * timers.heartbeat
     this.hasLeft = false
@@ -141,13 +145,12 @@ export class State {
 
   /**
    * Whether the node accepts no further child: its timers run late by more than a heartbeat, and its newest edge has not yet lasted
-   * as long as a silent neighbour would be waited for. So a tree grows slowly on machines that stay overloaded.
+   * as long as they are late. So a node on an overloaded machine takes on one neighbour at a time.
    */
   isOverloaded(now: number): boolean {
-    const { heartbeat, dead } = this.settings.timers
-    if (this.lateness <= heartbeat) return false
+    if (this.lateness <= this.settings.timers.heartbeat) return false
     const since = Math.max(this.parent?.since ?? 0, ...[...this.children].map(child => child.since))
-    return now - since < dead + this.patience
+    return now - since < Math.min(this.lateness, MAX_LATENESS)
   }
 
   /** Timeout of one step of a join, in ms. Opening a session takes six round trips. */
@@ -201,8 +204,9 @@ export class State {
     this.summaryChanged(now)
   }
 
-  /** Schedules an UP soon, at most four per heartbeat. */
+  /** Schedules an UP soon, at most four per heartbeat. A root announces itself more often again. */
   summaryChanged(now: number): void {
+    this.beaconsOften(now)
     const soonest = Math.max(now, this.summarySentAt + this.settings.timers.heartbeat / 4)
     this.summaryAt = Math.min(this.summaryAt, soonest)
   }
@@ -214,10 +218,33 @@ export class State {
     this.send(this.parent.session, { kind: 'up', summary: this.children.summary(this.self, !this.isOverloaded(now)) })
   }
 
+  /** Something has changed: the interval of beacons begins at its minimum again. */
+  beaconsOften(now: number): void {
+    const { beacon } = this.settings.timers
+    this.beaconInterval = beacon
+    if (this.isRoot) this.beaconAt = Math.min(this.beaconAt, now + this.jitter(beacon, 0.5))
+  }
+
   /** Schedules a beacon as soon as the rate limit allows. A root that can join an older root publishes none. */
   beaconSoon(now: number): void {
-    if (this.book.knowsOlder(now, this.label)) return
-    const soonest = Math.max(now, this.beaconSentAt + this.settings.timers.beacon / 8)
+    if (!this.isRoot || this.book.knowsOlder(now, this.label)) return
+    const soonest = Math.max(now, this.beaconSentAt + this.beaconInterval / 16)
     this.beaconAt = Math.min(this.beaconAt, soonest)
+  }
+
+  /** Publishes a beacon if this node is a root that others can join, and schedules the next one. */
+  sendBeacon(now: number): void {
+    const { beacon, beaconMax } = this.settings.timers
+    const isNeeded = this.isReachable(ALL_TRANSPORTS) && !this.book.knowsOlder(now, this.label)
+    if (!isNeeded) this.beaconInterval = beacon
+    const interval = this.beaconInterval
+    this.beaconAt = this.isRoot ? now + this.jitter(interval, 0.5) : Number.POSITIVE_INFINITY
+    if (!this.isRoot || !isNeeded) return
+    this.beaconSentAt = now
+    this.beaconInterval = Math.min(2 * interval, beaconMax)
+    this.push({
+      kind: 'beacon',
+      beacon: { label: this.label, addresses: this.self.addresses, interval: Math.ceil(interval) }
+    })
   }
 }

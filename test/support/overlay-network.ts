@@ -401,7 +401,7 @@ export class OverlayNetwork {
   /** A node whose timers run late by more than a heartbeat accepts no further child while its newest edge is young. */
   #checkLoad(host: Host, before: OverlayView, after: OverlayView): void {
     const newest = Math.max(...edgesOf(before).map(session => host.edgesSince.get(session) ?? this.now))
-    const limit = DEFAULT_TIMERS.dead + 8 * Math.min(host.lateness, 2500)
+    const limit = Math.min(host.lateness, 2500)
     const isMore = after.children.length > before.children.length
     if (isMore && host.lateness > DEFAULT_TIMERS.heartbeat && this.now - newest < limit) {
       throw new Error(`${host.key} accepted a child while its timers were ${host.lateness} ms late`)

@@ -121,7 +121,7 @@ describe('overlay with Byzantine peers', () => {
           }
         } else if (event === 'candidate') node.candidate(now, who)
         else if (event === 'ban') node.ban(now, who)
-        else if (event === 'beacon' && given.kind === 'join') node.beacon(now, given)
+        else if (event === 'beacon' && given.kind === 'join') node.beacon(now, { ...given, interval: wait })
         else if (event === 'closed') {
           const session = [...sessions].find(([, sender]) => sender === who)?.[0]
           if (session !== undefined) {

@@ -60,7 +60,7 @@ const MUTATIONS = share(200_000)
 describe('overlay codec', () => {
   it('round-trips every message and beacon', () => {
     fc.assert(fc.property(message, value => assert.deepEqual(decodeMessage(encodeMessage(value)), value)))
-    const beacon = record({ label, addresses })
+    const beacon = record({ label, addresses, interval: fc.nat(3_600_000) })
     fc.assert(fc.property(beacon, value => assert.deepEqual(decodeBeacon(encodeBeacon(value)), value)))
   })
 

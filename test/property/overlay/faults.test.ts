@@ -10,6 +10,10 @@ import { share } from '../../support/runs.js'
 const RUNS = Number(process.env.OVERLAY_RUNS ?? share(1000))
 const MAX_NODES = 20
 
+/** Time after which the intervals of beacons are at their maximum, and after which a network has healed (docs/protocol-overlay.md). */
+const QUIET_MS = 60_000
+const HEAL_MS = 60_000
+
 const after = fc.integer({ min: 0, max: 6000 })
 const node = fc.nat(MAX_NODES - 1)
 const fault: fc.Arbitrary<Fault> = fc.oneof(
@@ -117,6 +121,33 @@ describe('overlay under faults', function () {
       assert.ok(isStable, `no trees of ${halves.map(half => half.length).join(' and ')} nodes`)
     })
     fc.assert(property, { numRuns: Math.ceil(RUNS / 4) })
+  })
+
+  it('heals within 60 s when beacons have become rare: after the death of a part, and after a partition', () => {
+    const sides = fc.integer({ min: 1, max: 2 ** MAX_NODES - 1 })
+    const property = fc.property(options, sides, sides, fc.boolean(), (setup, dead, apart, oneWay) => {
+      const network = new OverlayNetwork(setup)
+      const heals = (what: string) => {
+        const begin = network.now
+        const isHealed = network.run(HEAL_MS, () => network.isOneTree())
+        assert.ok(isHealed, `not healed ${HEAL_MS} ms after ${what}: ${network.violation}`)
+        slowest[what] = Math.max(slowest[what] ?? 0, network.now - begin)
+      }
+      assert.ok(stabilizes(network))
+      network.run(QUIET_MS)
+      const dying = network.side(dead, 1)
+      for (const host of dying.slice(0, network.alive.length - 1)) network.crash(host)
+      if (!network.isOneTree()) heals('the death of a part')
+      network.run(QUIET_MS)
+      network.apply({ kind: 'partition', after: 0, sides: apart, oneWay })
+      network.run(2 * QUIET_MS)
+      network.apply({ kind: 'heal', after: 0 })
+      if (!network.isOneTree()) heals('a partition')
+      assert.equal(network.violation, undefined)
+    })
+    const slowest: Record<string, number> = {}
+    fc.assert(property, { numRuns: Math.ceil(RUNS / 4) })
+    console.log(`      healed in at most ${JSON.stringify(slowest)} ms`)
   })
 
   it('joins without gossip if a candidate is known', () => {

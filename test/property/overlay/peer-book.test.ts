@@ -162,8 +162,11 @@ describe('the book of peers', () => {
             due.set(peer, NOW + waits[state])
           }
           const now = NOW + later
-          const isCurrent = ({ createdAt, age, peer }: (typeof all)[number]) =>
-            createdAt !== undefined && age <= 3 * beacon && isOlder(label(peer, createdAt), OWN)
+          const isCurrent = ({ createdAt, age, peer, state }: (typeof all)[number]) =>
+            createdAt !== undefined &&
+            age <= 3 * beacon &&
+            (state !== 'failed' || later <= 3 * beacon) &&
+            isOlder(label(peer, createdAt), OWN)
           const dueOf = ({ peer }: { readonly peer: string }) => due.get(peer) ?? 0
           const possible = all.filter(one => dueOf(one) <= now && one.peer !== excluded)
           const roots = possible.filter(isCurrent)

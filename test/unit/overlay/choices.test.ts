@@ -319,7 +319,7 @@ describe('overlay node: a peer that nobody can dial', () => {
     assert.deepEqual(beacons('/me'), ['beacon'])
     assert.deepEqual(beacons('/nowhere'), [])
     const node = make()
-    node.beacon(T0, { label: label(1, 'me'), addresses: ['/me'] })
+    node.beacon(T0, { label: label(1, 'me'), addresses: ['/me'], interval: 2000 })
     assert.deepEqual(kinds(node.takeEffects()), [])
   })
 })

@@ -25,11 +25,11 @@ describe('overlay node: joining', () => {
 
   it('dials the oldest known tree fragment, and no younger one', () => {
     const node = make()
-    node.beacon(T0, { label: label(T0 + 5, 'young'), addresses: [] })
+    node.beacon(T0, { label: label(T0 + 5, 'young'), addresses: [], interval: 2000 })
     assert.deepEqual(kinds(node.takeEffects()), [])
     const busy = make()
-    busy.beacon(T0, { label: label(7, 'b'), addresses: [] })
-    busy.beacon(T0, { label: label(3, 'a'), addresses: ['/a'] })
+    busy.beacon(T0, { label: label(7, 'b'), addresses: [], interval: 2000 })
+    busy.beacon(T0, { label: label(3, 'a'), addresses: ['/a'], interval: 2000 })
     const first = busy.takeEffects()
     assert.equal(first.length, 1)
     busy.closed(T0, 1)
@@ -337,12 +337,92 @@ describe('overlay node: moving, leaving, options', () => {
   it('publishes beacons only as a root, soon after it discovers a peer', () => {
     const node = make()
     node.tick(T0)
-    assert.deepEqual(node.takeEffects(), [{ kind: 'beacon', beacon: { label: label(T0, 'me'), addresses: ['/me'] } }])
-    node.beacon(T0 + 1, { label: label(T0 + 1, 'young'), addresses: [] })
+    const beacon = { label: label(T0, 'me'), addresses: ['/me'], interval: 2000 }
+    assert.deepEqual(node.takeEffects(), [{ kind: 'beacon', beacon }])
+    node.beacon(T0 + 1, { label: label(T0 + 1, 'young'), addresses: [], interval: 2000 })
     assert.ok(node.nextDeadline(T0 + 1) <= T0 + 250)
     attach(node, T0 + 1)
     node.tick(T0 + 3000)
     assert.ok(!kinds(node.takeEffects()).includes('beacon'))
+  })
+
+  it('publishes beacons less and less often while nothing changes, and says when the next one is due', () => {
+    const node = make()
+    /** Intervals of the next beacons, each of which is on time. */
+    const intervals = (from: number, count: number): number[] => {
+      const all: number[] = []
+      let last: { at: number; interval: number } | undefined
+      for (let now = from; all.length < count; now += 250) {
+        if (child !== undefined) node.receive(now, child, leaf)
+        node.tick(now)
+        for (const effect of node.takeEffects()) {
+          if (effect.kind !== 'beacon') continue
+          const { interval } = effect.beacon
+          if (last) assert.ok(Math.abs(now - last.at - last.interval) <= last.interval / 2 + 250)
+          last = { at: now, interval }
+          all.push(interval)
+          end = now
+        }
+      }
+      return all
+    }
+    const leaf = { kind: 'up' as const, summary: { size: 1, height: 0, slot: undefined } }
+    let child: number | undefined
+    let end = T0
+    const doubling = [2000, 4000, 8000, 16_000, 16_000, 16_000]
+    assert.deepEqual(intervals(T0, 6), doubling)
+    const changes: Record<string, () => void> = {
+      'a connection': () => node.candidate(end, 'new'),
+      'a child': () => {
+        child = join(node, end, 'kid').session
+        node.receive(end, child, leaf)
+      },
+      'a change below the child': () =>
+        node.receive(end, child as number, { ...leaf, summary: { ...leaf.summary, height: 1, size: 2 } }),
+      'the end of an edge': () => {
+        node.closed(end, child as number)
+        child = undefined
+      }
+    }
+    for (const [change, apply] of Object.entries(changes)) {
+      apply()
+      assert.ok(node.nextDeadline(end) <= end + 3000, change)
+      assert.deepEqual(intervals(end, 6), doubling, change)
+    }
+    // A younger root is answered, once.
+    const young = { label: label(T0 + 1, 'young'), addresses: [], interval: 16_000 }
+    node.beacon(end, young)
+    assert.ok(node.nextDeadline(end) <= end + 2000)
+    assert.deepEqual(intervals(end, 2), [16_000, 16_000])
+  })
+
+  it('counts a root as gone after three of its intervals, and soon if it cannot be joined', () => {
+    for (const [interval, gone] of [
+      [2000, 6000],
+      [16_000, 48_000],
+      [3_600_000, 48_000]
+    ]) {
+      const node = make()
+      node.tick(T0)
+      node.beacon(T0, { label: label(7, 'old'), addresses: [], interval })
+      const beacons = (now: number) => {
+        node.tick(now)
+        return kinds(node.takeEffects()).filter(kind => kind === 'beacon').length
+      }
+      // It is refused as busy, which is no sign that the root has gone.
+      node.opened(T0, 1)
+      node.receive(T0, 1, { kind: 'refuse', reason: 'busy', label: label(7, 'old'), rootAddresses: [] })
+      node.takeEffects()
+      let first = 0
+      for (let now = T0; first === 0; now += 250) {
+        if (beacons(now) > 0) first = now
+        for (let session = 2; session < 60; session++) {
+          node.opened(now, session)
+          node.receive(now, session, { kind: 'refuse', reason: 'busy', label: label(7, 'old'), rootAddresses: [] })
+        }
+      }
+      assert.ok(first > T0 + gone && first <= T0 + gone + 3250, `${first - T0} ms`)
+    }
   })
 
   it('publishes no beacon while it can join an older root', () => {
@@ -352,8 +432,8 @@ describe('overlay node: moving, leaving, options', () => {
     }
     const node = make()
     assert.equal(beacons(node, T0), 1)
-    node.beacon(T0 + 100, { label: label(7, 'old'), addresses: [] })
-    node.beacon(T0 + 200, { label: label(T0 + 1, 'young'), addresses: [] })
+    node.beacon(T0 + 100, { label: label(7, 'old'), addresses: [], interval: 2000 })
+    node.beacon(T0 + 200, { label: label(T0 + 1, 'young'), addresses: [], interval: 2000 })
     assert.equal(beacons(node, T0 + 3000), 0)
     // The dial fails, so younger roots may have to join this one.
     node.closed(T0 + 3000, 1)
@@ -465,12 +545,12 @@ describe('overlay node: peers that can dial or be dialled by some transports onl
     const refusal = { kind: 'refuse', reason: 'younger', label: label(T0 + 50, 'tab2') } as const
     tab.receive(T0, 1, { ...refusal, rootAddresses: ['/webrtc/tab2'] })
     assert.deepEqual(tab.view().label, label(T0, 'tab'))
-    tab.beacon(T0, { label: label(1, 'far'), addresses: ['/tcp/far'] })
+    tab.beacon(T0, { label: label(1, 'far'), addresses: ['/tcp/far'], interval: 2000 })
     assert.deepEqual(
       tab.takeEffects().filter(({ kind }) => kind === 'open'),
       []
     )
-    tab.beacon(T0, { label: label(1, 'near'), addresses: ['/webrtc/near'] })
+    tab.beacon(T0, { label: label(1, 'near'), addresses: ['/webrtc/near'], interval: 2000 })
     assert.deepEqual(
       kinds(tab.takeEffects()).filter(kind => kind === 'open'),
       ['open']
