@@ -8,6 +8,7 @@
  */
 import type { Connection, IdentifyResult, PeerId, PeerInfo, Stream } from '@libp2p/interface'
 import type { Multiaddr } from '@multiformats/multiaddr'
+import { periodically } from '#platform'
 import { parseAddress, withPeer } from './addresses.js'
 import { ChunkChannel } from './chunk-channel.js'
 import { ChunkKind } from './chunks.js'
@@ -190,17 +191,11 @@ interface TrimmerOptions {
 export class Trimmer {
   readonly #options: TrimmerOptions
   readonly #closing = new Set<Connection>()
-  readonly #timer: NodeJS.Timeout
+  readonly stop: () => void
 
   constructor(options: TrimmerOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#trim(), Math.max(100, options.limits.idleConnectionMs / 5))
-    // Browsers number their timers, which keep nothing running.
-    this.#timer.unref?.()
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
+    this.stop = periodically(Math.max(100, options.limits.idleConnectionMs / 5), () => this.#trim())
   }
 
   #trim(): void {

@@ -80,6 +80,8 @@ export class Network {
   readonly #gossip: Gossip
   readonly #fetchProtocol: string
   readonly #catchUpProtocol: string
+  /** Connections on which a stream for a catch-up is being opened. */
+  readonly #catchingUp = new Set<Connection>()
   readonly #peers: PeerTable
   readonly #dialler: Dialer
   readonly #sessions = new Map<Session, Promise<void>>()
@@ -367,13 +369,17 @@ export class Network {
 
   async #sendCatchUp(connection: Connection): Promise<void> {
     const { latest } = this.#gossip
-    if (latest.size === 0) return
+    // What is published meanwhile is sent as well.
+    if (latest.size === 0 || this.#catchingUp.has(connection)) return
+    this.#catchingUp.add(connection)
     try {
       const signal = AbortSignal.timeout(this.#limits.helloTimeoutMs)
       sendCatchUp(await connection.newStream(this.#catchUpProtocol, { signal }), latest, this.#limits)
     } catch (error) {
       const reason = (error as Error).message
       this.#options.log('debug', 'gossip catch-up failed', { peer: connection.remotePeer.toString(), reason })
+    } finally {
+      this.#catchingUp.delete(connection)
     }
   }
 

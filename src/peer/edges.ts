@@ -2,6 +2,7 @@
  * Runs the overlay state machine on a network: its effects become dials, control messages and beacons, and reports of the network
  * become its events. The peer receives the tree edges that open and close, and their frames.
  */
+import { periodically, untilTurn, WHEEL_MS } from '#platform'
 import {
   dialled,
   type Log,
@@ -66,8 +67,11 @@ export class Edges {
   #addresses: readonly string[] | undefined
   /** As the handlers know it. */
   #towardsRoot: number | 'self' | undefined
+  readonly #stopTurns: () => void
+  /** For what is due before the next turn of the wheel. */
   #timer: NodeJS.Timeout | undefined
-  /** When it runs. */
+  /** When the overlay must run, and when it will: with a turn of the wheel, unless it is urgent. */
+  #deadline = Number.POSITIVE_INFINITY
   #due = Number.POSITIVE_INFINITY
   #stopped = false
 
@@ -83,6 +87,7 @@ export class Edges {
       random: Math.random,
       now: this.#clock.now
     })
+    this.#stopTurns = periodically(WHEEL_MS, () => this.catchUp())
     network.onSession(session => this.#inbound(session))
     this.#flushEffects()
   }
@@ -173,7 +178,7 @@ export class Edges {
 
   /** Does what is due and late: browsers delay the timers of hidden tabs, but not the messages of their threads. */
   catchUp(): void {
-    if (!this.#stopped && this.#clock.now > this.#due) this.#run()
+    if (!this.#stopped && this.#clock.now >= this.#due) this.#run()
   }
 
   /** Leaves the tree, and accepts no neighbours until `rejoin`. */
@@ -193,6 +198,7 @@ export class Edges {
     this.#overlay.leave(this.#now())
     this.#flushEffects()
     this.#stopped = true
+    this.#stopTurns()
     clearTimeout(this.#timer)
     for (const dial of this.#dials.values()) dial.abort()
   }
@@ -299,16 +305,21 @@ export class Edges {
     const { towardsRoot } = this.#overlay
     if (towardsRoot !== this.#towardsRoot) this.#options.handlers.towardsRoot(towardsRoot)
     this.#towardsRoot = towardsRoot
-    clearTimeout(this.#timer)
     const { now } = this.#clock
-    const wait = Math.min(MAX_SLEEP_MS, Math.max(0, this.#overlay.nextDeadline(now) - now))
-    this.#due = now + wait
+    const deadline = this.#overlay.nextDeadline(now)
+    if (deadline === this.#deadline) return
+    this.#deadline = deadline
+    clearTimeout(this.#timer)
+    const wait = Math.min(MAX_SLEEP_MS, Math.max(0, deadline - now))
+    const isUrgent = wait < WHEEL_MS
+    this.#due = now + (isUrgent ? wait : untilTurn(wait))
     this.#clock.expect(this.#due)
-    this.#timer = setTimeout(() => this.#run(), wait)
+    if (isUrgent) this.#timer = setTimeout(() => this.#run(), wait)
   }
 
   #run(): void {
     this.#clock.ran(this.#due)
+    this.#deadline = Number.NaN
     this.#refreshAddresses()
     this.#overlay.tick(this.#now())
     this.#flushEffects()

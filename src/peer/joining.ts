@@ -14,7 +14,7 @@ import { identityOf, networkIdOf } from './startup.js'
 export const ALONE_MS = 10_000
 /** Time in ms that a linked peer waits for the predictor of its neighbours. */
 const LINKED_MS = 60_000
-const CHECK_MS = 250
+const CHECK_MS = 500
 /** Time in ms between two looks for a network with another spec, and for which the peer with the lower id leaves it to the other one. */
 const OTHER_MS = 3000
 const PATIENT_MS = 30_000
@@ -155,13 +155,19 @@ export class JoinWatch {
   async #findOther(): Promise<void> {
     const { id, network, spec, isLinked, onOther } = this.#options
     const own = specText(spec)
+    /** Contacts with the same spec, which need not be asked again while they are connected. */
+    let equal = new Set<string>()
     for (let alone = 0; !isLinked(); alone += OTHER_MS) {
       if (!(await this.#sleep(OTHER_MS))) return
-      for (const contact of network.peers) {
+      const { peers } = network
+      equal = new Set(peers.flatMap(({ id: peer }) => (equal.has(peer) ? [peer] : [])))
+      for (const contact of peers) {
+        if (equal.has(contact.id)) continue
         const isPatient = id < contact.id && alone < PATIENT_MS
         const theirs = isPatient
           ? undefined
           : await fetchSpec(network, contact, this.#stop.signal).catch(() => undefined)
+        if (theirs === own) equal.add(contact.id)
         if (theirs === undefined || theirs === own || isLinked() || this.#stop.signal.aborted) continue
         onOther(contact.id)
         return

@@ -209,10 +209,10 @@ export class LearnerLoop {
     while (this.#node.room === 0 && !this.#isStopping) await new Promise<void>(resolve => this.#onRoom.push(resolve))
   }
 
-  /** Runs the periodic step of algorithm 4. */
-  tick(): void {
+  /** Runs the periodic step of algorithm 4. @param count number of periods that have passed without an event @default 1 */
+  tick(count = 1): void {
     const now = this.#now()
-    this.#driver.tick(now, this.#isOver && !this.#isStopping)
+    for (let each = 0; each < count; each++) this.#driver.tick(now, this.#isOver && !this.#isStopping)
     this.#driver.protect()
     if (this.#init.predictWith === 'ahead') this.#training.updateServing()
     const { id } = this.#node.predictor

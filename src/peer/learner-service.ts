@@ -90,7 +90,7 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
   const downloads = new Downloads()
   /** Requests that are not answered yet. */
   const requests = new Set<Promise<void>>()
-  const ticker = new Ticker(init.period, () => guarded(() => loop.tick()))
+  const ticker = new Ticker(init.period, count => guarded(() => loop.tick(count)))
   loop.onLearned = () => ticker.wake()
   const guarded = (action: () => void) => {
     try {

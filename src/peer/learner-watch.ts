@@ -2,6 +2,7 @@
  * Notices that the learner thread is silent: it hangs, or computes for very long. The main thread still answers heartbeats, so
  * the neighbours would otherwise wait for it. Only seconds in which this thread itself runs are counted.
  */
+import { periodically } from '#platform'
 
 /** Seconds of silence above which the learner counts as hung. A status is due four times a second. */
 const SILENT_S = 15
@@ -17,14 +18,14 @@ export interface LearnerWatchHandlers {
 
 export class LearnerWatch {
   readonly #handlers: LearnerWatchHandlers
-  readonly #timer: NodeJS.Timeout
+  readonly #stop: () => void
   #seconds = 0
   #limit = SILENT_S
   #isSilent = false
 
   constructor(handlers: LearnerWatchHandlers) {
     this.#handlers = handlers
-    this.#timer = setInterval(() => this.second(), 1000)
+    this.#stop = periodically(1000, () => this.second())
   }
 
   /** Why the learner counts as hung; undefined if it does not. */
@@ -51,6 +52,6 @@ export class LearnerWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer)
+    this.#stop()
   }
 }

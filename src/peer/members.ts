@@ -2,7 +2,8 @@
  * The members of a network that takes invitations: stored, and exchanged with each connected peer. A peer asks for all records when it
  * connects, and sends those that are new to it to all others.
  */
-import { sleep } from '#platform'
+
+import { periodically, sleep } from '#platform'
 import {
   decodeMemberRequest,
   decodeMembershipState,
@@ -69,7 +70,7 @@ export class MemberExchange {
   /** Records that a connected peer has not been sent. The first request, without records, asks for all. */
   readonly #unsent = new Map<string, MembershipRecords[]>()
   readonly #stop = new AbortController()
-  readonly #timer: ReturnType<typeof setInterval>
+  readonly #stopExpiry: () => void
 
   constructor(options: ExchangeOptions) {
     this.#options = options
@@ -83,8 +84,7 @@ export class MemberExchange {
       for (const [peer, unsent] of this.#unsent) this.#send(peer, unsent, partsOf(added))
     })
     for (const { id } of network.peers) this.onPeer({ kind: 'connected', id })
-    this.#timer = setInterval(() => membership.dropExpired(), EXPIRY_MS)
-    this.#timer.unref?.()
+    this.#stopExpiry = periodically(EXPIRY_MS, () => membership.dropExpired())
   }
 
   /** Handles an event of the network. Peers that were connected before are known from the start. */
@@ -112,7 +112,7 @@ export class MemberExchange {
 
   stop(): void {
     this.#stop.abort()
-    clearInterval(this.#timer)
+    this.#stopExpiry()
     this.#unsent.clear()
   }
 

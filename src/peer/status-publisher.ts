@@ -4,6 +4,8 @@
  * the totals show whether other peers have alarms too. A peer also announces its run by gossip, which reaches peers with the same
  * identity.
  */
+
+import { periodically } from '#platform'
 import { softwareVersion } from '#runtime'
 import type { Figures } from '../learning/index.js'
 import { isSignedBy, type Log, type Network } from '../network/index.js'
@@ -35,9 +37,9 @@ import { type SendStatus, StatusExchange } from './status-exchange.js'
 const INTERVAL_MS = 1000
 /** How long a peer watches after an alarm of its own, in ms: alarms of others within this time can have the same cause. */
 const ALARM_MS = COMMON_MS
-/** Interval of the ticks of the view and the reports, in milliseconds, and their number between two ticks while no page is open. */
+/** Interval of the ticks of the view, in milliseconds, and their number in an interval, which is the one of ticks while no page is open. */
 const TICK_MS = 500
-const IDLE_TICKS = 2
+const IDLE_TICKS = INTERVAL_MS / TICK_MS
 /** Number of intervals over which the rate of inputs is averaged. */
 const RATE_INTERVALS = 5
 /** Predictors that a peer held during this many intervals of its reports are comparable with those of its neighbours. */
@@ -82,8 +84,7 @@ export class StatusPublisher {
   readonly #epoch = Date.now() - performance.now()
   readonly #started = this.#now()
   readonly #samples: Sample[] = []
-  readonly #ticking: NodeJS.Timeout
-  #reporting: NodeJS.Timeout | undefined
+  readonly #stopTicks: () => void
   #ticks = 0
   /** Addresses that it has announced. */
   #addresses = ''
@@ -103,8 +104,8 @@ export class StatusPublisher {
     }
     this.view.subscribe(onUpdate, false)
     this.exchange = new StatusExchange(this.#own(this.#now(), {}), isSignedBy, send, () => this.#now())
-    this.#ticking = setInterval(() => this.#tick(), TICK_MS)
-    this.#reportPeriodically()
+    this.#stopTicks = periodically(TICK_MS, () => this.#tick())
+    this.#renew()
   }
 
   /** Adds predictors that the learner held since the last call. */
@@ -159,8 +160,7 @@ export class StatusPublisher {
 
   /** Stops after a last report. */
   stop(): void {
-    clearInterval(this.#ticking)
-    clearTimeout(this.#reporting)
+    this.#stopTicks()
     this.leave()
     this.exchange.stop()
   }
@@ -184,6 +184,7 @@ export class StatusPublisher {
     const now = this.#now()
     const { tree } = this.exchange
     const isWatching = this.#isWatching(now)
+    if (this.#ticks % IDLE_TICKS === 0) this.#renew()
     if (this.#ticks++ % IDLE_TICKS > 0 && !isWatching && !tree.isWatched) return
     this.exchange.tick(isWatching)
     const [totals, rows] = [tree.network(now), tree.rows(now)]
@@ -208,14 +209,14 @@ export class StatusPublisher {
     )
   }
 
-  #reportPeriodically(): void {
+  /** Renews this peer's status. */
+  #renew(): void {
     const now = this.#now()
     const alarms = this.#alarms
     const hadProblem = this.#hasProblem
     const own = this.#report(now, {})
     this.#hasProblem = own.row.status.problem !== undefined
     this.exchange.tree.setOwn(own, this.#alarms > alarms || this.#hasProblem !== hadProblem)
-    this.#reporting = setTimeout(() => this.#reportPeriodically(), INTERVAL_MS)
   }
 
   /** The current status, which is also passed to this peer's own view. */
@@ -271,8 +272,18 @@ export class StatusPublisher {
       ...flags
     }
     const text = JSON.stringify(status)
+    let signature: string | undefined
     return {
-      row: { id: network.id, text, signature: sign(text), status },
+      row: {
+        id: network.id,
+        text,
+        // Few statuses are sent.
+        get signature() {
+          signature ??= sign(text)
+          return signature
+        },
+        status
+      },
       totals: aggregateOf(status, this.#held.sample(predictor, now, window), now < this.#alarmedUntil)
     }
   }

@@ -1,8 +1,11 @@
-/** Ticks of the learner thread: one in each period, and fewer while nothing happens, so that an idle peer uses less CPU time. */
+/**
+ * Ticks of the learner thread: one in each period. While nothing happens, the ticks of several periods come together, so that an idle
+ * peer wakes up less often, and waits that are counted in ticks are as long as otherwise.
+ */
 
-/** Ticks without an event after which a thread is idle. Waits that are counted in ticks are shorter, unless a frame is on its way. */
-const IDLE_AFTER = 256
-/** Interval of the ticks of an idle thread, unless the period is longer. */
+/** Ticks without an event after which a thread is idle. */
+const IDLE_AFTER = 8
+/** Time between two wake-ups of an idle thread, unless the period is longer. */
 const IDLE_MS = 500
 
 type Timer = ReturnType<typeof setTimeout>
@@ -14,15 +17,18 @@ export interface Timers {
 
 export class Ticker {
   readonly #period: number
-  readonly #tick: () => void
+  readonly #tick: (count: number) => void
   readonly #timers: Timers
   #timer: Timer
   /** Since the last event. */
   #ticks = 0
   #isStopped = false
 
-  /** @param period in milliseconds */
-  constructor(period: number, tick: () => void, timers: Timers = globalThis) {
+  /**
+   * @param period in milliseconds
+   * @param tick called with the number of ticks that are due
+   */
+  constructor(period: number, tick: (count: number) => void, timers: Timers = globalThis) {
     this.#period = period
     this.#tick = tick
     this.#timers = timers
@@ -45,11 +51,11 @@ export class Ticker {
   }
 
   #schedule(): Timer {
-    const ms = this.#ticks >= IDLE_AFTER ? Math.max(this.#period, IDLE_MS) : this.#period
+    const count = this.#ticks >= IDLE_AFTER ? Math.max(1, Math.floor(IDLE_MS / this.#period)) : 1
     return this.#timers.setTimeout(() => {
-      this.#ticks++
+      this.#ticks += count
       this.#timer = this.#schedule()
-      this.#tick()
-    }, ms)
+      this.#tick(count)
+    }, count * this.#period)
   }
 }

@@ -4,9 +4,6 @@ import type { NetworkStatus } from '../../view/index.js'
 import { DEFAULT_PORT } from '../options/table.js'
 import { formatMean, formatNumber, ProgressLine, print, printJson } from '../output/output.js'
 
-/** Between two JSON objects, in milliseconds. */
-const REPORT_MS = 1000
-
 /** An object of `admb peer --json`. */
 export interface PeerObject extends PeerStatus {
   readonly command: 'peer'
@@ -38,11 +35,11 @@ export async function attend(peer: Peer, json: boolean, url: string | undefined,
   const report = () => (json ? printJson(peerObject(peer, url)) : line.show(() => describe(peer)))
   if (json) report()
   else announce(peer, url)
-  const timer = setInterval(report, REPORT_MS)
+  peer.on('report', report)
   try {
     await ended
   } finally {
-    clearInterval(timer)
+    peer.off('report', report)
     line.clear()
   }
 }

@@ -7,6 +7,7 @@ import { CodedError } from '../../base/errors.js'
 import type { Platform } from '../types.js'
 
 export type { PrivateKey, PublicKey } from '../types.js'
+export { periodically, untilTurn, WHEEL_MS } from '../wheel.js'
 
 /** Something that a browser does not offer, or bytes that it cannot read. */
 export class PlatformError extends CodedError {

@@ -5,6 +5,7 @@ import { deflateRawSync, inflateRawSync, crc32 as nativeCrc32 } from 'node:zlib'
 import type { Platform } from '../types.js'
 
 export type { PrivateKey, PublicKey } from '../types.js'
+export { periodically, untilTurn, WHEEL_MS } from '../wheel.js'
 
 export const createSha256: Platform['createSha256'] = () => createHash('sha256')
 

@@ -32,12 +32,18 @@ class VirtualTimers implements Timers {
 describe('ticks of the learner thread', () => {
   let timers: VirtualTimers
   let ticks: number
+  let wakeUps: number
   let ticker: Ticker
 
   const start = (period: number) => {
     timers = new VirtualTimers()
     ticks = 0
-    ticker = new Ticker(period, () => ticks++, timers)
+    wakeUps = 0
+    const tick = (count: number) => {
+      ticks += count
+      wakeUps++
+    }
+    ticker = new Ticker(period, tick, timers)
   }
   const ticksIn = (ms: number): number => {
     const before = ticks
@@ -47,18 +53,29 @@ describe('ticks of the learner thread', () => {
 
   it('come in each period as long as something happens', () => {
     start(100)
-    for (let second = 0; second < 120; second++) {
-      assert.equal(ticksIn(1000), 10)
+    for (let event = 0; event < 120; event++) {
+      assert.equal(ticksIn(500), 5)
       ticker.wake()
     }
+    assert.equal(wakeUps, 600)
   })
 
-  it('become fewer when nothing happens, and come in each period again after an event', () => {
+  it('come together when nothing happens, and one by one again after an event', () => {
     start(100)
-    assert.equal(ticksIn(25_600), 256)
-    assert.equal(ticksIn(10_000), 20)
+    assert.equal(ticksIn(800), 8)
+    assert.equal(wakeUps, 8)
+    assert.equal(ticksIn(10_000), 100)
+    assert.equal(wakeUps, 8 + 20)
+    timers.pass(300)
     ticker.wake()
-    assert.equal(ticksIn(1000), 10)
+    assert.equal(ticksIn(700), 7)
+    assert.equal(wakeUps, 8 + 20 + 7)
+  })
+
+  it('come one by one if the period is long', () => {
+    start(300)
+    assert.equal(ticksIn(30_000), 100)
+    assert.equal(wakeUps, 100)
   })
 
   it('do not come more often than in each period', () => {
@@ -74,7 +91,7 @@ describe('ticks of the learner thread', () => {
 
   it('do not come again after their end', () => {
     start(100)
-    ticksIn(30_000)
+    timers.pass(30_000)
     ticker.stop()
     ticker.wake()
     assert.equal(ticksIn(1000), 0)
