@@ -10,7 +10,7 @@ import { share } from '../../support/runs.js'
 const RUNS = Number(process.env.OVERLAY_RUNS ?? share(1000))
 const MAX_NODES = 20
 
-/** Time after which the intervals of beacons are at their maximum, and after which a network has healed (docs/protocol-overlay.md). */
+/** Time after which the intervals of beacons are at their maximum, and after which a network has healed (docs/reference/protocol-overlay.md). */
 const QUIET_MS = 60_000
 const HEAL_MS = 60_000
 
