@@ -8,11 +8,11 @@ import type { ParserOptions } from '../options.js'
 import type { RowBuffer } from '../rows.js'
 import { inferColumns, plainColumn } from '../schema/columns.js'
 import { delimiters } from '../schema/dialect.js'
-import { NumberColumns, RowEncoder } from '../schema/encoder.js'
+import { RowEncoder } from '../schema/encoder.js'
 import { type Column, columnRoles, isDerived, isFeature, Layout } from '../schema/schema.js'
-import type { ColumnRole, ColumnSchema } from '../types.js'
+import type { ColumnSchema } from '../types.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
-import { FieldKernel } from './field-kernel.js'
+import { type Field, FieldRows, isPlainNumber, KERNEL_BYTES } from './field-rows.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, listed, noLabel, REFUSED } from './labels.js'
 import { RecordLocator, RecordSplitter } from './records.js'
@@ -41,23 +41,9 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 const SPACE = 0x20
 const QUOTE = 0x22
-/** Bytes of text from which on the kernel pays for its start. */
-const KERNEL_BYTES = 2048
-/** Rows that the kernel may leave before it is given up, if they are the majority. */
-const SPARED = 64
 /** Lines of a record from which they are compared with rows, and from which they are reported in any case. */
 const MANY_LINES = 3
 const VERY_MANY_LINES = 200
-
-/** What a field of the file is. */
-type Field = Column | 'label' | 'ignored' | ColumnRole
-
-/** Successive numbers, or another field, and their positions among the fields that the kernel has found. */
-type Part = NumberColumns | { readonly field: Field; readonly slot: number }
-
-/** Whether a field has numbers with a decimal point. */
-const isPlainNumber = (field: Field): field is Column =>
-  typeof field !== 'string' && field.kind === 'number' && field.decimal !== ','
 
 class CsvParser implements RowParser {
   readonly labels: LabelReader
@@ -82,12 +68,8 @@ class CsvParser implements RowParser {
   /** Whether most rows can be read in one pass. */
   #isPlain = false
   /** Undefined before the first long text. */
-  #kernel: FieldKernel | undefined
+  #rows: FieldRows | undefined
   #mayUseKernel = false
-  /** Rows that the kernel has left, less those that it has parsed. */
-  #others = 0
-  /** The fields of a row in the order of the schema. */
-  #parts: readonly Part[] = []
   readonly #scanner = new DecimalScanner()
   /** Line of the next record, from 0. */
   line = 0
@@ -133,10 +115,16 @@ class CsvParser implements RowParser {
   parse(input: Uint8Array, from: number, to: number, out: RowBuffer): void {
     // The search for a closing quote must not read beyond `to`.
     const bytes = input.subarray(0, to)
+    const other = (start: number) => this.#anyRow(bytes, start, out)
+    const added = () => {
+      this.line++
+    }
     for (let start = from; start < to; ) {
       if (this.#mayUseKernel && this.#headerRead && to - start >= KERNEL_BYTES) {
-        const end = this.#parseInKernel(bytes, start, out)
-        if (end > start) {
+        this.#rows ??= this.#createRows(bytes, start)
+        const end = this.#rows?.parse(bytes, start, to, out, other, added)
+        this.#mayUseKernel = this.#rows?.isUseful ?? false
+        if (end !== undefined && end > start) {
           start = end
           continue
         }
@@ -170,78 +158,22 @@ class CsvParser implements RowParser {
     return end
   }
 
-  /** Parses rows whose fields the kernel finds, and those between them. @returns the end of the text that it has taken */
-  #parseInKernel(bytes: Uint8Array, from: number, out: RowBuffer): number {
-    this.#kernel ??= this.#createKernel(bytes, from)
-    const kernel = this.#kernel
-    const end = kernel?.take(bytes, from, bytes.length) ?? from
-    let start = from
-    while (kernel !== undefined && start < end) {
-      const rows = kernel.parse(start - from)
-      for (let row = 0; row < rows; row++) {
-        if (this.#addFields(kernel, row, bytes, from, out)) this.line++
-        else this.#anyRow(bytes, from + kernel.startOf(row), out)
-      }
-      start = from + kernel.startOf(rows)
-      this.#others -= rows
-      if (start === end) break
-      start = this.#anyRow(bytes, start, out)
-      this.#others++
-    }
-    if (kernel === undefined || this.#others > SPARED) this.#mayUseKernel = false
-    return start
-  }
-
-  #createKernel(bytes: Uint8Array, start: number): FieldKernel | undefined {
+  #createRows(bytes: Uint8Array, start: number): FieldRows | undefined {
     const delimiter = Uint8Array.of(this.#delimiter)
     const end = bytes.indexOf(NEWLINE, start)
-    const after = bytes[end - 1] === RETURN ? Uint8Array.of(RETURN, NEWLINE) : Uint8Array.of(NEWLINE)
-    const fields = this.#fields.map((field, i) => ({
-      before: i === 0 ? new Uint8Array(0) : delimiter,
-      isNumber: isPlainNumber(field)
-    }))
-    const parts: Part[] = []
-    const numbers: { readonly field: Column; readonly slot: number }[] = []
-    for (let k = 0; k < this.#fields.length; k++) {
-      const slot = this.#order?.[k] ?? k
-      const field = this.#fields[slot]
-      if (!isPlainNumber(field)) parts.push({ field, slot })
-      else numbers.push({ field, slot })
-      const next = this.#fields[this.#order?.[k + 1] ?? k + 1]
-      if (numbers.length === 0 || (next !== undefined && isPlainNumber(next))) continue
-      const [columns, slots] = [numbers.map(({ field }) => field), numbers.map(({ slot }) => slot)]
-      parts.push(new NumberColumns(columns, slots))
-      numbers.length = 0
-    }
-    this.#parts = parts
-    return FieldKernel.of('csv', this.#delimiter, fields, after)
-  }
-
-  /** Appends a row whose fields the kernel has found. @returns false if one of them is malformed or missing */
-  #addFields(kernel: FieldKernel, row: number, bytes: Uint8Array, base: number, out: RowBuffer): boolean {
-    const encoder = this.#encoder as RowEncoder
-    let label = Number.NaN
-    const { numbers } = kernel
-    const first = row * this.#fields.length
-    encoder.begin(out)
-    for (const part of this.#parts) {
-      if (part instanceof NumberColumns) {
-        encoder.addNumbers(part, numbers, first)
-        continue
-      }
-      const { field } = part
-      const from = base + kernel.fromOf(first + part.slot)
-      const to = base + kernel.toOf(first + part.slot)
-      if (field === 'label') {
-        label = this.labels.text(bytes, from, to)
-        if (label === REFUSED) return false
-      } else if (typeof field !== 'string') {
-        if (!encoder.add(field, bytes, from, to)) return false
-      } else if (field !== 'ignored' && !encoder.setRole(field, bytes, from, to)) return false
-    }
-    for (const column of this.#absent) encoder.addMissing(column)
-    encoder.end(label)
-    return true
+    return FieldRows.of({
+      form: 'csv',
+      delimiter: this.#delimiter,
+      fields: this.#fields.map((field, i) => {
+        const before = i === 0 ? new Uint8Array(0) : delimiter
+        return { field, before, isNumber: isPlainNumber(field) }
+      }),
+      after: bytes[end - 1] === RETURN ? Uint8Array.of(RETURN, NEWLINE) : Uint8Array.of(NEWLINE),
+      order: this.#order,
+      absent: this.#absent,
+      encoder: this.#encoder as RowEncoder,
+      labels: this.labels
+    })
   }
 
   /** Reports once that a quoted field has very many lines, or that its lines look like rows. */

@@ -10,6 +10,7 @@ import type { ParserOptions } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import { KeyedRow } from '../schema/keyed-row.js'
 import type { ColumnRole, ColumnSchema } from '../types.js'
+import { type Field, FieldRows, isPlainNumber, KERNEL_BYTES, type PlacedField } from './field-rows.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
@@ -17,6 +18,7 @@ import { LabelReader, listed, REFUSED, shortened } from './labels.js'
 import { noticeUnknown } from './libsvm.js'
 import { locateLines } from './lines.js'
 
+const NEWLINE = 0x0a
 const QUOTE = 0x22
 const OBJECT = 0x7b
 const ARRAY = 0x5b
@@ -73,6 +75,9 @@ class JsonlParser implements RowParser {
   /** Position of the first value of the current row whose key is no column; -1 if there is none. */
   #unknownAt = -1
   #hasUnknown = false
+  /** Undefined before the first long text. */
+  #rows: FieldRows | undefined
+  #mayUseKernel: boolean
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
@@ -82,6 +87,8 @@ class JsonlParser implements RowParser {
     this.#hasPlainLabel = options.schema?.every(({ name }) => name !== 'label') ?? false
     this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
     this.#constant = options.constant ? 1 : 0
+    // A row may be read twice, which must have no effect on texts that are counted or named.
+    this.#mayUseKernel = options.schema !== undefined && !options.onLabel && !options.onHashed
     this.#table = options.schema && new KeyedRow(options.schema, options)
     this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
     this.#length = this.#table?.layout.numbers ?? options.dimension
@@ -119,17 +126,80 @@ class JsonlParser implements RowParser {
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
-    const scanner = this.#scanner
     this.#out = out
-    for (let start = from; start < to; ) {
-      const end = bytes.indexOf(0x0a, start)
+    const other = (start: number) => this.#parseLine(bytes, start)
+    const added = () => {
       this.line++
-      const first = scanner.space(bytes, start)
-      if (first !== end && this.#row(bytes, first, end) < 0) {
-        this.#reporter.report(this.line, scanner.at - start + 1, scanner.fault)
-      }
-      start = end + 1
     }
+    for (let start = from; start < to; ) {
+      if (this.#mayUseKernel && to - start >= KERNEL_BYTES && bytes[start] === OBJECT) {
+        this.#rows ??= this.#createRows(bytes, start)
+        const end = this.#rows?.parse(bytes, start, to, out, other, added)
+        this.#mayUseKernel = this.#rows?.isUseful ?? false
+        if (end !== undefined && end > start) {
+          start = end
+          continue
+        }
+      }
+      start = other(start)
+    }
+  }
+
+  /** Parses the line at `start`. @returns its end */
+  #parseLine(bytes: Uint8Array, start: number): number {
+    const scanner = this.#scanner
+    const end = bytes.indexOf(NEWLINE, start)
+    this.line++
+    const first = scanner.space(bytes, start)
+    if (first !== end && this.#row(bytes, first, end) < 0) {
+      this.#reporter.report(this.line, scanner.at - start + 1, scanner.fault)
+    }
+    return end + 1
+  }
+
+  /** For rows with the keys of the object at `start`, in its order; undefined if it has other values than numbers and strings. */
+  #createRows(bytes: Uint8Array, start: number): FieldRows | undefined {
+    const table = this.#table
+    const scanner = this.#scanner
+    const names = new Set<string>()
+    const fields: PlacedField[] = []
+    let at = start
+    const visit = (_: Uint8Array, value: number): number => {
+      const isNumber = bytes[value] !== QUOTE
+      const field = this.#fieldOf(table as KeyedRow, isNumber)
+      const name = textOf(scanner)
+      if (field === undefined || names.has(name)) return -1
+      names.add(name)
+      const end = isNumber ? scanner.finite(bytes, value) : scanner.string(bytes, value)
+      fields.push({ field, isNumber, before: bytes.slice(at, isNumber ? value : value + 1) })
+      at = isNumber ? end : end - 1
+      return end
+    }
+    if (table === undefined || table.lacksWeight !== undefined) return undefined
+    if (scanner.members(bytes, start, visit) < 0) return undefined
+    const hasLabel = fields.some(({ field }) => field === 'label') || this.#options.unlabelled
+    const hasColumn = fields.some(({ field }) => typeof field !== 'string')
+    if (!hasLabel || !hasColumn) return undefined
+    return FieldRows.of({
+      form: 'json',
+      delimiter: QUOTE,
+      fields,
+      after: bytes.slice(at, bytes.indexOf(NEWLINE, at) + 1),
+      absent: table.layout.fields.filter(({ name }) => !names.has(name)),
+      encoder: table,
+      labels: this.labels
+    })
+  }
+
+  /** What the member with the key that was read last is; undefined if only the loops read it. */
+  #fieldOf(table: KeyedRow, isNumber: boolean): Field | undefined {
+    const { text, from, to } = this.#scanner
+    if (table.roleOf(text, from, to) !== undefined) return undefined
+    if (this.#isKey(this.#labelKey) || (this.#hasPlainLabel && this.#isKey(LABEL))) return 'label'
+    if (this.#ignored.some(key => this.#isKey(key))) return 'ignored'
+    const column = table.layout.column(textOf(this.#scanner))
+    if (column?.kind === 'ignored') return 'ignored'
+    return isNumber && column !== undefined && !isPlainNumber(column) ? undefined : column
   }
 
   /** Appends the row whose object starts at `open`. @returns −1 on error, with the batch unchanged */

@@ -348,6 +348,11 @@ export class RowEncoder {
 
   /** Completes the row. */
   end(label: number): void {
+    this.finish(label)
+  }
+
+  /** The same, of a row to which missing values were added. */
+  finish(label: number): void {
     const out = this.#out
     out.numeric[out.size] = this.#entry - out.entries
     const { crosses, slopes } = this.#derived

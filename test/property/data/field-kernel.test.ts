@@ -1,4 +1,4 @@
-/** CSV parsed in WebAssembly has the rows and faults of the loops in TypeScript, which parse short texts. */
+/** CSV and JSON lines parsed in WebAssembly have the rows and faults of the loops in TypeScript, which parse short texts. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type ColumnSchema, createParser, type Malformed, type ParserOptions } from '../../../src/data/parsing.js'
@@ -44,10 +44,10 @@ interface Parsed {
   readonly faults: Pick<Malformed, 'line' | 'column' | 'reason'>[]
 }
 
-function parsed(pieces: readonly string[], options: ParserOptions): Parsed {
+function parsed(pieces: readonly string[], options: ParserOptions, format: 'csv' | 'jsonl' = 'csv'): Parsed {
   const faults: Parsed['faults'] = []
   const onMalformed = ({ line, column, reason }: Malformed) => faults.push({ line, column, reason })
-  const parser = createParser('csv', { ...options, onMalformed })
+  const parser = createParser(format, { ...options, onMalformed })
   const rows: Parsed['rows'] = []
   for (const piece of pieces) {
     const { size, labels, offsets, indices, values, numeric } = parser.push(Buffer.from(piece))
@@ -69,7 +69,7 @@ describe('CSV in WebAssembly', () => {
       fc.property(
         names,
         fc.array(row, { minLength: 1, maxLength: 40 }),
-        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 1, max: 60 }),
         fc.constantFrom('\n', '\r\n'),
         fc.constantFrom(',', '\t', ';'),
         (order, block, copies, newline, separator) => {
@@ -92,5 +92,69 @@ describe('CSV in WebAssembly', () => {
     const text = ['b,a,c,d,label\n', ...lines]
     const options = { schema: SCHEMA, constant: true, hashBits: 10 }
     assert.deepEqual(parsed([text.join('')], options), parsed(text, options))
+  })
+})
+
+const json = fc.oneof(
+  { weight: 40, arbitrary: short },
+  { weight: 3, arbitrary: decimal },
+  { weight: 1, arbitrary: fc.constantFrom('null', 'true', '"7"', '{}', '[1]', '', '1e39', '"x"') }
+)
+const string = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom('"red"', '""', '"a longer name of a colour"', '"ä"') },
+  { weight: 1, arbitrary: fc.constantFrom('"\\u0041"', '"a\\"b"', 'null', '5', '"open', '"tab\t"') }
+)
+const jsonLabel = fc.oneof(
+  { weight: 30, arbitrary: fc.constantFrom('0', '1') },
+  { weight: 1, arbitrary: fc.constantFrom('"1"', '2', 'true', 'null') }
+)
+const form = fc.oneof(
+  { weight: 60, arbitrary: fc.constant('') },
+  { weight: 1, arbitrary: fc.constantFrom('reversed', 'spaced', 'short', 'twice', 'blank', 'behind') }
+)
+const object = fc.record({ a: json, b: json, c: string, d: json, label: jsonLabel, form })
+
+describe('JSON lines in WebAssembly', () => {
+  it('have the rows and faults of the loops in TypeScript', () => {
+    let count = 0
+    fc.assert(
+      fc.property(
+        names,
+        fc.array(object, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 60 }),
+        fc.boolean(),
+        fc.constantFrom('\n', '\r\n'),
+        (given, block, copies, hasOther, newline) => {
+          const order = given.filter(name => hasOther || name !== 'other')
+          const lineOf = ({ form, ...values }: (typeof block)[number]) => {
+            const keys = form === 'reversed' ? order.toReversed() : form === 'short' ? order.slice(1) : order
+            const members = keys.map(key => `"${key}":${key === 'other' ? '9' : values[key]}`)
+            if (form === 'twice') members.push(members[0])
+            const line = `{${members.join(form === 'spaced' ? ' , ' : ',')}}`
+            return form === 'blank' ? '  ' : form === 'behind' ? `${line} 1` : line
+          }
+          const lines = Array.from({ length: copies }, () => block.map(row => `${lineOf(row)}${newline}`)).flat()
+          const options = { schema: SCHEMA, constant: true, hashBits: 10 }
+          const [one, other] = [[lines.join('')], lines].map(pieces => parsed(pieces, options, 'jsonl'))
+          assert.deepEqual(one, other)
+          count += one.rows.length
+        }
+      ),
+      { numRuns: 150 }
+    )
+    assert.ok(count > 10_000)
+  })
+
+  it('have keys of any length, and columns that the rows lack', () => {
+    const lines = Array.from(
+      { length: 9000 },
+      (_, i) =>
+        `{"b": ${i}, "a key that is longer than a step": ${i}.5, "d":-${i / 8},"c":"colour ${i % 5}", "label":${i % 2} }\n`
+    )
+    const schema = [...SCHEMA, { name: 'a key that is longer than a step', kind: 'number' }] as const
+    const options = { schema, constant: true, hashBits: 10 }
+    const [one, other] = [[lines.join('')], lines].map(pieces => parsed(pieces, options, 'jsonl'))
+    assert.deepEqual(one, other)
+    assert.equal(one.rows.length, 9000)
   })
 })
