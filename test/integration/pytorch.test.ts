@@ -1,6 +1,7 @@
 /** The programs of `docs/tutorials/pytorch.md`: Python computes the gradients of real peers. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
 import { blocks } from '../support/documents.js'
 import { MAIN, PeerProcesses, until } from '../support/peer-processes.js'
@@ -33,6 +34,17 @@ describe('a Python program', function () {
       const { problem, inputs } = await peer.fetchStatus()
       return problem !== undefined && inputs === 500
     })
+  })
+
+  it('tests, then trains row by row at a peer, as in River', async () => {
+    const folder = await processes.scratch()
+    const data = join(folder, 'first.csv')
+    await writeFile(data, 'a,b,label\n0.5,-0.25,yes\n-0.25,0.5,no\n0.75,0.25,yes\n0.25,0.75,no\n')
+    const peer = processes.start('--data', data, '--label', 'label', '--batch', '8')
+    await peer.ready()
+    const output = await runPython(await readFile('python/examples/river_loop.py', 'utf8'), peer.latest.http as string)
+    const [, accuracy] = /accuracy ([\d.]+), True/.exec(output) as RegExpExecArray
+    assert.ok(Number(accuracy) > 0.85, output)
   })
 
   it('is told why its peer does not take it', async () => {
@@ -132,6 +144,41 @@ for attempt in range(2):
         }
       })
     }
+
+    /** A program of `python/examples`, each of whose peers listens on a free port. @returns what each site prints last */
+    async function runExample(name: string, sites: number): Promise<string[]> {
+      const folder = await processes.scratch()
+      const text = await readFile(resolve('python/examples', name), 'utf8')
+      const first = await start(text, folder, '0')
+      const others = Array.from({ length: sites - 1 }, (_, k) => start(text, folder, String(k + 1), first.address))
+      const all = [first, ...(await Promise.all(others))]
+      for (const { code, errors } of all) assert.equal(await code, 0, errors())
+      return all.map(({ output }) => output().trim().split('\n').at(-1) ?? '')
+    }
+
+    const numbersOf = (line: string) => [...line.matchAll(/[\d.]+/g)].map(([text]) => Number(text))
+
+    it('learns digits with a CNN at three peers, batch norms included', async function () {
+      if (!hasPython('torch,sklearn')) this.skip()
+      for (const line of await runExample('digits_cnn.py', 3)) {
+        const [updates, accuracy] = numbersOf(line)
+        assert.ok(updates >= 10 && accuracy > 0.9, line)
+      }
+    })
+
+    it('learns characters with a GPT at two peers', async () => {
+      for (const line of await runExample('char_gpt.py', 2)) {
+        const [updates, before, after] = numbersOf(line)
+        assert.ok(updates >= 5 && before > 4 && after < 3, line)
+      }
+    })
+
+    it('learns embeddings from sparse gradients at two peers', async () => {
+      for (const line of await runExample('embedding.py', 2)) {
+        const [updates, error] = numbersOf(line)
+        assert.ok(updates > 50 && error < 0.3, line)
+      }
+    })
 
     it('continues where it was when it is started again', async () => {
       const folder = await processes.scratch()
