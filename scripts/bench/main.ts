@@ -5,6 +5,7 @@ import { besideVw } from './vowpal-wabbit.js'
 
 const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): AsyncIterable<Row> }>>> = {
   train: () => import('./train.js'),
+  threads: () => import('./threads.js'),
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
   l2l: () => import('./l2l.js'),
