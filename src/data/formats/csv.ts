@@ -159,6 +159,8 @@ class CsvParser implements RowParser {
   }
 
   #createRows(bytes: Uint8Array, start: number): FieldRows | undefined {
+    // Blank lines are no rows with an empty field.
+    if (this.#fields.length === 1) return undefined
     const delimiter = Uint8Array.of(this.#delimiter)
     const end = bytes.indexOf(NEWLINE, start)
     return FieldRows.of({

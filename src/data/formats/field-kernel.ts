@@ -90,7 +90,10 @@ const parseRows = (form: keyof typeof FORMS, delimiter: number): WasmFunction =>
       i32.store(get(slot), get(first)),
       i32.store(get(slot), get(position), 4)
     ]
-    const number = numberCode(locals, POWERS, position, x, (condition, nested = 0) => leaveIf(condition, 1, 2 + nested))
+    const isEmpty = i32.or(is(byte(), delimiter), i32.not(i32.more(byte(), constant(last))))
+    const numberIn = (blocks: number) =>
+      numberCode(locals, POWERS, position, x, (condition, nested = 0) => leaveIf(condition, 1, blocks + nested))
+    const number = form === 'csv' ? when(isEmpty, set(x, f64.constant(Number.NaN)), numberIn(3)) : numberIn(2)
     const differs = i64.and(i64.xor(i64.load(get(position)), i64.load(get(step))), i64.load(get(step), 8))
     return [
       set(start, i32.load(zero, AT.position)),
@@ -190,7 +193,7 @@ export class FieldKernel {
     return integers[AT.rows / 4]
   }
 
-  /** The numbers, field after field and row after row. */
+  /** The numbers, field after field and row after row. NaN for an empty field of CSV. */
   get numbers(): Float64Array {
     return this.#views.numbers
   }

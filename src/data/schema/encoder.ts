@@ -28,7 +28,10 @@ export class NumberColumns {
   readonly deviations: Float64Array
   readonly slots: Int32Array
 
-  constructor(columns: readonly Column[], slots: readonly number[]) {
+  constructor(
+    readonly columns: readonly Column[],
+    slots: readonly number[]
+  ) {
     const isScaled = ({ mean, deviation }: Column) => mean !== undefined && deviation !== undefined
     this.features = Int32Array.from(columns, ({ feature }) => feature)
     this.shifts = Float64Array.from(columns, column => (isScaled(column) ? column.mean : column.origin) ?? 0)
@@ -199,8 +202,12 @@ export class RowEncoder {
     return false
   }
 
-  /** Adds the numbers of columns. @param first position to which their slots are added */
-  addNumbers({ features, slots, shifts, deviations }: NumberColumns, numbers: Float64Array, first: number): void {
+  /** Adds the numbers of columns, NaN if one is missing. @param first position to which their slots are added */
+  addNumbers(
+    { columns, features, slots, shifts, deviations }: NumberColumns,
+    numbers: Float64Array,
+    first: number
+  ): void {
     const out = this.#out
     const constant = this.#constant
     const count = features.length
@@ -209,6 +216,10 @@ export class RowEncoder {
     const { indices, values } = out
     for (let i = 0; i < count; i++) {
       const value = numbers[first + slots[i]] - shifts[i]
+      if (Number.isNaN(value)) {
+        this.addMissing(columns[i])
+        continue
+      }
       const deviation = deviations[i]
       indices[entry] = features[i] + constant
       values[entry++] = deviation === 0 ? value : limited(value / deviation)

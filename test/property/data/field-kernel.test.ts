@@ -25,8 +25,9 @@ const short = fc
   .map(parts => parts.join(''))
 const number = fc.oneof(
   { weight: 40, arbitrary: short },
+  { weight: 4, arbitrary: fc.constant('') },
   { weight: 8, arbitrary: decimal },
-  { weight: 1, arbitrary: fc.constantFrom('', 'NA', '"1"', ' 2', '3 ', '1e39', '9007199254740993', '.', '1.5.2') }
+  { weight: 1, arbitrary: fc.constantFrom('NA', '"1"', ' 2', '3 ', '1e39', '9007199254740993', '.', '1.5.2') }
 )
 const word = fc.oneof(
   { weight: 20, arbitrary: fc.constantFrom('red', 'green', 'a longer name of a colour') },
