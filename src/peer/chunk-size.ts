@@ -3,7 +3,7 @@
  * has a cost of its own, such as loading the weights of a network, so it should not be shorter than a few single rows.
  */
 
-const MOST_ROWS = 64
+const MOST_ROWS = 128
 /** Milliseconds that a chunk takes at most: predictions and frames wait for its end. */
 const SHORT_MS = 500
 /** The same if single rows take long. */

@@ -17,7 +17,7 @@ function settled(time: (rows: number) => number, warmUp = 0) {
 
 describe('ChunkSize', () => {
   it('takes many rows at a time of a fast model', () => {
-    assert.equal(settled(rows => 0.001 * rows, 50).rows, 64)
+    assert.equal(settled(rows => 0.001 * rows, 50).rows, 128)
   })
 
   it('takes as many rows of a slow model as fit half a second', () => {
@@ -41,11 +41,11 @@ describe('ChunkSize', () => {
       for (let i = 0; i < chunks; i++) size.took(size.rows, cost * size.rows)
       return size.rows
     }
-    assert.equal(run(20), 64)
+    assert.equal(run(20), 128)
     cost = 100
     assert.ok(run(20) <= 5)
     cost = 1
-    assert.equal(run(20), 64)
+    assert.equal(run(20), 128)
   })
 
   it('does not grow while rows come one by one', () => {
