@@ -10,7 +10,8 @@ const RUNS = share(60)
 
 const supports: readonly CodeChange[] = [
   { point: 'MIN_LENGTH', from: '2 ** 14', to: '2' },
-  { point: 'UNTOUCHED', from: '1024', to: '4' }
+  { point: 'UNTOUCHED', from: '1024', to: '4' },
+  { point: 'MIN_REUSED', from: '2 ** 14', to: '2' }
 ]
 
 /** Combinations, as most limits do not affect each other. */
