@@ -137,7 +137,14 @@ async function buildScripts(
       }
     }
   })
-  return (built as Rolldown.RolldownOutput).output.filter(file => file.type === 'chunk')
+  const chunks = (built as Rolldown.RolldownOutput).output.filter(file => file.type === 'chunk')
+  for (const { fileName, code } of chunks) writeFileSync(join(out, fileName), inAscii(code))
+  return chunks
+}
+
+/** V8 keeps a script with a character beyond Latin-1 in two bytes for each of its characters, in each thread. */
+function inAscii(code: string): string {
+  return code.replace(/[\u0080-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** When a file was changed, in ms; 0 if it does not exist. */

@@ -19,19 +19,22 @@ const TICK_MS = 10
 interface Started {
   readonly process: ChildProcess
   status?: PeerStatus & { readonly addresses: readonly string[]; readonly http?: string }
-  /** Tree edges that ended. */
+  /** Ends of tree edges that ended: because a peer moved to a better place, and for other reasons. */
+  moved: number
   lost: number
 }
 
 function start(http: string, ...contacts: readonly string[]): Started {
   const options = [...OPTIONS, '--http', http, ...contacts.flatMap(contact => ['--peer', contact])]
   const process_ = spawn(process.execPath, [MAIN, 'peer', ...options], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const peer: Started = { process: process_, lost: 0 }
+  const peer: Started = { process: process_, moved: 0, lost: 0 }
   createInterface({ input: process_.stdout }).on('line', line => {
     peer.status = JSON.parse(line)
   })
   createInterface({ input: process_.stderr }).on('line', line => {
-    if (/link with \w+ ended/.test(line)) peer.lost++
+    const reason = /link with \w+ ended: (\w+)/.exec(line)?.[1]
+    if (reason === 'moving') peer.moved++
+    else if (reason !== undefined) peer.lost++
   })
   return peer
 }
@@ -115,6 +118,7 @@ async function main(): Promise<void> {
     diameter: diameter(peers),
     formingSeconds: rounded(forming),
     formingCpuSecondsPerPeer: rounded(formingCpu / count),
+    moves: peers.reduce((sum, peer) => sum + peer.moved, 0) / 2,
     lostEdges: peers.reduce((sum, peer) => sum + peer.lost, 0),
     idleCpuPercent: rounded((100 * (cpuSeconds(peers) - before.cpu)) / elapsed / count),
     idleKilobytesPerSecond: rounded((loopbackBytes() - before.bytes) / 1000 / elapsed / count),

@@ -15,7 +15,8 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   beside: () => import('./beside.js'),
   gossipy: () => import('./gossipy.js'),
   streams: () => import('./streams.js'),
-  schedule: () => import('./schedule.js')
+  schedule: () => import('./schedule.js'),
+  loopback: () => import('./loopback.js')
 }
 
 /** Arguments that a benchmark needs. */
