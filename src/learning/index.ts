@@ -1,6 +1,7 @@
 /** The module's public API: models, rules, averages, digests, and training in one process. Terms: docs/reference/glossary.md. */
 
 export { DivergenceError } from '../base/errors.js'
+export type { Squares } from '../numeric/block-kernels.js'
 export {
   addLoss,
   addRule,
