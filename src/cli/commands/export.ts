@@ -25,8 +25,8 @@ export function exportCommand(program: Command): Command {
 the same outputs. Layout admb is for any model: model.safetensors with the names
 of the documents on models and the metadata of GET /predictor. --weights reads
 both, and the format json of linear models. A model with frozen layers or
-adapters needs --weights: they are merged. Format onnx has the scaling of numbers and the
-class names in the graph, and the metadata of admb.
+adapters needs --weights: they are merged. Format onnx has the scaling of
+numbers and the class names in the graph, and the metadata of admb.
 
 Examples:
   admb export --dir model --out exported
