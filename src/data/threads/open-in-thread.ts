@@ -23,7 +23,7 @@ import {
 } from './ring.js'
 
 /** Bytes of input from which on a thread pays for its start. */
-const LEAST_BYTES = 4 * 1024 * 1024
+const LEAST_BYTES = 32 * 1024 * 1024
 
 /**
  * Starts a thread for a stream that is opened later, so that its start overlaps with other work.

@@ -127,8 +127,8 @@ describe('the compiled code of a command', () => {
   it('serves threads too', () => {
     mkdirSync(home)
     const rows = join(home, 'rows.csv')
-    // A thread reads files of at least 4 MB.
-    writeFileSync(rows, `x,label\n${'1.25,0\n2.25,1\n'.repeat(300_000)}`)
+    // A thread reads files of at least 32 MiB.
+    writeFileSync(rows, `x,label\n${'1.25,0\n2.25,1\n'.repeat(2_400_000)}`)
     const [first, second] = [1, 2].map(() => JSON.parse(admb(['train', '--data', rows, '--json'])).averageLoss)
     assert.ok(Number.isFinite(first))
     assert.equal(second, first)
