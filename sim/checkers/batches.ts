@@ -138,7 +138,8 @@ export class Conservation implements Invariant {
 }
 
 /**
- * A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods. The steps
+ * A node keeps vectors only of own segments that can still be carried over: a bounded number, none older than S periods, and grids
+ * of earlier predictors only with such vectors. The steps
  * it keeps take at most as many bytes as a whole predictor, unless it is a single one. The integer sums that it keeps for a neighbour
  * are at most two, or take at most `keptBytes`.
  */
@@ -155,11 +156,12 @@ export class Memory implements Invariant {
   }
 
   ticked({ origin, node }: CheckedNode): void {
-    const { sums, periods } = node.inspect.retention
+    const { sums, grids, periods } = node.inspect.retention
     if (!(periods <= this.#carry))
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
     const limit = this.#carry === 0 ? 0 : this.#carry + MORE_VECTORS
     if (!(sums <= limit)) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
+    if (sums === 0 && grids > 0) throw new Violation('memory', `${origin} keeps ${grids} grids without a vector`)
     for (const { sums, bytes } of node.inspect.keptSums) {
       if (!(sums <= LEAST_KEPT_SUMS || (sums <= MAX_KEPT_SUMS && bytes <= this.#keptBytes)))
         throw new Violation('memory', `${origin} keeps ${sums} sums of ${bytes} bytes for a neighbour`)

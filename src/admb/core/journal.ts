@@ -90,7 +90,7 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       open: record.open.map(found),
       used: 0,
       until: 0,
-      grid: undefined,
+      held: { grid: undefined },
       settled: Settled.none
     }
   })
@@ -122,8 +122,8 @@ export interface Segment {
   readonly number: number
   /** Sum of its gradients; undefined if it can no longer be carried over, or is recovered. */
   sum: readonly CompactBlock[] | undefined
-  /** Grid to which the sum was rounded; undefined without one. */
-  readonly grid: LazyGrid | undefined
+  /** Grid to which the sum was rounded; undefined without one, and without a sum. */
+  grid: LazyGrid | undefined
   readonly count: number
   /** Period in which the segment was closed; 0 if it is recovered. */
   readonly period: number
@@ -165,13 +165,17 @@ export interface Epoch {
   readonly used: number
   /** Period in which it ended; 0 in recovered epochs. */
   readonly until: number
-  /** Grid of the predictor; undefined without one, and in recovered epochs. */
-  readonly grid: LazyGrid | undefined
+  readonly held: HeldGrid
   /** Segments with a sum that the lineage has used, and the grid of the batch with them. */
   readonly settled: Settled
 }
 
-type SettledEntry = readonly [segment: Segment, grid: LazyGrid]
+/** Grid of an epoch's predictor; undefined without one, in recovered epochs, and when no segment of the list has a sum any more. */
+export interface HeldGrid {
+  grid: LazyGrid | undefined
+}
+
+type SettledEntry = readonly [segment: Segment, held: HeldGrid]
 
 /**
  * Segments with a sum that a lineage has used, and the grid of the batch with them. Those of a child share the entries of its
@@ -192,14 +196,18 @@ export class Settled {
   /** With more segments, of which it contains none. */
   with(added: readonly SettledEntry[]): Settled {
     if (added.length === 0) return this
-    return this.#depth < MAX_DEPTH ? new Settled(this, added) : new Settled(undefined, [...this.all, ...added])
+    return this.#depth < MAX_DEPTH ? new Settled(this, added) : new Settled(undefined, [...this.#entries, ...added])
   }
 
   /** All segments that still have a sum. */
   get all(): Map<Segment, LazyGrid> {
+    return new Map(this.#entries.map(([segment, { grid }]) => [segment, grid as LazyGrid]))
+  }
+
+  get #entries(): readonly SettledEntry[] {
     const parts: (readonly SettledEntry[])[] = []
     for (let at: Settled | undefined = this; at; at = at.before) parts.push(at.added)
-    return new Map(parts.reverse().flatMap(entries => entries.filter(([{ sum }]) => sum !== undefined)))
+    return parts.reverse().flatMap(entries => entries.filter(([{ sum }]) => sum !== undefined))
   }
 }
 

@@ -221,6 +221,11 @@ export class Ledger {
     return this.#retained.length
   }
 
+  /** Number of grids of earlier predictors that are kept to round these segments again. */
+  get retainedGrids(): number {
+    return this.#past.grids
+  }
+
   /** Period in which the oldest of these was closed; undefined if there is none. */
   get oldestRetained(): number | undefined {
     return this.#retained[0]?.period
@@ -265,7 +270,7 @@ export class Ledger {
       const segment: Segment = {
         number: this.#nextSegment++,
         sum: this.#own.closeSegment(this.#isStale, isRetained),
-        grid: this.#own.grid,
+        grid: isRetained ? this.#own.grid : undefined,
         count: this.#openCount,
         period,
         updates: this.#id.updates,
@@ -319,7 +324,7 @@ export class Ledger {
       open: this.#open,
       used: this.#used,
       until: period,
-      grid: this.#own.grid,
+      held: { grid: this.#own.grid },
       settled: this.#own.settled
     })
     const { unused, settled, used } = this.#past.decide(next, lineage)
@@ -412,8 +417,9 @@ export class Ledger {
       if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
       for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
-      segment.sum = undefined
+      segment.sum = segment.grid = undefined
     }
     if (released > 0) this.#retained.splice(0, released)
+    this.#past.releaseGrids()
   }
 }

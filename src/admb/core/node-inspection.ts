@@ -59,10 +59,10 @@ export class NodeInspection {
     return this.#parts.table.size
   }
 
-  /** The vectors kept of own segments: how many, and how many periods ago the oldest was closed. */
-  get retention(): { readonly sums: number; readonly periods: number } {
-    const { retainedSums, oldestRetained = this.#parts.period() } = this.#parts.ledger
-    return { sums: retainedSums, periods: this.#parts.period() - oldestRetained }
+  /** The vectors kept of own segments: how many, with how many grids, and how many periods ago the oldest was closed. */
+  get retention(): { readonly sums: number; readonly grids: number; readonly periods: number } {
+    const { retainedSums, retainedGrids, oldestRetained = this.#parts.period() } = this.#parts.ledger
+    return { sums: retainedSums, grids: retainedGrids, periods: this.#parts.period() - oldestRetained }
   }
 
   /** The integer sums kept as bases of differences, for each neighbour, predictor and direction. */

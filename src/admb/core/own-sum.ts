@@ -126,7 +126,7 @@ export class OwnSum {
   settle(settled: Settled): void {
     if (this.#rounding === undefined) return
     if (settled.before === this.#settled)
-      for (const [segment, grid] of settled.added) this.#change(segment, undefined, grid)
+      for (const [segment, { grid }] of settled.added) this.#change(segment, undefined, grid)
     else if (settled !== this.#settled) {
       const [earlier, later] = [this.#settled.all, settled.all]
       for (const [segment, before] of earlier) this.#change(segment, before, later.get(segment))

@@ -6,8 +6,7 @@
 import { type Coverage, NO_COVERAGE, segmentsOf } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import { type PredictorId, sameId } from '../state/predictor-id.js'
-import type { LazyGrid } from '../state/rounding.js'
-import { type Epoch, isAmong, isUsed, type Segment, type Settled } from './journal.js'
+import { type Epoch, type HeldGrid, isAmong, isUsed, type Segment, type Settled } from './journal.js'
 
 /** Use of segments by a lineage. */
 export interface Decision {
@@ -31,6 +30,8 @@ const SLACK = 1 / 8
 export class PastEpochs {
   /** Oldest first. */
   readonly #epochs: Epoch[] = []
+  /** Those that have a grid. */
+  readonly #grids: Epoch[] = []
   /** Epochs by the number of updates of their predictors. */
   readonly #byUpdates = new Map<number, Epoch[]>()
   readonly #run: number
@@ -51,9 +52,23 @@ export class PastEpochs {
     return this.#epochs.at(-1)?.number ?? 0
   }
 
+  /** Number of grids of epochs. */
+  get grids(): number {
+    return this.#grids.length
+  }
+
+  /** Drops the grids of the oldest epochs, as far as no segment of their lists has a sum. A grid takes a byte for each parameter. */
+  releaseGrids(): void {
+    let released = 0
+    while (this.#grids[released]?.segments.at(-1)?.sum === undefined && released < this.#grids.length)
+      this.#grids[released++].held.grid = undefined
+    this.#grids.splice(0, released)
+  }
+
   /** An epoch has ended. */
   addEpoch(epoch: Epoch): void {
     this.#epochs.push(epoch)
+    if (epoch.held.grid) this.#grids.push(epoch)
     const { updates } = epoch.id
     const others = this.#byUpdates.get(updates)
     if (others) others.push(epoch)
@@ -98,14 +113,14 @@ export class PastEpochs {
       for (let one = segment.of; one; one = one.of) if (!isCandidate?.has(one)) one.used = true
     }
     let used = on.find(({ contributor }) => contributor === this.#run)?.used ?? 0
-    const added = new Map<Segment, LazyGrid>()
-    for (const { segments, contributor, grid } of on) {
+    const added = new Map<Segment, HeldGrid>()
+    for (const { segments, contributor, held } of on) {
       const length = Math.min(segments.length, segmentsOf(coverage, contributor))
       for (let i = 0; i < length; i++) {
         const segment = segments[i]
         segment.used = true
         if (contributor === this.#run) used += segment.count
-        if (grid && !added.has(segment)) added.set(segment, grid)
+        if (held.grid && segment.sum && !added.has(segment)) added.set(segment, held)
       }
     }
     const unused: Segment[] = []

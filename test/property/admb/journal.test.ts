@@ -17,9 +17,12 @@ const SELF = 'me'
 const run = { origin: SELF, incarnation: 1, nonce: 0 }
 const idOf = (updates: number, nonce = 0): PredictorId => ({ ...run, updates, nonce, digest: '' })
 
+/** Sums are integers. Each predictor has a grid of its own. */
+const gridOf = (updates: number) => toyLayout(INPUTS).blocks.map(() => Int8Array.of(updates % 8))
+
 /** A learner at a ledger, which makes updates of its own gradients, and jumps to predictors of others. */
 class Learner {
-  readonly own = new OwnSum(toyLayout(INPUTS), undefined, {})
+  readonly own = new OwnSum(toyLayout(INPUTS), gridOf(0), {})
   readonly records: JournalRecord[] = []
   readonly ledger: Ledger
   /** Headers, newest first. */
@@ -66,7 +69,7 @@ class Learner {
     const other = { contributors: [7], runs: [0, 1, 1], size: 1 }
     const header: Header = { id: idOf(this.updates), parent, count, coverage: uses && count > 0 ? coverage : other }
     this.lineage = [header, ...this.lineage]
-    this.ledger.switchPredictor(header.id, this.lineage, this.period, { carries })
+    this.ledger.switchPredictor(header.id, this.lineage, this.period, { carries, grid: gridOf(this.updates) })
     this.records.push(...this.ledger.takeRecords())
   }
 }
@@ -134,9 +137,10 @@ describe('the journal', () => {
           assert.ok(Math.min(used, available, waiting, discarded, repeated) >= 0)
           assert.equal(available, learner.ledger.count)
           if (hasJournal) assert.equal(discarded, 0, 'gradients are lost, although their inputs can be learned again')
-          const { segments, retainedSums, oldestRetained = learner.period } = learner.ledger
+          const { segments, retainedSums, retainedGrids, oldestRetained = learner.period } = learner.ledger
           assert.ok(retainedSums >= segments.filter(({ sum }) => sum !== undefined).length)
           assert.ok(retainedSums <= CARRY + MORE_VECTORS && learner.period - oldestRetained <= CARRY)
+          assert.ok(retainedSums > 0 || retainedGrids === 0, 'grids are kept without a vector')
           if ('update' in one && !one.carries) assert.equal(available, 0)
         }
         if (!hasJournal) assert.deepEqual(learner.records, [])
