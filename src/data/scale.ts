@@ -29,20 +29,35 @@ const DENSE_SHARE = 0.9
 /** Largest number of features of dense rows. */
 const MAX_DENSE = 10_000
 
-/**
- * Whether rows without columns are a table of numbers, so that centring them makes nothing dense.
- * @param constant whether feature 0 is constant
- */
-export function isDense(rows: Pick<Rows, 'size' | 'offsets' | 'indices'>, constant: boolean): boolean {
-  const features = new Set<number>()
-  let entries = 0
-  for (let i = 0; i < rows.offsets[rows.size]; i++) {
-    if (constant && rows.indices[i] === 0) continue
-    features.add(rows.indices[i])
-    entries++
-    if (features.size > MAX_DENSE) return false
+/** Counts the features of a sample. */
+export class SampledFeatures {
+  readonly #features = new Set<number>()
+  #rows = 0
+  #entries = 0
+
+  /** @param constant whether feature 0 is constant, which does not count */
+  constructor(private readonly constant: boolean) {}
+
+  add({ size, offsets, indices }: Pick<Rows, 'size' | 'offsets' | 'indices'>): void {
+    const features = this.#features
+    this.#rows += size
+    for (let i = 0; i < offsets[size]; i++) {
+      if (this.constant && indices[i] === 0) continue
+      if (features.size <= MAX_DENSE) features.add(indices[i])
+      this.#entries++
+    }
   }
-  return rows.size > 1 && features.size > 0 && entries >= DENSE_SHARE * features.size * rows.size
+
+  /** Number of features of a row on average; undefined without rows. */
+  get perRow(): number | undefined {
+    return this.#rows > 0 ? this.#entries / this.#rows : undefined
+  }
+
+  /** Whether rows without columns are a table of numbers, so that centring them makes nothing dense. */
+  get isDense(): boolean {
+    const { size } = this.#features
+    return this.#rows > 1 && size > 0 && size <= MAX_DENSE && this.#entries >= DENSE_SHARE * size * this.#rows
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ import { RowEncoder } from '../schema/encoder.js'
 import { type Column, columnRoles, isDerived, isFeature, Layout } from '../schema/schema.js'
 import type { ColumnSchema } from '../types.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
-import { type Field, FieldRows, isPlainNumber, KERNEL_BYTES } from './field-rows.js'
+import { type Field, type FieldForm, FieldRows, isPlainNumber } from './field-rows.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { LabelReader, listed, noLabel, REFUSED } from './labels.js'
 import { RecordLocator, RecordSplitter } from './records.js'
@@ -67,8 +67,14 @@ class CsvParser implements RowParser {
   #absent: readonly Column[] = []
   /** Whether most rows can be read in one pass. */
   #isPlain = false
-  /** Undefined before the first long text. */
-  #rows: FieldRows | undefined
+  readonly #rows = new FieldRows({
+    startsRows: () => this.#mayUseKernel && this.#headerRead,
+    formOf: (bytes, start) => this.#form(bytes, start),
+    row: (bytes, start, out) => this.#anyRow(bytes, start, out),
+    parsed: () => {
+      this.line++
+    }
+  })
   #mayUseKernel = false
   readonly #scanner = new DecimalScanner()
   /** Line of the next record, from 0. */
@@ -114,31 +120,16 @@ class CsvParser implements RowParser {
 
   parse(input: Uint8Array, from: number, to: number, out: RowBuffer): void {
     // The search for a closing quote must not read beyond `to`.
-    const bytes = input.subarray(0, to)
-    const other = (start: number) => this.#anyRow(bytes, start, out)
-    const added = () => {
-      this.line++
-    }
-    for (let start = from; start < to; ) {
-      if (this.#mayUseKernel && this.#headerRead && to - start >= KERNEL_BYTES) {
-        this.#rows ??= this.#createRows(bytes, start)
-        const end = this.#rows?.parse(bytes, start, to, out, other, added)
-        this.#mayUseKernel = this.#rows?.isUseful ?? false
-        if (end !== undefined && end > start) {
-          start = end
-          continue
-        }
-      }
-      const plain = this.#isPlain && this.#headerRead ? this.#plainRow(bytes, start, out) : -1
-      if (plain > 0) {
-        this.line++
-        start = plain
-      } else start = this.#anyRow(bytes, start, out)
-    }
+    this.#rows.parse(input.subarray(0, to), from, to, out)
   }
 
   /** Parses the row at `start`. @returns its end */
   #anyRow(bytes: Uint8Array, start: number, out: RowBuffer): number {
+    const plain = this.#isPlain && this.#headerRead ? this.#plainRow(bytes, start, out) : -1
+    if (plain > 0) {
+      this.line++
+      return plain
+    }
     const record = this.#record
     const end = record.split(bytes, start)
     const line = this.line + 1
@@ -158,12 +149,12 @@ class CsvParser implements RowParser {
     return end
   }
 
-  #createRows(bytes: Uint8Array, start: number): FieldRows | undefined {
+  #form(bytes: Uint8Array, start: number): FieldForm | undefined {
     // Blank lines are no rows with an empty field.
     if (this.#fields.length === 1) return undefined
     const delimiter = Uint8Array.of(this.#delimiter)
     const end = bytes.indexOf(NEWLINE, start)
-    return FieldRows.of({
+    return {
       form: 'csv',
       delimiter: this.#delimiter,
       fields: this.#fields.map((field, i) => {
@@ -175,7 +166,7 @@ class CsvParser implements RowParser {
       absent: this.#absent,
       encoder: this.#encoder as RowEncoder,
       labels: this.labels
-    })
+    }
   }
 
   /** Reports once that a quoted field has very many lines, or that its lines look like rows. */

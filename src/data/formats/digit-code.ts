@@ -23,13 +23,29 @@ const { constant } = i32
 type Leave = (condition: Code, nested?: number) => Code
 
 /** The number of the digits at `at`. @param length 1 … 8 */
-export function eightDigits(at: Code, length: Code, digits: Local): Code {
-  const { shiftLeft, shiftRight, fromInteger, mul, add, and, xor } = i64
+export const eightDigits = (at: Code, length: Code, digits: Local): Code => [
+  loadDigits(at, length, digits),
+  numberOf(digits)
+]
+
+/** Loads digits, less `0`. @param length 1 … 8 */
+export function loadDigits(at: Code, length: Code, digits: Local): Code {
+  const missing = i64.shiftLeft(i64.fromInteger(i32.sub(constant(8), length)), i64.constant(3))
+  return set(digits, i64.shiftLeft(i64.xor(i64.load(at), ZEROS), missing))
+}
+
+/** Whether some of what is loaded is no digit. */
+export function haveOther(digits: Local): Code {
+  const carried = i64.or(i64.add(get(digits), i64.constants(0x06060606, 0x06060606)), get(digits))
+  return i32.not(i64.isZero(i64.and(carried, i64.constants(0xf0f0f0f0 | 0, 0xf0f0f0f0 | 0))))
+}
+
+/** The number of loaded digits. */
+export function numberOf(digits: Local): Code {
+  const { shiftRight, mul, add, and } = i64
   const times = (value: Code, high: number, low: number) =>
     mul(and(value, i64.constants(0xff, 0xff)), i64.constants(high, low))
-  const missing = shiftLeft(fromInteger(i32.sub(constant(8), length)), i64.constant(3))
   return [
-    set(digits, shiftLeft(xor(i64.load(at), ZEROS), missing)),
     set(digits, add(mul(get(digits), i64.constant(10)), shiftRight(get(digits), i64.constant(8)))),
     set(digits, add(times(get(digits), 1_000_000, 100), times(shiftRight(get(digits), i64.constant(16)), 10_000, 1))),
     i64.toInteger(shiftRight(get(digits), i64.constant(32)))

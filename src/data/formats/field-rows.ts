@@ -5,11 +5,10 @@ import type { Column } from '../schema/schema.js'
 import type { ColumnRole } from '../types.js'
 import { FieldKernel } from './field-kernel.js'
 import { type LabelReader, REFUSED } from './labels.js'
+import { SPARED } from './text-kernel.js'
 
 /** Bytes of text from which on the kernel pays for its start. */
-export const KERNEL_BYTES = 8192
-/** Rows that the kernel may leave before it is given up, if they are the majority. */
-const SPARED = 64
+const KERNEL_BYTES = 8192
 
 /** What a field of a row is. */
 export type Field = Column | 'label' | 'ignored' | ColumnRole
@@ -27,7 +26,7 @@ export interface PlacedField {
   readonly isNumber: boolean
 }
 
-interface FieldRowsOptions {
+export interface FieldForm {
   readonly form: 'csv' | 'json'
   /** Byte that ends fields that are no numbers. */
   readonly delimiter: number
@@ -45,67 +44,79 @@ interface FieldRowsOptions {
 /** Successive numbers, or another field, and their positions among the fields that the kernel has found. */
 type Part = NumberColumns | (PlacedField & { readonly slot: number })
 
+/** The loops of a format in TypeScript. */
+interface FieldLoops {
+  /** Whether the row at `start` is like those that follow. */
+  startsRows(bytes: Uint8Array, start: number): boolean
+  /** The form of the rows from `start` on; undefined if they have none that a kernel can parse. */
+  formOf(bytes: Uint8Array, start: number): FieldForm | undefined
+  /** Parses any row. @returns its end */
+  row(bytes: Uint8Array, start: number, out: RowBuffer): number
+  /** Called for each row that the kernel has parsed. */
+  parsed(): void
+}
+
+/** Gives long texts to the kernel, and rows of another form to the loops. */
 export class FieldRows {
-  readonly #kernel: FieldKernel
-  readonly #options: FieldRowsOptions
-  readonly #parts: readonly Part[]
+  readonly #loops: FieldLoops
+  #kernel: FieldKernel | undefined
+  #form!: FieldForm
+  #parts: readonly Part[] = []
+  #mayUseKernel = true
   /** Rows that the kernel has left, less those that it has parsed. */
   #others = 0
 
-  private constructor(kernel: FieldKernel, options: FieldRowsOptions) {
-    this.#kernel = kernel
-    this.#options = options
-    this.#parts = partsOf(options)
+  constructor(loops: FieldLoops) {
+    this.#loops = loops
   }
 
-  /** @returns undefined if the rows have too much text between their fields */
-  static of(options: FieldRowsOptions): FieldRows | undefined {
-    const { form, delimiter, fields, after } = options
-    const kernel = FieldKernel.of(form, delimiter, fields, after)
-    return kernel && new FieldRows(kernel, options)
+  parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
+    const loops = this.#loops
+    for (let start = from; start < to; ) {
+      const isLong = this.#mayUseKernel && to - start >= KERNEL_BYTES && loops.startsRows(bytes, start)
+      const end = isLong ? this.#take(bytes, start, to, out) : start
+      start = end > start ? end : loops.row(bytes, start, out)
+    }
   }
 
-  /** Whether most rows have the form. */
-  get isUseful(): boolean {
-    return this.#others <= SPARED
-  }
-
-  /**
-   * Parses rows from `from` on.
-   * @param other parses any row and returns its end
-   * @param added called for each other row
-   * @returns the end of the text that was taken, `from` if the first row is too long
-   */
-  parse(
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    out: RowBuffer,
-    other: (start: number) => number,
-    added: () => void
-  ): number {
+  /** Parses rows from `from` on. @returns the end of the text that was taken, `from` if the first row is too long */
+  #take(bytes: Uint8Array, from: number, to: number, out: RowBuffer): number {
+    const loops = this.#loops
+    this.#kernel ??= this.#kernelFor(loops.formOf(bytes, from))
     const kernel = this.#kernel
+    if (kernel === undefined) {
+      this.#mayUseKernel = false
+      return from
+    }
     const end = kernel.take(bytes, from, to)
     let start = from
     while (start < end) {
       const rows = kernel.parse(start - from)
       for (let row = 0; row < rows; row++) {
-        if (this.#add(row, bytes, from, out)) added()
-        else other(from + kernel.startOf(row))
+        if (this.#add(row, bytes, from, out)) loops.parsed()
+        else loops.row(bytes, from + kernel.startOf(row), out)
       }
       start = from + kernel.startOf(rows)
       this.#others -= rows
       if (start >= end) break
-      start = other(start)
+      start = loops.row(bytes, start, out)
       this.#others++
     }
+    this.#mayUseKernel = this.#others <= SPARED
     return start
+  }
+
+  #kernelFor(form: FieldForm | undefined): FieldKernel | undefined {
+    if (form === undefined) return undefined
+    this.#form = form
+    this.#parts = partsOf(form)
+    return FieldKernel.of(form.form, form.delimiter, form.fields, form.after)
   }
 
   /** Appends a row whose fields the kernel has found. @returns false if one of them is malformed or missing */
   #add(row: number, bytes: Uint8Array, base: number, out: RowBuffer): boolean {
-    const kernel = this.#kernel
-    const { encoder, labels, fields, absent } = this.#options
+    const kernel = this.#kernel as FieldKernel
+    const { encoder, labels, fields, absent } = this.#form
     let label = Number.NaN
     const { numbers } = kernel
     const first = row * fields.length
@@ -135,7 +146,7 @@ export class FieldRows {
   }
 }
 
-function partsOf({ fields, order = fields.map((_, slot) => slot) }: FieldRowsOptions): Part[] {
+function partsOf({ fields, order = fields.map((_, slot) => slot) }: FieldForm): Part[] {
   const parts: Part[] = []
   let columns: Column[] = []
   let slots: number[] = []

@@ -10,7 +10,7 @@ import type { ParserOptions } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import { KeyedRow } from '../schema/keyed-row.js'
 import type { ColumnRole, ColumnSchema } from '../types.js'
-import { type Field, FieldRows, isPlainNumber, KERNEL_BYTES, type PlacedField } from './field-rows.js'
+import { type Field, type FieldForm, FieldRows, isPlainNumber, type PlacedField } from './field-rows.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { JsonScanner } from './json.js'
@@ -75,9 +75,7 @@ class JsonlParser implements RowParser {
   /** Position of the first value of the current row whose key is no column; -1 if there is none. */
   #unknownAt = -1
   #hasUnknown = false
-  /** Undefined before the first long text. */
-  #rows: FieldRows | undefined
-  #mayUseKernel: boolean
+  readonly #rows: FieldRows
 
   constructor(options: ParserOptions, reporter: Reporter) {
     this.#options = options
@@ -87,8 +85,6 @@ class JsonlParser implements RowParser {
     this.#hasPlainLabel = options.schema?.every(({ name }) => name !== 'label') ?? false
     this.#ignored = (options.ignore ?? []).map(key => Buffer.from(key))
     this.#constant = options.constant ? 1 : 0
-    // A row may be read twice, which must have no effect on texts that are counted or named.
-    this.#mayUseKernel = options.schema !== undefined && !options.onLabel && !options.onHashed
     this.#table = options.schema && new KeyedRow(options.schema, options)
     this.#mask = 2 ** (options.hashBits ?? DEFAULT_HASH_BITS) - 1
     this.#length = this.#table?.layout.numbers ?? options.dimension
@@ -96,6 +92,16 @@ class JsonlParser implements RowParser {
     if (this.#table !== undefined) this.#shape = 'named'
     else if (this.#isNumbered) this.#shape = 'array'
     else if (options.hashBits !== undefined) this.#shape = 'named'
+    // A row may be read twice, which must have no effect on texts that are counted or named.
+    const mayUseKernel = options.schema !== undefined && !options.onLabel && !options.onHashed
+    this.#rows = new FieldRows({
+      startsRows: (bytes, start) => mayUseKernel && bytes[start] === OBJECT,
+      formOf: (bytes, start) => this.#form(bytes, start),
+      row: (bytes, start) => this.#parseLine(bytes, start),
+      parsed: () => {
+        this.line++
+      }
+    })
   }
 
   /** Known from the options or the first row. */
@@ -127,22 +133,7 @@ class JsonlParser implements RowParser {
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
     this.#out = out
-    const other = (start: number) => this.#parseLine(bytes, start)
-    const added = () => {
-      this.line++
-    }
-    for (let start = from; start < to; ) {
-      if (this.#mayUseKernel && to - start >= KERNEL_BYTES && bytes[start] === OBJECT) {
-        this.#rows ??= this.#createRows(bytes, start)
-        const end = this.#rows?.parse(bytes, start, to, out, other, added)
-        this.#mayUseKernel = this.#rows?.isUseful ?? false
-        if (end !== undefined && end > start) {
-          start = end
-          continue
-        }
-      }
-      start = other(start)
-    }
+    this.#rows.parse(bytes, from, to, out)
   }
 
   /** Parses the line at `start`. @returns its end */
@@ -158,7 +149,7 @@ class JsonlParser implements RowParser {
   }
 
   /** For rows with the keys of the object at `start`, in its order; undefined if it has other values than numbers and strings. */
-  #createRows(bytes: Uint8Array, start: number): FieldRows | undefined {
+  #form(bytes: Uint8Array, start: number): FieldForm | undefined {
     const table = this.#table
     const scanner = this.#scanner
     const names = new Set<string>()
@@ -180,7 +171,7 @@ class JsonlParser implements RowParser {
     const hasLabel = fields.some(({ field }) => field === 'label') || this.#options.unlabelled
     const hasColumn = fields.some(({ field }) => typeof field !== 'string')
     if (!hasLabel || !hasColumn) return undefined
-    return FieldRows.of({
+    return {
       form: 'json',
       delimiter: QUOTE,
       fields,
@@ -188,7 +179,7 @@ class JsonlParser implements RowParser {
       absent: table.layout.fields.filter(({ name }) => !names.has(name)),
       encoder: table,
       labels: this.labels
-    })
+    }
   }
 
   /** What the member with the key that was read last is; undefined if only the loops read it. */

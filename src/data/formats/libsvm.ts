@@ -9,7 +9,9 @@ import type { RowBuffer } from '../rows.js'
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
 import type { RowParser, TextDefinition } from './format.js'
 import { LabelReader, REFUSED } from './labels.js'
+import { libsvmKernel } from './libsvm-kernel.js'
 import { locateLines } from './lines.js'
+import { KernelRows } from './row-kernel.js'
 
 export const libsvm: TextDefinition = {
   kind: 'text',
@@ -35,7 +37,10 @@ class LibsvmParser implements RowParser {
   readonly #limit: number
   readonly #mask: number
   readonly #scanner = new DecimalScanner()
+  readonly #rows: KernelRows
   line = 0
+  /** What is before the features of the row read last, and where it ends. */
+  #target = 0
   #end = 0
 
   constructor(options: ParserOptions, reporter: Reporter) {
@@ -48,6 +53,20 @@ class LibsvmParser implements RowParser {
     this.#limit = options.dimension ?? MAX_DIMENSION - 1
     this.#mask = options.hashBits === undefined ? -1 : 2 ** options.hashBits - 1
     this.labels = new LabelReader(options)
+    // A label may be read twice.
+    const mayUseKernel = options.onLabel === undefined
+    this.#rows = new KernelRows(mayUseKernel && (() => libsvmKernel(this.#mask, this.#constant, this.#limit)), {
+      isSigned: this.labels.signed,
+      head: (bytes, start) => {
+        this.#target = bytes[start] > 0x23 ? this.#label(bytes, start) : REFUSED
+        return this.#target === REFUSED ? -1 : this.#end
+      },
+      label: () => this.#target,
+      lines: (bytes, from, to, out) => this.#lines(bytes, from, to, out),
+      parsed: rows => {
+        this.line += rows
+      }
+    })
   }
 
   restart(): void {
@@ -55,6 +74,10 @@ class LibsvmParser implements RowParser {
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
+    this.#rows.parse(bytes, from, to, out)
+  }
+
+  #lines(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
     const { labels, numeric, offsets, indices, values } = out
     const constant = this.#constant
     const mask = this.#mask

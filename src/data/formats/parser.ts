@@ -47,6 +47,14 @@ export interface Parser {
   resume(head: Uint8Array, line: number): void
 }
 
+/** Bytes of a part. */
+const PART = 1 << 16
+
+/** Parses a text part by part, so that the arrays of its rows stay small. Each batch is valid until the next one. */
+export function* parsedInParts(parser: Parser, text: Uint8Array): Generator<Rows> {
+  for (let from = 0; from < text.length; from += PART) yield parser.push(text.subarray(from, from + PART))
+}
+
 /**
  * Creates a parser that takes text in pieces of any size.
  * @example

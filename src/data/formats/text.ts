@@ -1,7 +1,7 @@
 /** Text from files, standard input or a URL as readers of rows, with the position of each row. */
 import { importance } from '../../base/errors.js'
 import type { Rows, Verified } from '../rows.js'
-import { isDense } from '../scale.js'
+import { SampledFeatures } from '../scale.js'
 import { type Inferred, inferFrom, readHead } from '../schema/sample.js'
 import { sourceName } from '../source.js'
 import { openByteSource } from '../sources/byte-source.js'
@@ -11,7 +11,7 @@ import { checkUtf8, Utf8Checker } from '../sources/utf8.js'
 import type { LabelSchema } from '../types.js'
 import type { InputOptions, Reader, TextDefinition } from './format.js'
 import { formats, refuseUnsupported, type TextFormat } from './formats.js'
-import { createParser, type Parser } from './parser.js'
+import { createParser, type Parser, parsedInParts } from './parser.js'
 
 /** Bytes of the first rows of a table from which their features are counted. */
 const SAMPLE_BYTES = 1 << 16
@@ -82,20 +82,20 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     })
   }
   const parser = createParser(format, parserOptions)
-  const counter = countClasses ? createParser(format, { ...parserOptions, ...plain }) : undefined
-  const classCounts = counter && first && classCountsOf(counter, first)
   const { constant = false } = options
   const isBare = parserOptions.schema === undefined
-  const sample =
-    first !== undefined
-      ? createParser(format, { ...parserOptions, ...quiet, unlabelled: true }).push(
-          isBare && isAuto ? first : wholeRows(first.subarray(0, SAMPLE_BYTES))
-        )
-      : undefined
-  const scale =
-    isAuto && sample && isBare && parser.interactions === undefined && isDense(sample, constant)
-      ? 'standard'
-      : undefined
+  const sample = new SampledFeatures(constant)
+  let classCounts: readonly number[] | undefined
+  if (first !== undefined) {
+    const sampled = isBare && isAuto ? first : wholeRows(first.subarray(0, SAMPLE_BYTES))
+    const counter = countClasses && createParser(format, { ...parserOptions, ...plain })
+    if (counter) classCounts = classCountsOf(counter, first, sampled === first ? sample : undefined)
+    if (!counter || sampled !== first) {
+      const sampler = createParser(format, { ...parserOptions, ...quiet, unlabelled: true })
+      for (const rows of parsedInParts(sampler, sampled)) sample.add(rows)
+    }
+  }
+  const scale = isAuto && isBare && parser.interactions === undefined && sample.isDense ? 'standard' : undefined
   return {
     get dimension() {
       return parser.dimension ?? probe.dimension
@@ -110,8 +110,7 @@ export async function openText(data: string, format: TextFormat, options: TextOp
     label,
     classCounts,
     scale,
-    featuresPerRow:
-      sample && sample.size > 0 ? sample.offsets[sample.size] / sample.size - Number(constant) : undefined,
+    featuresPerRow: sample.perRow,
     interactions: parser.interactions,
     newClasses: parser.newClasses,
     summary,
@@ -142,10 +141,12 @@ function mostClasses({ classes }: LabelSchema, most: number | undefined): number
 }
 
 /** How many of the first rows have each class. */
-function classCountsOf(parser: Parser, first: Uint8Array): readonly number[] {
-  const { labels, size } = parser.push(first)
+function classCountsOf(parser: Parser, first: Uint8Array, sample: SampledFeatures | undefined): readonly number[] {
   const counts: number[] = []
-  for (let row = 0; row < size; row++) counts[labels[row]] = (counts[labels[row]] ?? 0) + 1
+  for (const rows of parsedInParts(parser, first)) {
+    for (let row = 0; row < rows.size; row++) counts[rows.labels[row]] = (counts[rows.labels[row]] ?? 0) + 1
+    sample?.add(rows)
+  }
   return Array.from(counts, count => count ?? 0)
 }
 

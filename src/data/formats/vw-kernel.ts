@@ -1,7 +1,6 @@
 /**
  * The loop over rows of VW text in WebAssembly. It parses plain rows: a label of 0, 1, +1 or -1, or one that its caller has read,
- * namespaces without a scale, and values of at most 15 digits without an exponent. It stops at any other row, which the loop in
- * TypeScript parses or refuses.
+ * namespaces without a scale, and values of at most 15 digits without an exponent.
  *
  * The end of a name is found in 16 bytes at once, and a name of up to 8 digits is converted in three multiplications.
  */
@@ -9,7 +8,6 @@ import {
   advance,
   bytes,
   type Code,
-  define,
   f64,
   forever,
   get,
@@ -23,42 +21,14 @@ import {
   type WasmFunction,
   when
 } from '../../numeric/assembler.js'
-import { withMemory } from '../../numeric/wasm-memory.js'
-import type { RowBuffer } from '../rows.js'
-import { POWERS_OF_TEN } from './decimals.js'
 import { eightDigits, numberCode } from './digit-code.js'
+import { RowKernel, rowsFunction } from './row-kernel.js'
+import { byteAt, charCodes, digitOf, firstOf, is, isSpace, POWERS } from './text-kernel.js'
 
-/** Bytes of text that are parsed at once, so few that they and their rows stay in the processor's cache. */
-const TEXT_BYTES = 1 << 16
-/** Readable bytes after the text. */
-const PADDING = 16
-/** A row, and an entry, has at least two bytes of text. The constant feature is one more entry. */
-const ROWS = TEXT_BYTES / 2
-const ENTRIES = TEXT_BYTES
-
-/** Byte offsets of the integers that are both parameters and results, and of the parameters. */
-const AT = { position: 0, rows: 4, entries: 8, end: 12, most: 16, isLabelled: 20, mask: 24, constant: 28 } as const
-const POWERS = 32
-const TEXT = POWERS + 8 * POWERS_OF_TEN.length
-const LABELS = Math.ceil((TEXT + TEXT_BYTES + PADDING) / 64) * 64
-const OFFSETS = LABELS + 8 * ROWS
-const INDICES = OFFSETS + 4 * (ROWS + 1)
-const VALUES = INDICES + 4 * ENTRIES
-const MEMORY_BYTES = VALUES + 4 * ENTRIES
-
-const [SPACE, NEWLINE, COLON, BAR, ZERO, ONE, PLUS, MINUS] = [...' \n:|01+-'].map(char => char.charCodeAt(0))
+const [SPACE, NEWLINE, COLON, BAR, ZERO, ONE] = charCodes(' \n:|01')
 
 const { constant } = i32
-const is = (value: Code, char: number): Code => i32.equal(value, constant(char))
-const isSpace = (value: Code): Code => i32.not(i32.more(value, constant(SPACE)))
 const endsToken = (value: Code): Code => i32.or(isSpace(value), is(value, BAR))
-const byteAt = (position: Local, offset = 0): Code => i32.loadByte(get(position), offset)
-const element = (base: number, index: Local, shift: number): Code =>
-  i32.add(i32.shiftLeft(get(index), constant(shift)), constant(base))
-const integerOf = (offset: number): Code => i32.load(constant(0), offset)
-const digitOf = (value: Code): Code => i32.sub(value, constant(ZERO))
-/** Position of the first byte that the mask contains, 16 if there is none. */
-const firstOf = (mask: Code): Code => i32.trailingZeros(i32.or(bytes.bits(mask), constant(1 << 16)))
 
 type Leave = (condition: Code) => Code
 
@@ -173,35 +143,12 @@ function valueCode(locals: Locals, position: Local, x: Local, leave: (condition:
   )
 }
 
-const parseRows = (): WasmFunction =>
-  define('parse', [], locals => {
-    const integer = () => locals.integer()
-    const [start, row, entries, position, byte, isSigned, seed, hash, entry] = Array.from({ length: 9 }, integer)
-    const [isOdd, isLabelled, label] = Array.from({ length: 3 }, integer)
+const parseRows = () =>
+  rowsFunction((locals, position, store) => {
+    const [byte, seed, hash] = [locals.integer(), locals.integer(), locals.integer()]
     const x = locals.double()
     const name = new NameCode(locals, position, hash, byte)
     const next = set(byte, byteAt(position))
-    const store = (index: Code, value: Code): Code => [
-      i32.store(element(INDICES, entry, 2), index),
-      f64.storeSingle(element(VALUES, entry, 2), value),
-      advance(entry, 1)
-    ]
-    const head: Code = [
-      next,
-      set(isSigned, i32.or(is(get(byte), PLUS), is(get(byte), MINUS))),
-      set(position, i32.add(get(position), get(isSigned))),
-      set(label, digitOf(byteAt(position))),
-      leaveIf(i32.more(get(label), constant(1)), 0, 1),
-      leaveIf(i32.more(get(isSigned), get(label)), 0, 1),
-      leaveIf(i32.notEqual(byteAt(position, 1), constant(SPACE)), 0, 1),
-      f64.store(
-        element(LABELS, row, 3),
-        f64.fromInteger(i32.and(get(label), i32.notEqual(get(byte), constant(MINUS))))
-      ),
-      advance(position, 2),
-      repeatWhile(is(byteAt(position), SPACE), advance(position, 1)),
-      leaveIf(i32.notEqual(byteAt(position), constant(BAR)), 0, 1)
-    ]
     const features = forever([
       next,
       repeatWhile(i32.and(isSpace(get(byte)), i32.notEqual(get(byte), constant(NEWLINE))), [
@@ -216,132 +163,31 @@ const parseRows = (): WasmFunction =>
         advance(position, 1),
         valueCode(locals, position, x, (condition, nested = 0) => leaveIf(condition, 2, 2 + nested))
       ]),
-      store(i32.add(i32.and(get(hash), integerOf(AT.mask)), integerOf(AT.constant)), get(x))
+      store(get(hash), get(x))
     ])
-    return [
-      set(start, integerOf(AT.position)),
-      set(row, integerOf(AT.rows)),
-      set(entries, integerOf(AT.entries)),
-      set(isLabelled, integerOf(AT.isLabelled)),
-      forever([
-        leaveIf(i32.atLeast(get(start), integerOf(AT.end))),
-        leaveIf(i32.atLeast(get(row), integerOf(AT.most))),
-        set(isOdd, constant(1)),
-        set(position, get(start)),
-        set(entry, get(entries)),
-        // Left early by a row that is not plain.
-        forever([
-          when(i32.not(get(isLabelled)), head),
-          when(integerOf(AT.constant), store(constant(0), f64.constant(1))),
-          forever([
-            advance(position, 1),
-            next,
-            set(seed, constant(0)),
-            when(i32.not(endsToken(get(byte))), [
-              name.read(constant(0), condition => leaveIf(condition, 1, 2)),
-              leaveIf(is(get(byte), COLON), 1, 1),
-              set(seed, get(hash))
-            ]),
-            features
-          ]),
-          set(isOdd, constant(0)),
-          leaveIf(constant(1))
+    return {
+      head: [
+        repeatWhile(is(byteAt(position), SPACE), advance(position, 1)),
+        leaveIf(i32.notEqual(byteAt(position), constant(BAR)), 0, 1)
+      ],
+      features: forever([
+        advance(position, 1),
+        next,
+        set(seed, constant(0)),
+        when(i32.not(endsToken(get(byte))), [
+          name.read(constant(0), condition => leaveIf(condition, 1, 2)),
+          leaveIf(is(get(byte), COLON), 1, 1),
+          set(seed, get(hash))
         ]),
-        leaveIf(get(isOdd)),
-        set(start, i32.add(get(position), constant(1))),
-        set(entries, get(entry)),
-        advance(row, 1),
-        i32.store(element(OFFSETS, row, 2), get(entries))
-      ]),
-      i32.store(constant(0), get(start), AT.position),
-      i32.store(constant(0), get(row), AT.rows),
-      i32.store(constant(0), get(entries), AT.entries)
-    ]
+        features
+      ])
+    }
   })
 
 let functions: readonly WasmFunction[] | undefined
 
-/** The kernel and its memory. Rows stay there until they are moved to a buffer. */
-export class VwKernel {
-  readonly #parse: () => void
-  readonly #views: ReturnType<typeof viewsOf>
-
-  /** @param mask of hashes; @param constant 1 for the constant feature, otherwise 0 */
-  constructor(mask: number, constant: number) {
-    functions ??= [parseRows()]
-    const { kernels, buffer } = withMemory(functions, MEMORY_BYTES)
-    this.#parse = kernels.parse
-    this.#views = viewsOf(buffer)
-    const { integers, powers } = this.#views
-    powers.set(POWERS_OF_TEN)
-    integers[AT.mask / 4] = mask
-    integers[AT.constant / 4] = constant
-  }
-
-  /** Number of rows in its memory. */
-  get rows(): number {
-    return this.#views.integers[AT.rows / 4]
-  }
-
-  /** Takes whole rows of the text. @returns the end of what it takes, `from` if the first row is too long */
-  take(text: Uint8Array, from: number, to: number): number {
-    const end = to - from <= TEXT_BYTES ? to : text.lastIndexOf(NEWLINE, from + TEXT_BYTES - 1) + 1
-    if (end <= from) return from
-    this.#views.text.set(text.subarray(from, end))
-    this.#views.integers[AT.end / 4] = TEXT + end - from
-    return end
-  }
-
-  /** Parses the text from `start` on. @returns the start of the first row that is not plain, or the end */
-  parse(start: number): number {
-    return this.#run(start, ROWS, 0)
-  }
-
-  /** Parses one row whose bar is at `start`. @returns the start of the next row, or `start` if it is not plain */
-  parseFeatures(start: number, label: number): number {
-    const { rows } = this
-    this.#views.labels[rows] = label
-    return this.#run(start, rows + 1, 1)
-  }
-
-  #run(start: number, most: number, isLabelled: number): number {
-    const { integers } = this.#views
-    integers[AT.position / 4] = TEXT + start
-    integers[AT.most / 4] = most
-    integers[AT.isLabelled / 4] = isLabelled
-    this.#parse()
-    return integers[AT.position / 4] - TEXT
-  }
-
-  /** Moves the rows to a buffer, which has enough capacity. */
-  moveTo(out: RowBuffer): void {
-    const { integers, labels, offsets, indices, values } = this.#views
-    const { size, entries: first, numeric } = out
-    const rows = integers[AT.rows / 4]
-    const entries = integers[AT.entries / 4]
-    out.labels.set(labels.subarray(0, rows), size)
-    out.indices.set(indices.subarray(0, entries), first)
-    out.values.set(values.subarray(0, entries), first)
-    out.weights?.fill(1, size, size + rows)
-    for (let row = 0; row < rows; row++) {
-      numeric[size + row] = offsets[row + 1] - offsets[row]
-      out.offsets[size + row + 1] = first + offsets[row + 1]
-    }
-    out.size += rows
-    out.entries += entries
-    integers[AT.rows / 4] = 0
-    integers[AT.entries / 4] = 0
-  }
-}
-
-function viewsOf(buffer: ArrayBuffer) {
-  return {
-    integers: new Int32Array(buffer, 0, POWERS / 4),
-    powers: new Float64Array(buffer, POWERS, POWERS_OF_TEN.length),
-    text: new Uint8Array(buffer, TEXT, TEXT_BYTES),
-    labels: new Float64Array(buffer, LABELS, ROWS),
-    offsets: new Int32Array(buffer, OFFSETS, ROWS + 1),
-    indices: new Int32Array(buffer, INDICES, ENTRIES),
-    values: new Float32Array(buffer, VALUES, ENTRIES)
-  }
+/** @param mask of hashes; @param constant 1 for the constant feature, otherwise 0 */
+export function vwKernel(mask: number, constant: number): RowKernel {
+  functions ??= parseRows()
+  return new RowKernel(functions, mask, constant)
 }

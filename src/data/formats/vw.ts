@@ -13,17 +13,14 @@ import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
 import { type Namespace, Products, TOO_MANY } from './interactions.js'
 import { isEqual, LabelReader, REFUSED } from './labels.js'
 import { locateLines } from './lines.js'
-import { VwKernel } from './vw-kernel.js'
+import { KernelRows } from './row-kernel.js'
+import { vwKernel } from './vw-kernel.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
 const COLON = 0x3a
 const BAR = 0x7c
 const QUOTE = 0x27
-/** Bytes of text from which on the kernel pays for its start. */
-const KERNEL_BYTES = 2048
-/** Rows that the kernel may leave before it is given up, if they are the majority. */
-const SPARED = 64
 /** Names of namespaces that are compared. */
 const COMPARED_NAMES = 16
 const NO_BAR = 'expected | before the features'
@@ -63,10 +60,7 @@ class VwParser implements RowParser {
   readonly #products: Products
   #spaces: Namespace[] = []
   readonly #namespaces: { readonly bytes: Uint8Array; readonly name: string }[] = []
-  #kernel: VwKernel | undefined
-  #mayUseKernel: boolean
-  /** Number of rows that the kernel has left, less those that it has parsed, and some that it may leave. */
-  #others = -SPARED
+  readonly #rows: KernelRows
   /** Why and where the current row is malformed. */
   #fault = ''
   #at = 0
@@ -84,8 +78,22 @@ class VwParser implements RowParser {
     const { interactions } = options
     this.#pairs = interactions === 'all' ? undefined : interactions
     this.#products = new Products(this.hashBits, this.#constant)
-    this.#mayUseKernel =
+    const mayUseKernel =
       this.#pairs === undefined && !this.#ids && options.onHashed === undefined && options.onLabel === undefined
+    this.#rows = new KernelRows(mayUseKernel && (() => vwKernel(this.#mask, this.#constant)), {
+      isSigned: this.labels.signed,
+      head: (bytes, start) => {
+        const bar = this.#head(bytes, start)
+        return this.#weight === 1 ? bar : -1
+      },
+      label: () => this.#label,
+      lines: (bytes, from, to, out) => {
+        for (let start = from; start < to; ) start = this.#line(bytes, start, out)
+      },
+      parsed: rows => {
+        this.line += rows
+      }
+    })
   }
 
   restart(): void {
@@ -93,40 +101,7 @@ class VwParser implements RowParser {
   }
 
   parse(bytes: Uint8Array, from: number, to: number, out: RowBuffer): void {
-    if (to - from >= KERNEL_BYTES && this.#mayUseKernel) this.#kernel ??= new VwKernel(this.#mask, this.#constant)
-    for (let start = from; start < to; ) {
-      const end = this.#mayUseKernel ? this.#kernel?.take(bytes, start, to) : undefined
-      if (this.#kernel === undefined || end === undefined || end === start) start = this.#line(bytes, start, out)
-      else start = this.#taken(this.#kernel, bytes, start, end, out)
-    }
-  }
-
-  /** Parses what the kernel has taken. @returns the end */
-  #taken(kernel: VwKernel, bytes: Uint8Array, from: number, end: number, out: RowBuffer): number {
-    const move = () => {
-      this.line += kernel.rows
-      this.#others -= kernel.rows
-      kernel.moveTo(out)
-    }
-    let start = from
-    for (;;) {
-      if (this.labels.signed) start = from + kernel.parse(start - from)
-      if (start === end) break
-      const bar = this.#head(bytes, start)
-      if (bar >= 0 && this.#weight === 1) {
-        const next = from + kernel.parseFeatures(bar - from, this.#label)
-        if (next > bar) {
-          start = next
-          continue
-        }
-      }
-      move()
-      start = this.#line(bytes, start, out)
-      this.#others++
-    }
-    move()
-    if (this.#others > 0) this.#mayUseKernel = false
-    return end
+    this.#rows.parse(bytes, from, to, out)
   }
 
   /** Parses the line at `start`. @returns its end */

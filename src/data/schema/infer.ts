@@ -73,10 +73,13 @@ export function inferLabel(
 ): Omit<LabelSchema, 'name'> | undefined {
   if (labels.length === 0)
     return target === undefined ? undefined : { kind: target, ...(classes !== undefined && { classes }) }
-  const numbers = labels.map(label =>
-    hasColumns || PLAIN_NUMBER.test(label) ? labelNumber(label, decimal, target) : undefined
+  const isNumber = (label: string) => hasColumns || PLAIN_NUMBER.test(label)
+  const different = [...new Set(labels)]
+  const values = new Map(
+    different.map(label => [label, isNumber(label) ? labelNumber(label, decimal, target) : undefined])
   )
-  const text = labels.find((_, i) => numbers[i] === undefined)
+  const numbers = labels.map(label => values.get(label))
+  const text = different.find(label => values.get(label) === undefined)
   const known = numbers.filter(number => number !== undefined)
   // A few texts among numbers are labels that are missing or wrong, and their rows are malformed.
   const areMostly = known.length >= MOSTLY_NUMBERS * labels.length
@@ -88,7 +91,7 @@ export function inferLabel(
       `${what} has the value "${shortened(text ?? '')}", and the model predicts numbers: choose a model for classes, or another label`
     )
   }
-  const names = text === undefined ? [...new Set(numbers.map(String))] : [...new Set(labels)]
+  const names = text === undefined ? [...new Set(numbers.map(String))] : different
   if (text === undefined) names.sort((a, b) => Number(a) - Number(b))
   else names.sort()
   if (

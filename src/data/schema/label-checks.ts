@@ -27,14 +27,16 @@ const MIN_COMPOUND = 2
  */
 export function refuseLabels(labels: readonly string[], format: TextFormat, what: string): void {
   const advice = 'give one label a row, or learn each label on its own'
-  const several = format === 'libsvm' || format === 'vw' ? labels.find(label => SEVERAL.test(label)) : severalOf(labels)
+  const different = [...new Set(labels)]
+  const several =
+    format === 'libsvm' || format === 'vw' ? different.find(label => SEVERAL.test(label)) : severalOf(labels)
   if (several !== undefined) {
     throw new SchemaError(
       `${what} has several labels in a row ("${shortened(several)}"), which is not supported: ${advice}`
     )
   }
   if (format !== 'vw') return
-  const bandit = labels.find(label => BANDIT.test(label) || VW_WORD.test(label))
+  const bandit = different.find(label => BANDIT.test(label) || VW_WORD.test(label))
   if (bandit === undefined) return
   throw new SchemaError(
     `${what} has "${shortened(bandit)}", as contextual bandits and costs by class write it, which is not supported: give a class or a number`
@@ -139,9 +141,9 @@ function isSorted(labels: readonly string[], kind: LabelSchema['kind']): boolean
   }
   const counts = new Map<string, number>()
   let changes = 0
-  for (const [row, label] of labels.entries()) {
-    counts.set(label, (counts.get(label) ?? 0) + 1)
-    if (row > 0 && labels[row - 1] !== label) changes++
+  for (let row = 0; row < labels.length; row++) {
+    counts.set(labels[row], (counts.get(labels[row]) ?? 0) + 1)
+    if (row > 0 && labels[row - 1] !== labels[row]) changes++
   }
   let repeats = 0
   for (const count of counts.values()) repeats += (count / labels.length) ** 2

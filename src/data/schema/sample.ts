@@ -4,7 +4,7 @@ import { HeaderError, SchemaError } from '../errors.js'
 import type { TextDefinition } from '../formats/format.js'
 import { formats, type TextFormat } from '../formats/formats.js'
 import { listed, noLabel } from '../formats/labels.js'
-import { createParser } from '../formats/parser.js'
+import { createParser, parsedInParts } from '../formats/parser.js'
 import { MAX_LINE_BYTES, type ParserOptions } from '../options.js'
 import type { ColumnSchema, Dialect, LabelSchema } from '../types.js'
 import {
@@ -196,7 +196,7 @@ function inferredLabel(
     onNotice: undefined,
     onLabel: label => labels.push(label)
   })
-  parser.push(head)
+  for (const _ of parsedInParts(parser, head)) if (labels.length >= SAMPLE_ROWS) break
   const { options: taken }: TextDefinition = formats[format]
   const hasColumns = taken.includes('schema')
   const name = hasColumns ? (options.label ?? 'label') : undefined

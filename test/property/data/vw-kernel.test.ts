@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createParser } from '../../../src/data/formats/parser.js'
-import { VwKernel } from '../../../src/data/formats/vw-kernel.js'
+import { vwKernel } from '../../../src/data/formats/vw-kernel.js'
 import type { ParserOptions } from '../../../src/data/index.js'
 import { RowBuffer } from '../../../src/data/rows.js'
 import { plainRows } from '../../support/streams.js'
@@ -99,7 +99,7 @@ describe('VW text in WebAssembly', () => {
   })
 
   it('takes plain rows', () => {
-    const kernel = new VwKernel(255, 1)
+    const kernel = vwKernel(255, 1)
     const text = Buffer.from('1 |n a b:2 3:-0.125\n-1 | 123456789012\n+1 |\n0 || x\n1 | 3:1e3\n1 | 3\n')
     const end = kernel.take(text, 0, text.length)
     assert.equal(end, text.length)
