@@ -2,7 +2,8 @@
  * Gradient sums as integers: multiples of a step that each element of a predictor has (its grid). Additions of integers are exact,
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
-import { areAllIntegers, MAX_ROUNDED, MIN_KERNEL, multiplied } from './block-kernels.js'
+import { MAX_ROUNDED } from './block-code.js'
+import { areAllIntegers, MIN_KERNEL, multiplied } from './block-kernels.js'
 import type { SparseBlock, Sum, SumBlock } from './sums.js'
 
 /**

@@ -13,7 +13,8 @@
  */
 
 import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
-import { closeDense, MAX_OWN, MIN_KERNEL } from '../../numeric/block-kernels.js'
+import { MAX_OWN } from '../../numeric/block-code.js'
+import { closeDense, MIN_KERNEL } from '../../numeric/block-kernels.js'
 import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'

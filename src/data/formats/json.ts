@@ -1,5 +1,6 @@
 /** A JSON scanner over bytes for rows of features: reads strings and numbers in place, and skips everything else. */
 import { DecimalScanner, isFiniteFloat32 } from './decimals.js'
+import { isEqual } from './labels.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -152,4 +153,14 @@ export class JsonScanner {
     this.to = this.text.length
     return to
   }
+}
+
+/** The text that was scanned last. */
+export function textOf({ text, from, to }: JsonScanner): string {
+  return Buffer.from(text.subarray(from, to)).toString('utf8')
+}
+
+/** Whether it is this one. */
+export function isText({ text, from, to }: JsonScanner, other: Uint8Array): boolean {
+  return isEqual(other, text, from, to)
 }

@@ -10,10 +10,11 @@ import type { ParserOptions } from '../options.js'
 import { RowBuffer } from '../rows.js'
 import { KeyedRow } from '../schema/keyed-row.js'
 import type { ColumnRole, ColumnSchema } from '../types.js'
-import { type Field, type FieldForm, FieldRows, isPlainNumber, type PlacedField } from './field-rows.js'
+import { FieldRows } from './field-rows.js'
 import { type RowParser, TABLE_OPTIONS, type TextDefinition } from './format.js'
 import { DEFAULT_HASH_BITS, murmur3 } from './hash.js'
-import { JsonScanner } from './json.js'
+import { isText, JsonScanner, textOf } from './json.js'
+import { formOfObject } from './json-form.js'
 import { LabelReader, listed, REFUSED, shortened } from './labels.js'
 import { noticeUnknown } from './libsvm.js'
 import { locateLines } from './lines.js'
@@ -94,9 +95,12 @@ class JsonlParser implements RowParser {
     else if (options.hashBits !== undefined) this.#shape = 'named'
     // A row may be read twice, which must have no effect on texts that are counted or named.
     const mayUseKernel = options.schema !== undefined && !options.onLabel && !options.onHashed
+    const labelKeys = [this.#labelKey, ...(this.#hasPlainLabel ? [LABEL] : [])]
     this.#rows = new FieldRows({
       startsRows: (bytes, start) => mayUseKernel && bytes[start] === OBJECT,
-      formOf: (bytes, start) => this.#form(bytes, start),
+      formOf: (bytes, start) =>
+        this.#table &&
+        formOfObject(bytes, start, this.#table, { ...options, labelKeys, ignored: this.#ignored, labels: this.labels }),
       row: (bytes, start) => this.#parseLine(bytes, start),
       parsed: () => {
         this.line++
@@ -146,51 +150,6 @@ class JsonlParser implements RowParser {
       this.#reporter.report(this.line, scanner.at - start + 1, scanner.fault)
     }
     return end + 1
-  }
-
-  /** For rows with the keys of the object at `start`, in its order; undefined if it has other values than numbers and strings. */
-  #form(bytes: Uint8Array, start: number): FieldForm | undefined {
-    const table = this.#table
-    const scanner = this.#scanner
-    const names = new Set<string>()
-    const fields: PlacedField[] = []
-    let at = start
-    const visit = (_: Uint8Array, value: number): number => {
-      const isNumber = bytes[value] !== QUOTE
-      const field = this.#fieldOf(table as KeyedRow, isNumber)
-      const name = textOf(scanner)
-      if (field === undefined || names.has(name)) return -1
-      names.add(name)
-      const end = isNumber ? scanner.finite(bytes, value) : scanner.string(bytes, value)
-      fields.push({ field, isNumber, before: bytes.slice(at, isNumber ? value : value + 1) })
-      at = isNumber ? end : end - 1
-      return end
-    }
-    if (table === undefined || table.lacksWeight !== undefined) return undefined
-    if (scanner.members(bytes, start, visit) < 0) return undefined
-    const hasLabel = fields.some(({ field }) => field === 'label') || this.#options.unlabelled
-    const hasColumn = fields.some(({ field }) => typeof field !== 'string')
-    if (!hasLabel || !hasColumn) return undefined
-    return {
-      form: 'json',
-      delimiter: QUOTE,
-      fields,
-      after: bytes.slice(at, bytes.indexOf(NEWLINE, at) + 1),
-      absent: table.layout.fields.filter(({ name }) => !names.has(name)),
-      encoder: table,
-      labels: this.labels
-    }
-  }
-
-  /** What the member with the key that was read last is; undefined if only the loops read it. */
-  #fieldOf(table: KeyedRow, isNumber: boolean): Field | undefined {
-    const { text, from, to } = this.#scanner
-    if (table.roleOf(text, from, to) !== undefined) return undefined
-    if (this.#isKey(this.#labelKey) || (this.#hasPlainLabel && this.#isKey(LABEL))) return 'label'
-    if (this.#ignored.some(key => this.#isKey(key))) return 'ignored'
-    const column = table.layout.column(textOf(this.#scanner))
-    if (column?.kind === 'ignored') return 'ignored'
-    return isNumber && column !== undefined && !isPlainNumber(column) ? undefined : column
   }
 
   /** Appends the row whose object starts at `open`. @returns −1 on error, with the batch unchanged */
@@ -445,13 +404,7 @@ class JsonlParser implements RowParser {
     return end
   }
 
-  #isKey(key: Buffer): boolean {
-    const { text, from, to } = this.#scanner
-    return to - from === key.length && key.every((byte, i) => text[from + i] === byte)
+  #isKey(key: Uint8Array): boolean {
+    return isText(this.#scanner, key)
   }
-}
-
-/** The text that was scanned last. */
-function textOf({ text, from, to }: JsonScanner): string {
-  return Buffer.from(text.subarray(from, to)).toString('utf8')
 }

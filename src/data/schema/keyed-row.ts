@@ -1,13 +1,10 @@
 /** A row whose columns are keys, as in JSON objects. */
+import { isEqual } from '../formats/labels.js'
 import type { ParserOptions } from '../options.js'
 import type { RowBuffer } from '../rows.js'
 import type { ColumnRole, ColumnSchema } from '../types.js'
 import { RowEncoder } from './encoder.js'
 import { type Column, Layout } from './schema.js'
-
-function isEqual(name: Uint8Array, text: Uint8Array, from: number, to: number): boolean {
-  return to - from === name.length && name.every((byte, at) => text[from + at] === byte)
-}
 
 /** The columns of a row in any order, some of which may be absent. */
 export class KeyedRow extends RowEncoder {

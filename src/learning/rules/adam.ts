@@ -1,4 +1,6 @@
 /** Adam (Kingma and Ba, ICLR 2015, algorithm 1), for layered models. */
+
+import { SECTION } from '../../numeric/block-code.js'
 import { meanOf } from '../../numeric/numbers.js'
 import { projectOntoBall, stateBlockIndices } from '../engines/working-content.js'
 import { describe, OptionError, type Resolved, radiusOption, resolveOptions } from '../options.js'
@@ -11,7 +13,7 @@ import {
   scalingOptions,
   withPureStep
 } from './definition.js'
-import { addressOf, kernelMemory, readBack, SECTION } from './kernels.js'
+import { addressOf, kernelMemory, readBack } from './kernels.js'
 
 export interface AdamOptions extends ScalingOptions {
   /** Step size, an approximate bound of a weight's change in one update. @default 0.001 */

@@ -10,6 +10,7 @@
  * Rule states are float32 on the wire, in digests and on the disk. So each three codes are packed into a float32, as an integer
  * below 2²⁴, which float32 represents exactly. The scales follow after all codes.
  */
+import { SECTION } from '../../numeric/block-code.js'
 import { stateBlockIndices } from '../engines/working-content.js'
 import { OptionError } from '../options.js'
 import type { Blocks, Layout } from '../types.js'
@@ -25,8 +26,7 @@ import {
   kernelMemory,
   NEAREST_AT,
   NUMBERS_AT,
-  readBack,
-  SECTION
+  readBack
 } from './kernels.js'
 
 /** How a block of state is encoded; undefined for counters, which stay as they are. */

@@ -16,17 +16,9 @@ import {
   set,
   vector
 } from '../../numeric/assembler.js'
+import { quads, SECTION } from '../../numeric/block-code.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
 import { type SharedMemory, withMemory, withSharedMemory } from '../../numeric/wasm-memory.js'
-
-/** Runs `body` for each four of `count` numbers, rounded up, and advances the pointers. */
-function quads(locals: Locals, count: Local, pointers: readonly Local[], body: Code): Code {
-  const remaining = locals.integer()
-  return [
-    set(remaining, i32.shiftRight(i32.add(get(count), i32.constant(3)), i32.constant(2))),
-    repeat(remaining, [body, pointers.map(pointer => advance(pointer, 16))])
-  ]
-}
 
 /** Vectors with a number in all lanes, and the code that sets them. */
 function spread(locals: Locals, numbers: readonly Local[]): readonly [code: Code, vectors: readonly Local[]] {
@@ -206,8 +198,6 @@ const excess = define('excess', ['i32', 'i32', 'i32'], (locals, [values, count, 
   ]
 })
 
-/** Count of numbers of a section. */
-export const SECTION = 6144
 /** Slot of the first vector of a rule's state, after those of parameters and gradient. */
 export const FIRST_STATE_SLOT = 2
 

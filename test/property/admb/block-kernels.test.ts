@@ -7,14 +7,13 @@ import { createAveraging } from '../../../src/learning/rules/averaging.js'
 import { createRule, type RuleSpec } from '../../../src/learning/rules/index.js'
 import { latticeRecipe, roundedRecipe } from '../../../src/learning/rules/lattice.js'
 import { averagingRule } from '../../../src/learning/rules/local-steps.js'
+import { MAX_OWN, MAX_ROUNDED } from '../../../src/numeric/block-code.js'
 import {
   addTo,
   areAllIntegers,
   closeDense,
   countNonZero,
   exponentsOfRoots,
-  MAX_OWN,
-  MAX_ROUNDED,
   mixInto,
   multiplied,
   packedBits,

@@ -7,7 +7,7 @@ import { decodeIntegers, encodeIntegers } from '../../../src/admb/wire/integers.
 import { Random } from '../../../src/data/random.js'
 import { createRule, digest, latticeRecipe, ruleNames } from '../../../src/learning/index.js'
 import type { RuleState } from '../../../src/learning/types.js'
-import { MAX_ROUNDED } from '../../../src/numeric/block-kernels.js'
+import { MAX_ROUNDED } from '../../../src/numeric/block-code.js'
 import { exponentOfRoot, type Grid, rounded, stepOf, valuesOf } from '../../../src/numeric/lattice.js'
 import { blocksOf, type Sum, SumBlock, sumOf } from '../../../src/numeric/sums.js'
 import { referenceBytes } from '../../support/rice-reference.js'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { createRule } from '../../../src/learning/rules/index.js'
-import { SECTION } from '../../../src/learning/rules/kernels.js'
+import { SECTION } from '../../../src/numeric/block-code.js'
 import { randomFrom } from '../../support/learning/rows.js'
 
 const f = Math.fround

@@ -5,7 +5,7 @@ import { digest } from '../../../src/learning/digest.js'
 import { OptionError } from '../../../src/learning/options.js'
 import { type Encoding, pack, packedLength, unpack } from '../../../src/learning/rules/compact.js'
 import { createRule } from '../../../src/learning/rules/index.js'
-import { SECTION } from '../../../src/learning/rules/kernels.js'
+import { SECTION } from '../../../src/numeric/block-code.js'
 import { randomFrom } from '../../support/learning/rows.js'
 
 function packed(values: Float32Array, encoding: Encoding): Float32Array {
