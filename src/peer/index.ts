@@ -24,6 +24,7 @@ export type { JoinOffer } from './join-offer.js'
 export { type NeighbourChange, type PeerOptions, peerTypes } from './options.js'
 export { Peer } from './peer.js'
 export type { PeerProgram } from './peer-program.js'
+export { checkMemory } from './program-memory.js'
 export { forgetModel, type Surroundings, settleProgram, settleTask } from './settle.js'
 export {
   type OwnGradients,

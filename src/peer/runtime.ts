@@ -11,6 +11,7 @@ export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearne
   const { stdin = process.stdin, ...stream } = init.stream ?? {}
   const worker = new Worker(new URL('./learner-thread.js', import.meta.url), {
     workerData: { ...init, stream: init.stream && stream },
+    transferList: init.start?.map(({ buffer }) => buffer as ArrayBuffer),
     stdin: init.stream?.data === '-'
   })
   const input = worker.stdin

@@ -118,7 +118,7 @@ export interface LearnerInit {
   readonly rate: number | undefined
   /** How rises of the loss are detected; undefined if they are not. */
   readonly drift?: DriftTest
-  /** The parameters that the model of a program starts from. The node takes them. */
+  /** The parameters that the model of a program starts from. The thread takes them, each with its ArrayBuffer. */
   readonly start?: Float32Array[]
   /** State saved by an earlier run. */
   readonly saved: StoredPredictor | undefined

@@ -131,7 +131,9 @@ export function recipeOf(spec: LearningSpec): Recipe {
 function weightsRecipe(spec: LearningSpec, { layout, isLazy = isLinear(spec) }: RecipeOptions = {}): Recipe {
   const { rule, sums, batch } = spec
   const plain = createAveraging(spec.averaging)
-  const averaging = isLazy ? lazyAveraging(plain) : plain
+  // Without an average, the predictor of a program would contain the parameters twice.
+  const isLeft = spec.model === 'external' && plain.name === 'none'
+  const averaging = isLazy || isLeft ? lazyAveraging(plain) : plain
   const digest = isLinear(spec) ? treeDigest : spec.model === 'external' ? packedDigest : plainDigest
   let recipe: Recipe = { rule: createRule(rule, layout), averaging, digest }
   const local = localStepsOf(spec)

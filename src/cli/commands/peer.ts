@@ -114,7 +114,7 @@ async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, s
   const path = socket ?? (dir === undefined ? undefined : `${resolve(dir)}.sock`)
   if (path === undefined)
     throw new UsageError('--learner external needs a place at which the program joins: give --socket PATH, or --dir')
-  const [{ settleProgram }, { ProgramServer }, { readStart }] = await Promise.all([
+  const [{ checkMemory, settleProgram }, { ProgramServer }, { readStart }] = await Promise.all([
     import('../../peer/index.js'),
     import('../../program/program-server.js'),
     import('../../program/shared-memory.js')
@@ -132,6 +132,7 @@ async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, s
       const join = await server.joined()
       return { join, start: readStart(join.memory, join) }
     })
+    await checkMemory(spec, surroundings.log)
     return { spec, stream: undefined, coverage: undefined, program: { server, start } }
   } catch (error) {
     server.refuse((error as Error).message)
