@@ -7,7 +7,7 @@ import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { initialWeights, openCheckpoint, weightsDigest } from '../nn/weights/checkpoint.js'
-import type { Execution, FrozenWeights } from './executor/types.js'
+import type { Execution, FrozenWeights, GroupExecution } from './executor/types.js'
 import { INITIAL_SEED, NetworkLearner } from './network-learner.js'
 import { resolveExecution } from './planning/planner.js'
 import { DevicePool } from './workers/pool.js'
@@ -145,7 +145,7 @@ export function deviceFor({ backend = 'auto' }: Execution): Promise<Device> {
 export async function networkLearner(
   spec: NetworkSpec,
   batch: number,
-  execution: Execution | undefined,
+  execution: GroupExecution | undefined,
   classWeights?: readonly number[]
 ): Promise<NetworkLearner> {
   const model = networkModel(spec)
@@ -155,11 +155,12 @@ export async function networkLearner(
   const frozen = frozenOf(spec, model, execution.checkpoint)
   const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen, classWeights }
   const learner = new NetworkLearner(model, executorOptions, undefined, initial)
-  const { workers = 1, backend } = execution
-  if (workers > 1) {
-    const weights = learner.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
-    const pool = { network: spec, backend, executorOptions, weights: { blocks: weights }, workers }
-    learner.use(await DevicePool.open(pool), weights)
+  const { workers = 1, backend, hasRemoteWorkers = false } = execution
+  if (workers > 1 || hasRemoteWorkers) {
+    const blocks = learner.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
+    const versions = new Int32Array(new SharedArrayBuffer(4 * blocks.length))
+    const weights = { blocks, versions: hasRemoteWorkers ? versions : undefined }
+    learner.devices = await DevicePool.open({ network: spec, backend, executorOptions, weights, workers })
   }
   return learner
 }

@@ -24,7 +24,7 @@ export {
   wholeBlocks,
   wholeNetwork
 } from './execution.js'
-export type { Execution } from './executor/types.js'
+export type { Execution, GroupExecution } from './executor/types.js'
 export { Generation, TextReader } from './generation.js'
 export { planFor, resolveExecution } from './planning/planner.js'
 export { type LayerProfile, profileModel } from './planning/profile.js'
@@ -33,3 +33,5 @@ export { LayerReader, storedBlocks } from './store/layer-file.js'
 export { diskOptions, type LayerPlace, storedLayers } from './store/place.js'
 export { type ExecutionReport, L2LEngine, serverThreadsOf } from './training/engine.js'
 export { type DiskNeeds, diskNeeds } from './training/param-server.js'
+export type { DevicePool } from './workers/pool.js'
+export type { WorkerInit } from './workers/worker-handle.js'

@@ -43,7 +43,7 @@ interface SharedState {
   readonly initial?: () => Iterable<Float32Array>
   /** Scratch memory for rolling back a gradient. */
   before?: Float32Array[]
-  pool?: { readonly devices: DevicePool; readonly weights: readonly Float32Array[] }
+  devices?: DevicePool
 }
 
 export class NetworkLearner implements Learner {
@@ -92,12 +92,13 @@ export class NetworkLearner implements Learner {
     return this.#grows ? new NetworkLearner(this.model, this.#shared, updates) : this
   }
 
-  /**
-   * Shares the computation of gradients with the devices of a pool from now on.
-   * @param weights the memory from which the devices read the parameters, of the learner's layout
-   */
-  use(devices: DevicePool, weights: readonly Float32Array[]): void {
-    this.#shared.pool = { devices, weights }
+  /** The devices that share the computation of gradients; undefined if this thread computes all. */
+  get devices(): DevicePool | undefined {
+    return this.#shared.devices
+  }
+
+  set devices(devices: DevicePool | undefined) {
+    this.#shared.devices = devices
   }
 
   initial(): Float32Array[] {
@@ -181,13 +182,12 @@ export class NetworkLearner implements Learner {
   }
 
   #train(store: ParameterStore, parameters: Blocks, batch: DenseRows): void {
-    const { executor, pool } = this.#shared
-    if (pool === undefined) {
+    const { executor, devices } = this.#shared
+    if (devices === undefined) {
       executor.train(store, batch, { updates: this.#updates })
       return
     }
-    const { devices, weights } = pool
-    for (const [k, block] of weights.entries()) block.set(parameters[k])
+    devices.load(parameters)
     devices.train(executor, store, batch, this.#updates)
   }
 

@@ -72,6 +72,7 @@ export const edgeProtocol = '/admb/edge/1'
 export const fetchProtocol = '/admb/fetch/1'
 export const catchUpProtocol = '/admb/greet/1'
 export const referralProtocol = '/admb/refer/1'
+export const deviceProtocol = '/admb/device/1'
 
 /** `beacon`: roots of tree fragments; `head`: new predictors; `run`: runs of peers, which show whether two live peers have one identity. */
 export type Topic = 'beacon' | 'head' | 'run'

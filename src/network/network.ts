@@ -8,6 +8,7 @@ import { peerIdFromString } from '@libp2p/peer-id'
 import { RateLimiter } from '../base/rate-limiter.js'
 import { AccessControl, RefusalLog } from './access.js'
 import { type KnownPeer, type PeerEvent, PeerTable, receiveReferral, Trimmer } from './connections.js'
+import { DeviceLine } from './device-line.js'
 import { Dialer, explainListen } from './dialer.js'
 import {
   IncompatiblePeerError,
@@ -25,6 +26,7 @@ import { parsePeerId, peerIdOf } from './keys.js'
 import {
   catchUpProtocol,
   defaultLimits,
+  deviceProtocol,
   edgeProtocol,
   fetchProtocol,
   inNetwork,
@@ -179,6 +181,23 @@ export class Network {
   /** Sets the handler for fetch requests. Default: every request fails. */
   onFetch(handler: FetchHandler): void {
     this.#onFetch = handler
+  }
+
+  /** Takes device workers from now on. @param handler receives the id of each */
+  onDevice(handler: (line: DeviceLine, from: string) => void): void {
+    const accept = (stream: Stream, connection: Connection) =>
+      handler(new DeviceLine(stream, this.#options.maxFrameBytes, this.#limits), connection.remotePeer.toString())
+    void this.#host.handle(deviceProtocol, accept)
+  }
+
+  /**
+   * Joins the devices of a peer.
+   * @throws NetworkError with the cause, or the signal's reason
+   */
+  async openDevice(target: PeerTarget, signal: AbortSignal): Promise<DeviceLine> {
+    const connection = await this.#dialler.dial(target, signal)
+    const stream = await this.#dialler.openStream(connection, deviceProtocol, signal)
+    return new DeviceLine(stream, this.#options.maxFrameBytes, this.#limits)
   }
 
   /**

@@ -1,5 +1,6 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
+import type { WorkerInit } from '../l2l/index.js'
 import type { InputAnswer } from './answers.js'
 import type { Download } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, PrivacySpentError, RequestError, UnavailableError } from './errors.js'
@@ -43,6 +44,9 @@ export class LearnerHandle {
   #ended = false
   #isListening = false
 
+  /** Called when the thread has prepared for a device worker. */
+  onDevice: (device: number, init: WorkerInit | undefined) => void = () => undefined
+
   /** @param readBlock reads a block of the stored predictor */
   constructor(init: ThreadInit, readBlock: (index: number) => Promise<Uint8Array>) {
     const port = startLearner(init)
@@ -67,6 +71,7 @@ export class LearnerHandle {
       port.onMessage(message => {
         if (message.kind === 'stopped') end()
         else if (message.kind === 'failed') end(new LearnerFailedError(message))
+        else if (message.kind === 'device') this.onDevice(message.device, message.init)
         else if (message.kind === 'get-stored-block') {
           readBlock(message.index).then(
             bytes => port.post({ kind: 'stored-block', bytes }, [bytes.buffer as ArrayBuffer]),

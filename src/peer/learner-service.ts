@@ -3,6 +3,7 @@ import { nextTurn, sleep } from '#platform'
 import type { StreamOptions, StreamPosition } from '../data/index.js'
 import { type ExampleStream, InputError } from '../data/parsing.js'
 import { DeviceError } from '../device/types.js'
+import type { DevicePool } from '../l2l/index.js'
 import type { Layout } from '../learning/index.js'
 import type { SharedMemory } from '../program/shared-memory.js'
 import { learningParts } from '../task/learning-parts.js'
@@ -52,7 +53,8 @@ export async function runLearner(thread: LearnerThread): Promise<void> {
         () => performance.now(),
         thread.map
       ),
-      thread
+      thread,
+      parts.devices
     )
   } catch (error) {
     fail(port, error)
@@ -85,7 +87,11 @@ export function fail(port: LearnerThread['port'], error: unknown): void {
   port.close()
 }
 
-async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: LearnerThread): Promise<void> {
+async function serve(
+  loop: LearnerLoop,
+  { init, port, open, readText, encode }: LearnerThread,
+  devices: DevicePool | undefined
+): Promise<void> {
   const stopped = new AbortController()
   const downloads = new Downloads()
   /** Requests that are not answered yet. */
@@ -132,6 +138,11 @@ async function serve(loop: LearnerLoop, { init, port, open, readText, encode }: 
         )
         if (message.name === 'inputs') requests.add(answered)
       } else if (message.kind === 'end-download') downloads.end(message.download)
+      else if (message.kind === 'device-joined') {
+        const prepared = devices?.prepare()
+        port.post({ kind: 'device', device: message.device, init: prepared }, prepared && [prepared.port])
+      } else if (message.kind === 'device-ready') devices?.ready(message.worker)
+      else if (message.kind === 'device-lost') devices?.lost(message.worker)
       else if (message.kind === 'stop') {
         ticker.stop()
         loop.stop()

@@ -31,6 +31,11 @@ export function joins({ peers = [], mdns = false }: Pick<PeerOptions, 'peers' | 
 export const peerTypes = {
   /** How a network is executed. @default one minibatch at a time on the first device that works */
   execution: executionType,
+  /**
+   * Token with which device workers (`admb worker`) join the devices of this peer, which then share the computation of its network.
+   * @default no worker joins
+   */
+  workerToken: text,
   /** The stream to learn from. @default none: only requests are learned */
   stream: streamType,
   /** Limit of inputs per second. @default no limit */

@@ -3,7 +3,7 @@
  * thread is never blocked, and the learner never waits for it.
  */
 import { EventEmitter } from 'node:events'
-import { loadPlugins } from '#runtime'
+import { loadPlugins, openDevices } from '#runtime'
 import type { Schema } from '../data/index.js'
 import { createSigner, dialled, type IdentityKey, type Membership, type Network, type Topic } from '../network/index.js'
 import type { WebSocketUpgrades } from '../network/types.js'
@@ -244,6 +244,12 @@ export class Peer extends EventEmitter {
     network.onRefused((peer, reason) => this.#publisher.refused(peer, reason))
     this.#bootstrap = new Bootstrap(network, options.peers ?? [], () => this.#edges.neighbours.length > 0, log)
     learner.listen(message => this.#onLearnerMessage(message), onFailure)
+    const { workerToken } = options
+    if (workerToken !== undefined) {
+      const devices = openDevices({ token: workerToken, learner, log })
+      learner.onDevice = (device, init) => devices.prepared(device, init)
+      network.onDevice((line, from) => devices.accept(line, from))
+    }
     this.#program = options.program && new ProgramLink(options.program.server, options.spec, learner, log)
     if (joins(options))
       this.#joining = new JoinWatch({

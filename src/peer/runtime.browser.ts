@@ -1,6 +1,7 @@
 /** What a peer needs of a browser besides the platform: `#runtime` in `package.json`. */
 
 import { PlatformError } from '../platform/browser/index.js'
+import type { DeviceGroup, DeviceGroupOptions } from './device-group.js'
 import type { FromLearner, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
@@ -15,6 +16,11 @@ export async function loadPlugins(modules: readonly string[]): Promise<undefined
   if (modules.length > 0) throw new PlatformError('a peer in a browser loads no plug-ins: start it with Node.js')
 }
 
+/** @throws PlatformError */
+export function openDevices(_options: DeviceGroupOptions): DeviceGroup {
+  throw new PlatformError('a peer in a browser admits no device workers: start it with Node.js')
+}
+
 /** Starts the learner in a Web Worker. */
 export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {
   const worker = new Worker(new URL('../browser/learner-worker.ts', import.meta.url), {
@@ -23,7 +29,7 @@ export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearne
   })
   worker.postMessage(init)
   return {
-    post: (message, transfer = []) => worker.postMessage(message, [...transfer]),
+    post: (message, transfer = []) => worker.postMessage(message, [...transfer] as ArrayBuffer[]),
     onMessage(handler) {
       worker.onmessage = ({ data }) => handler(data)
     },

@@ -1,10 +1,16 @@
 /** What a peer needs of Node.js besides the platform: threads, plug-ins, and its own version. `#runtime` in `package.json`. */
 import { Worker } from 'node:worker_threads'
+import { DeviceGroup, type DeviceGroupOptions } from './device-group.js'
 import type { FromLearner, ThreadInit, ToLearner } from './thread-messages.js'
 import type { ThreadPort } from './thread-port.js'
 
 export { loadPlugins } from '../task/plugins.js'
 export { softwareVersion } from './software.js'
+
+/** Devices of other processes that join those of this peer. */
+export function openDevices(options: DeviceGroupOptions): DeviceGroup {
+  return new DeviceGroup(options)
+}
 
 /** Starts the learner thread. It reads standard input if its stream does. */
 export function startLearner(init: ThreadInit): ThreadPort<ToLearner, FromLearner> {

@@ -89,7 +89,7 @@ export async function learnerInit(
   return {
     spec,
     plugins: options.plugins ?? [],
-    execution,
+    execution: options.workerToken === undefined ? execution : { ...execution, hasRemoteWorkers: true },
     self,
     signing,
     trust: trustLimits(options, self),

@@ -4,7 +4,7 @@
  */
 import type { MasterEdge, PredictorId, QuarantinedPredictor, SavedSteps, TrafficBytes } from '../admb/index.js'
 import type { Delimiter, SavedMoments, StreamOptions, StreamPosition } from '../data/index.js'
-import type { Execution } from '../l2l/index.js'
+import type { GroupExecution, WorkerInit } from '../l2l/index.js'
 import type { Blocks, DriftTest, PredictWith } from '../learning/index.js'
 import type { HeaderKey } from '../network/signatures.js'
 import type { JournalAppend, NewSteps, StoredJournal } from '../storage/index.js'
@@ -94,7 +94,7 @@ export interface LearnerInit {
   readonly spec: LearningSpec
   readonly plugins: readonly string[]
   /** How a network is executed. */
-  readonly execution: Execution | undefined
+  readonly execution: GroupExecution | undefined
   /** This peer's id. */
   readonly self: string
   /** With which headers are signed; undefined if they are not, for tests. */
@@ -236,6 +236,10 @@ export type ToLearner =
   | ToLoop
   | { readonly kind: 'request'; readonly id: number; readonly name: RequestName; readonly given: object }
   | { readonly kind: 'end-download'; readonly download: number }
+  /** A device worker of another process has joined; it executes tasks from now on; or it has gone. */
+  | { readonly kind: 'device-joined'; readonly device: number }
+  | { readonly kind: 'device-ready'; readonly worker: number }
+  | { readonly kind: 'device-lost'; readonly worker: number }
   /** Answer to `get-stored-block`. */
   | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }
   /** @param stores whether checkpoints are stored */
@@ -270,6 +274,8 @@ export type ToPeer =
 
 export type FromLearner =
   | ToPeer
+  /** What a device worker that has joined is started with; undefined if there is no place for it. */
+  | { readonly kind: 'device'; readonly device: number; readonly init: WorkerInit | undefined }
   | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'failed-request'; readonly id: number; readonly reason: string; readonly code?: string }
   /** The thread stops before the end of a request. `learned` is the number of its first inputs that were learned, if it is to learn. */

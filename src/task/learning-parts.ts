@@ -1,6 +1,6 @@
 /** What a learning spec describes: the learner, the recipe of its updates and the blocks that predictors carry. */
 import type { Recipe } from '../admb/index.js'
-import type { Execution } from '../l2l/index.js'
+import type { DevicePool, GroupExecution } from '../l2l/index.js'
 import {
   AdaptiveBatch,
   averagingRule,
@@ -50,6 +50,8 @@ export interface LearningParts {
   readonly influence?: InfluenceBound
   /** How b adapts; undefined if it is fixed. */
   readonly adaptiveBatch?: AdaptiveBatch
+  /** The devices that share the computation of a network; undefined if the learner's thread computes all. */
+  readonly devices?: DevicePool
 }
 
 /**
@@ -57,14 +59,18 @@ export interface LearningParts {
  * @param clip largest norm of the gradient of an input, for linear models @default no limit
  * @throws OptionError if the spec is invalid; ModelError, DeviceError for a network
  */
-export async function learningParts(spec: LearningSpec, execution?: Execution, clip?: number): Promise<LearningParts> {
+export async function learningParts(
+  spec: LearningSpec,
+  execution?: GroupExecution,
+  clip?: number
+): Promise<LearningParts> {
   if (spec.model === 'external')
     return carryingParts(spec, programLearner(spec.program), { blocks: spec.program.blocks })
   if (spec.network === undefined) return linearParts(spec, true, clip)
   // Loaded on demand, because it imports TensorFlow.js.
   const { networkLearner } = await import('#l2l')
   const learner = await networkLearner(spec.network, spec.batch, execution, spec.classWeights)
-  return carryingParts(spec, learner, learner.layout)
+  return { ...carryingParts(spec, learner, learner.layout), devices: learner.devices }
 }
 
 /** The same for a linear model, synchronously. @param isLazy see `recipeOf` */

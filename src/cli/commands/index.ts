@@ -26,6 +26,11 @@ export const commands = {
     summary: 'start a peer that learns together with others',
     load: async () => (await import('./peer.js')).peerCommand
   },
+  worker: {
+    group: 'Start',
+    summary: 'lend the device of this machine to a peer',
+    load: async () => (await import('./worker.js')).workerCommand
+  },
   doctor: {
     group: 'Start',
     summary: 'check this machine, or the connection to a peer',

@@ -14,7 +14,7 @@ import { printJson, showCoverage } from '../output/output.js'
 import { ProgressLog, progressEntry } from '../output/progress-log.js'
 import { attend, peerObject, startListening } from '../peer/attend.js'
 import { readInvitation, readKey, readPeerIds } from '../peer/files.js'
-import { planHttp, serve } from '../peer/http.js'
+import { planHttp, readToken, serve } from '../peer/http.js'
 import { withReadableWeights } from '../training/stored.js'
 
 /** The word in place of an address for multicast DNS. */
@@ -60,7 +60,7 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
-  const { networkKey: keyFile, allow, invitation, joinPage, peer: places } = flags
+  const { networkKey: keyFile, allow, invitation, joinPage, peer: places, workerToken } = flags
   const options = {
     ...peerOptions(flags),
     peers: places?.filter(place => place !== MDNS),
@@ -70,6 +70,7 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
     allow: allow && (await readPeerIds(allow.file, '--allow')),
     acceptInvitations: allow?.invited,
     invitation: invitation === undefined ? undefined : await readInvitation(invitation),
+    workerToken: workerToken === undefined ? undefined : await readToken(workerToken, log, '--worker-token'),
     identity,
     log
   }

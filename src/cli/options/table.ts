@@ -31,6 +31,7 @@ const FEATURES = [...PEERS, ...FITTING] as const
 const SERIAL = ['train', 'tune', 'regret'] as const
 const LEARNING = [...PEERS, ...SERIAL] as const
 const EXECUTING = [...PEERS, 'train', 'plan', 'eval', 'predict'] as const
+const DEVICES = [...EXECUTING, 'worker'] as const
 const EXECUTING_ALONE = ['train', 'plan', 'eval', 'predict'] as const
 const TEXTS = [...PEERS, 'train', 'plan', 'eval', 'predict'] as const
 const TUNING = ['peer', 'train', 'plan'] as const
@@ -47,7 +48,8 @@ const EVERY = [
     'keygen token',
     'keygen identity',
     'invite',
-    'doctor'
+    'doctor',
+    'worker'
   ],
   ...['sim run', 'sim compare', 'sim sweep', 'sim experiment', 'sim fuzz', 'sim replay', 'sim list']
 ] as const
@@ -73,6 +75,7 @@ const tuning = { group: 'Networks', in: 'task', for: TUNING, rare: true } as con
 const texts = { group: 'Networks', in: 'task', for: TEXTS, rare: true } as const
 const execution = { group: 'Execution', in: 'execution', for: EXECUTING } as const
 const executionAlone = { ...execution, for: EXECUTING_ALONE, rare: true } as const
+const worker = { group: 'Peers', for: ['worker'] } as const
 const tune = { group: 'Search', for: ['tune'] } as const
 const generate = { group: 'Text', for: ['generate'] } as const
 const tokenizer = { group: 'Text', for: ['tokenizer train'] } as const
@@ -250,12 +253,23 @@ export const rows = [
   value('length', '<tokens>', to.whole(1), 'text: tokens per row (default: 64)', texts),
   value('tokenizer', '<file>', text, 'a tokenizer.json, or wordpiece:SIZE or bpe:SIZE (default: characters)', texts),
 
-  value('backend', '<name>', to.choice(BACKENDS), '(default: auto)', { ...execution, for: [...EXECUTING, 'generate'] }),
+  value('backend', '<name>', to.choice(BACKENDS), '(default: auto)', { ...execution, for: [...DEVICES, 'generate'] }),
   value('schedule', '<name[,…]>', to.schedule, `${SCHEDULES.join(', ')}, or auto for the fastest (default: l2l)`, {
     ...execution,
     spreads: true
   }),
-  value('device-memory', '<bytes>', to.bytes, 'device memory limit, such as 256MB', execution),
+  value('device-memory', '<bytes>', to.bytes, 'device memory limit, such as 256MB', { ...execution, for: DEVICES }),
+  value('worker-token', '<file>', text, 'admit devices of admb worker with this token (admb keygen token)', {
+    group: 'Execution',
+    for: ['peer'],
+    rare: true
+  }),
+  value('token', '<file>', text, 'the file of its --worker-token', { ...worker, required: true }),
+  value('peer', '<multiaddr>', text, 'the peer whose network this machine helps to compute', {
+    ...worker,
+    required: true
+  }),
+  value('network-key', '<file>', text, "the peer's network key, if it has one", worker),
   value('microbatch', '<n>', to.whole(1), 'rows on the device at a time (default: the whole batch)', executionAlone),
   value('stash', '<place>', to.choice(STASH_LOCATIONS), 'of layer outputs (default: device)', executionAlone),
   value('workers', '<n>', to.whole(1, 64), 'devices that share each batch, a thread each (default: 1)', executionAlone),

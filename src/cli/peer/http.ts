@@ -88,8 +88,8 @@ export async function listenAt(
  * @param log receives a warning if others can read the file
  * @throws UsageError, UnknownRoleError
  */
-export async function readToken(file: string, log: Log): Promise<string> {
-  const token = (await readText(file, '--http-token-file')).toString('utf8').trim()
+export async function readToken(file: string, log: Log, option = '--http-token-file'): Promise<string> {
+  const token = (await readText(file, option)).toString('utf8').trim()
   if (token.length < SHORTEST_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
     throw new UsageError(`${file} holds no token of at least ${SHORTEST_TOKEN} characters: admb keygen token makes one`)
   }

@@ -83,6 +83,12 @@ export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'frozen' |
   readonly checkpoint?: string
 }
 
+/** Execution in a peer that may admit device workers. */
+export interface GroupExecution extends Execution {
+  /** Whether workers of other processes may join this machine's devices. @default false */
+  readonly hasRemoteWorkers?: boolean
+}
+
 /**
  * Holds the weights and receives the gradients of a model on the host. Layers are addressed by their index in the
  * model.

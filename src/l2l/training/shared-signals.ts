@@ -66,6 +66,16 @@ export class SharedSignals {
     }
   }
 
+  /** The block's weights are written by a thread that calls `arrive`; `wait` waits until then. */
+  expect(block: number): void {
+    Atomics.add(this.#cells, this.#cell(0, block), 1)
+  }
+
+  arrive(block: number): void {
+    Atomics.store(this.#cells, this.#cell(1, block), Atomics.load(this.#cells, this.#cell(0, block)))
+    Atomics.notify(this.#cells, this.#cell(1, block))
+  }
+
   stop(): void {
     Atomics.store(this.#cells, STOP, 1)
     for (let thread = 0; thread < this.#threads; thread++) this.#signal(thread)

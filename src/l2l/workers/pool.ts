@@ -1,11 +1,11 @@
 /**
- * Several devices with one parameter server: the microbatches of a minibatch are divided among this thread and worker
- * threads, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
+ * Several devices with one parameter server: the microbatches of a minibatch are divided among this thread, worker
+ * threads and workers of other processes, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
  * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.
  */
 import { DeviceError } from '../../device/index.js'
-import { DivergenceError } from '../../learning/index.js'
+import { type Blocks, DivergenceError } from '../../learning/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'
@@ -26,6 +26,7 @@ import {
   RING_SIZE,
   type SharedWeights,
   WorkerHandle,
+  type WorkerInit,
   type WorkerMessage
 } from './worker-handle.js'
 
@@ -35,50 +36,88 @@ interface PoolOptions {
   /** Options of each worker, including the memory limit. */
   readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
-  /** Total number of devices including this thread's, ≥ 2. */
+  /** Total number of devices including this thread's. */
   readonly workers: number
 }
 
+/** Largest number of workers besides this thread. */
+const MAX_WORKERS = 64
+
 export class DevicePool {
-  readonly #cells: Int32Array
+  readonly #cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(MAX_WORKERS)))
+  readonly #options: PoolOptions
   readonly #microbatch: number
   readonly #gradients: readonly Float32Array[]
-  #workers: readonly WorkerHandle[]
-  readonly #balancer: LoadBalancer
+  #workers: readonly WorkerHandle[] = []
+  /** Workers of other processes that are not ready yet. */
+  readonly #starting = new Map<number, WorkerHandle>()
+  readonly #balancer = new LoadBalancer(1)
   #attempts = 0
 
-  private constructor(
-    cells: Int32Array,
-    workerHandles: readonly WorkerHandle[],
-    { executorOptions, weights, workers }: PoolOptions
-  ) {
-    this.#cells = cells
-    this.#workers = workerHandles
-    this.#microbatch = executorOptions.microbatch ?? 1
-    this.#gradients = allocateGradients(weights)
-    this.#balancer = new LoadBalancer(workers)
+  private constructor(options: PoolOptions) {
+    this.#options = options
+    this.#microbatch = options.executorOptions.microbatch ?? 1
+    this.#gradients = allocateGradients(options.weights)
+    this.#cells[ABORTED] = -1
   }
 
   /** @throws DeviceError if a worker does not start */
   static async open(options: PoolOptions): Promise<DevicePool> {
-    const { network, backend, executorOptions, weights, workers } = options
-    const cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(workers - 1)))
-    cells[ABORTED] = -1
-    const workerHandles = await Promise.all(
-      Array.from({ length: workers - 1 }, (_, worker) =>
-        WorkerHandle.start({
-          network,
-          backend,
-          executorOptions,
-          weights,
-          cells: cells.buffer as SharedArrayBuffer,
-          worker
-        })
-      )
-    )
-    const pool = new DevicePool(cells, workerHandles, options)
-    for (const worker of workerHandles) worker.onExit(() => pool.#remove(worker))
+    const pool = new DevicePool(options)
+    const started = Array.from({ length: options.workers - 1 }, (_, worker) => WorkerHandle.start(pool.#initOf(worker)))
+    for (const worker of await Promise.all(started)) {
+      worker.onExit(() => pool.#remove(worker))
+      pool.#admit(worker)
+    }
     return pool
+  }
+
+  #initOf(worker: number): Omit<WorkerInit, 'gradients' | 'port'> {
+    const { network, backend, executorOptions, weights } = this.#options
+    return { network, backend, executorOptions, weights, cells: this.#cells.buffer as SharedArrayBuffer, worker }
+  }
+
+  /**
+   * Prepares for a worker of another process.
+   * @returns what its other end is started with, whose port must be transferred; undefined if there are too many workers
+   */
+  prepare(): WorkerInit | undefined {
+    const used = new Set([...this.#workers.map(({ number }) => number), ...this.#starting.keys()])
+    const free = Array.from({ length: MAX_WORKERS }, (_, worker) => worker).find(worker => !used.has(worker))
+    if (free === undefined) return undefined
+    const { handle, init } = WorkerHandle.pair(this.#initOf(free))
+    this.#starting.set(free, handle)
+    return init
+  }
+
+  /** A worker that was prepared executes tasks from the next step on. @param worker number of the worker */
+  ready(worker: number): void {
+    const handle = this.#starting.get(worker)
+    if (handle === undefined) return
+    this.#starting.delete(worker)
+    this.#admit(handle)
+  }
+
+  /** A worker that was prepared has gone. */
+  lost(worker: number): void {
+    this.#starting.delete(worker)
+    const handle = this.#workers.find(({ number }) => number === worker)
+    if (handle !== undefined && !handle.isBusy) this.#remove(handle)
+  }
+
+  /** Takes over the parameters of the next step: the memory of the weights, from which workers read. */
+  load(parameters: Blocks): void {
+    const { blocks, versions } = this.#options.weights
+    for (const [k, block] of blocks.entries()) {
+      if (versions !== undefined && bufferOf(block).equals(bufferOf(parameters[k]))) continue
+      block.set(parameters[k])
+      if (versions !== undefined) versions[k]++
+    }
+  }
+
+  #admit(worker: WorkerHandle): void {
+    this.#workers = [...this.#workers, worker]
+    this.#balancer.add()
   }
 
   /** Number of remaining devices, including this thread's. */
@@ -187,6 +226,10 @@ export class DevicePool {
   }
 }
 
+function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+}
+
 /** Weight of the latest measurement in the exponential moving average. */
 const SMOOTHING = 0.3
 /** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
@@ -212,6 +255,12 @@ export class LoadBalancer {
     if (!isCurrentValid || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs))
       this.#current = best
     return this.#current
+  }
+
+  /** One worker more. */
+  add(): void {
+    this.#costs = [...this.#costs, undefined]
+    this.#current = []
   }
 
   record(worker: number, microbatches: number, ms: number): void {

@@ -28,7 +28,9 @@ export interface WorkerInit {
 export interface SharedWeights {
   /** Backed by SharedArrayBuffers. */
   readonly blocks: readonly Float32Array[]
-  /** If parameter server threads update the weights: for waiting until an update is done. */
+  /** A number for each block, which changes with its weights. @default they change with each task */
+  readonly versions?: Int32Array
+  /** If other threads write the weights: for waiting until they are complete. */
   readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
 }
 
@@ -49,19 +51,24 @@ export type WorkerMessage =
   /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
+/** Size of the gradient rings: how many gradients a worker may be ahead of the reduction. */
+export const RING_SIZE = 4
+
 /**
  * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of
- * tasks sent to it, a counter of its messages and gradients, and the number of its gradients in this step.
+ * tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the length of
+ * each gradient in its ring.
  */
 export const REDUCED = 0
 export const ABORTED = 1
 const FIXED = 2
-export const cellCount = (workers: number) => FIXED + 3 * workers
-export const tasksCell = (worker: number) => FIXED + 3 * worker
-export const messagesCell = (worker: number) => FIXED + 3 * worker + 1
-export const gradientsCell = (worker: number) => FIXED + 3 * worker + 2
-/** Size of the gradient rings: how many gradients a worker may be ahead of the reduction. */
-export const RING_SIZE = 4
+const EACH = 3 + RING_SIZE
+export const cellCount = (workers: number) => FIXED + EACH * workers
+export const tasksCell = (worker: number) => FIXED + EACH * worker
+export const messagesCell = (worker: number) => FIXED + EACH * worker + 1
+export const gradientsCell = (worker: number) => FIXED + EACH * worker + 2
+export const gradientLengthCell = (worker: number, gradient: number) =>
+  FIXED + EACH * worker + 3 + (gradient % RING_SIZE)
 
 /** A worker without any activity for this time is considered dead. */
 const TIMEOUT_MS = 120_000
@@ -111,40 +118,61 @@ export class Inbox {
 export class WorkerHandle {
   /** Whether a task was submitted whose result has not been received. */
   isBusy = false
+  /** Index of its shared integers. */
+  readonly number: number
+  /** Ring of its gradients: see `Contributor`. */
+  readonly gradients: readonly Float32Array[]
+  readonly #cells: Int32Array
   readonly #inbox: Inbox
+  readonly #port: MessagePort
+  #worker: Worker | undefined
 
-  private constructor(
-    readonly number: number,
-    /** Ring of its gradients: see `Contributor`. */
-    readonly gradients: readonly Float32Array[],
-    private readonly cells: Int32Array,
-    private readonly worker: Worker,
-    private readonly port: MessagePort
-  ) {
+  private constructor({ worker, gradients, cells, port }: WorkerInit) {
+    this.number = worker
+    this.gradients = gradients
+    this.#cells = new Int32Array(cells)
+    this.#port = port
     const take = () => receiveMessageOnPort(port)?.message as WorkerMessage | undefined
-    this.#inbox = new Inbox(cells, messagesCell(number), take)
+    this.#inbox = new Inbox(this.#cells, messagesCell(worker), take)
   }
 
-  /** @throws DeviceError if its device cannot be opened */
-  static async start(init: Omit<WorkerInit, 'gradients' | 'port'>): Promise<WorkerHandle> {
+  /**
+   * A worker whose other end any thread may be.
+   * @returns the handle, and what the other end is started with, whose port belongs to that thread
+   */
+  static pair(init: Omit<WorkerInit, 'gradients' | 'port'>): {
+    readonly handle: WorkerHandle
+    readonly init: WorkerInit
+  } {
     const { port1, port2 } = new MessageChannel()
-    const gradients = allocateGradients(init.weights)
-    const workerData: WorkerInit = { ...init, gradients, port: port2 }
-    const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData, transferList: [port2] })
+    const own: WorkerInit = { ...init, gradients: allocateGradients(init.weights), port: port1 }
+    return { handle: new WorkerHandle(own), init: { ...own, port: port2 } }
+  }
+
+  /** Starts a worker thread. @throws DeviceError if its device cannot be opened */
+  static async start(init: Omit<WorkerInit, 'gradients' | 'port'>): Promise<WorkerHandle> {
+    const { handle, init: workerData } = WorkerHandle.pair(init)
+    const transferList = [workerData.port]
+    const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData, transferList })
     await once(worker, 'message')
     worker.unref()
-    return new WorkerHandle(init.worker, gradients, new Int32Array(init.cells), worker, port1)
+    handle.#own(worker)
+    return handle
+  }
+
+  #own(worker: Worker): void {
+    this.#worker = worker
   }
 
   /** @param ended called when the thread has ended */
   onExit(ended: () => void): void {
-    this.worker.on('error', ended)
-    this.worker.on('exit', ended)
+    this.#worker?.on('error', ended)
+    this.#worker?.on('exit', ended)
   }
 
   submit(task: WorkerTask): void {
     this.isBusy = true
-    Atomics.store(this.cells, gradientsCell(this.number), 0)
+    Atomics.store(this.#cells, gradientsCell(this.number), 0)
     this.#send(task)
   }
 
@@ -153,12 +181,13 @@ export class WorkerHandle {
   }
 
   terminate(): void {
-    void this.worker.terminate()
+    this.#port.close()
+    void this.#worker?.terminate()
   }
 
   /** Number of its gradients in this step. */
   arrived(): number {
-    return Atomics.load(this.cells, gradientsCell(this.number))
+    return Atomics.load(this.#cells, gradientsCell(this.number))
   }
 
   /** Blocks until more than `count` gradients have arrived. @returns the result of the task if it came first */
@@ -172,9 +201,9 @@ export class WorkerHandle {
   }
 
   #send(message: WorkerTask | 'stop'): void {
-    this.port.postMessage(message)
-    Atomics.add(this.cells, tasksCell(this.number), 1)
-    Atomics.notify(this.cells, tasksCell(this.number))
+    this.#port.postMessage(message)
+    Atomics.add(this.#cells, tasksCell(this.number), 1)
+    Atomics.notify(this.#cells, tasksCell(this.number))
   }
 }
 

@@ -8,6 +8,7 @@ import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import {
   ABORTED,
+  gradientLengthCell,
   gradientsCell,
   messagesCell,
   REDUCED,
@@ -57,7 +58,8 @@ class WorkerStore implements ParameterStore {
     const start = performance.now()
     this.#waitForFreeBuffer()
     waitedMs += performance.now() - start
-    fillBlock(ring[this.#sent % RING_SIZE], gradients)
+    const length = fillBlock(ring[this.#sent % RING_SIZE], gradients)
+    Atomics.store(cells, gradientLengthCell(worker, this.#sent), length)
     this.#sent++
     Atomics.store(cells, gradientsCell(worker), this.#sent)
     signal()
@@ -90,10 +92,10 @@ function execute(executor: Executor, { rows: copy, ...part }: WorkerTask): void 
 }
 
 async function main(): Promise<void> {
-  await deviceFor({ backend, deviceMemory: executorOptions.deviceMemory })
+  const device = await deviceFor({ backend, deviceMemory: executorOptions.deviceMemory })
   const executor = new Executor(model, executorOptions)
   const parent = parentPort as MessagePort
-  parent.postMessage('ready')
+  parent.postMessage(device.name)
   let lastTask = 0
   for (;;) {
     Atomics.wait(cells, tasksCell(worker), lastTask)

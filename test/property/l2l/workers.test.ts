@@ -1,5 +1,7 @@
 /** Several devices with one parameter server give the same results as one, and tolerate failures of each other. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -13,6 +15,7 @@ import { type Examples, zeros } from '../../../src/learning/index.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
+import type { DeviceThreadData } from '../../support/l2l/device-thread.js'
 
 const gpt: NetworkSpec = {
   layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
@@ -122,6 +125,90 @@ describe('several device workers', function () {
 
   it('do not start on a missing device', async () => {
     await rejects(openPool({ schedule: 'l2l' }, 2, 'none' as 'cpu'), { name: 'DeviceError' })
+  })
+})
+
+/** A worker of another process, as both ends of its line run in a thread of the test. */
+async function joinRemotely(
+  pool: DevicePool,
+  endsAfter?: number
+): Promise<{ readonly thread: Worker; readonly worker: number }> {
+  const init = pool.prepare()
+  ok(init)
+  const workerData: DeviceThreadData = { init, endsAfter }
+  const url = new URL('../../support/l2l/device-thread.js', import.meta.url)
+  const thread = new Worker(url, { workerData, transferList: [init.port] })
+  deepEqual(await once(thread, 'message'), [{ kind: 'ready', device: 'cpu' }])
+  pool.ready(init.worker)
+  return { thread, worker: init.worker }
+}
+
+describe('device workers of other processes', function () {
+  this.timeout(60_000)
+  before(() => openDevice('cpu'))
+
+  for (const [name, network, tuning] of [
+    ['a network', mlp, undefined],
+    [
+      'frozen layers',
+      { ...gpt, layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2 }, 'test') },
+      { freeze: ['embeddings', 'layers:0'] }
+    ]
+  ] as const) {
+    it(`compute the gradients of ${name}, at any parameters`, async () => {
+      const spec: NetworkSpec = { ...network, tuning }
+      const model = networkModel(spec)
+      const examples = randomRows(model, 11)
+      const execution = { backend: 'cpu', microbatch: 2, hasRemoteWorkers: true } as const
+      const shared = await networkLearner(spec, 11, execution)
+      const pool = shared.devices
+      ok(pool)
+      const joined = [await joinRemotely(pool), await joinRemotely(pool)]
+      equal(pool.size, 3)
+      const alone = await networkLearner(spec, 11, { backend: 'cpu', microbatch: 2 })
+      const parameters = alone.initial()
+      for (let time = 0; time < 4; time++) {
+        const [sum, expected] = [zeros(alone.layout), zeros(alone.layout)]
+        shared.addGradient(parameters, examples, 0, 11, sum)
+        alone.addGradient(parameters, examples, 0, 11, expected)
+        close(sum, expected)
+        // Only some blocks change, and workers receive only these.
+        parameters[time % parameters.length].forEach((value, i, block) => {
+          block[i] = 0.9 * value + 0.01
+        })
+      }
+      pool.close()
+      for (const { thread } of joined) await thread.terminate()
+    })
+  }
+
+  it('lose no row and no gradient when their connection ends in a step', async () => {
+    const model = networkModel(mlp)
+    const examples = randomRows(model, 12)
+    for (const endsAfter of [0, 1, 4]) {
+      const shared = await networkLearner(mlp, 12, { backend: 'cpu', microbatch: 1, hasRemoteWorkers: true })
+      const pool = shared.devices
+      ok(pool)
+      const { thread, worker } = await joinRemotely(pool, endsAfter)
+      const alone = new NetworkLearner(model, { microbatch: 1 })
+      const parameters = alone.initial()
+      const [sum, expected] = [zeros(alone.layout), zeros(alone.layout)]
+      for (let time = 0; time < 3; time++) {
+        shared.addGradient(parameters, examples, 0, 12, sum)
+        alone.addGradient(parameters, examples, 0, 12, expected)
+      }
+      close(sum, expected)
+      equal(pool.size, 1)
+      pool.lost(worker)
+      // Another one takes its place.
+      const next = await joinRemotely(pool)
+      equal(pool.size, 2)
+      shared.addGradient(parameters, examples, 0, 12, sum)
+      alone.addGradient(parameters, examples, 0, 12, expected)
+      close(sum, expected)
+      pool.close()
+      for (const each of [thread, next.thread]) await each.terminate()
+    }
   })
 })
 

@@ -1,0 +1,83 @@
+/**
+ * The messages between a peer and a device worker on this or another machine. Each is a JSON object with bytes, which are arrays
+ * of float32 numbers (little-endian). A worker may ask for nothing: the peer sends what a task needs.
+ */
+import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import type { RowCopy } from '../dense-rows.js'
+import type { ExecutorOptions } from '../executor/types.js'
+import type { WorkerMessage, WorkerTask } from '../workers/worker-handle.js'
+
+/** A connection that keeps messages in order. */
+export interface DeviceLine {
+  /** @param bytes their concatenation is sent; they must not change until then */
+  send(message: object, bytes?: readonly Uint8Array[]): void
+  /** Sets the handler; messages that have arrived before wait for it. */
+  receive(handler: {
+    message(message: Record<string, unknown>, bytes: Uint8Array): void
+    closed(reason: string): void
+  }): void
+  close(reason: string): void
+}
+
+/** From the peer. */
+export type ToWorker =
+  /** The network, and the lengths of its blocks of weights. Frozen weights follow. */
+  | {
+      readonly kind: 'network'
+      readonly network: NetworkSpec
+      readonly executorOptions: Omit<ExecutorOptions, 'frozen'>
+      readonly lengths: readonly number[]
+      readonly frozen: readonly number[]
+    }
+  /** With the frozen weights of a layer. */
+  | { readonly kind: 'frozen'; readonly layer: number }
+  /** With rows: values, labels, and weights if there are any. Weights of the blocks follow, in this order. */
+  | (Omit<WorkerTask, 'rows'> & {
+      readonly kind: 'task'
+      readonly size: number
+      readonly width: number
+      readonly isWeighted: boolean
+      readonly blocks: readonly number[]
+    })
+  /** With the weights of a block. */
+  | { readonly kind: 'weights'; readonly block: number }
+  /** Number of gradients of the task that the peer has stored. */
+  | { readonly kind: 'stored'; readonly count: number }
+
+/** From the worker. */
+export type ToPeer =
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'ready'; readonly device: string }
+  /** With a layer's gradient, from the last layer to the first. */
+  | { readonly kind: 'gradient' }
+  | { readonly kind: 'result'; readonly result: WorkerMessage }
+
+/** The memory of an array as bytes. */
+export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
+
+/** A copy of memory that threads share, as streams encrypt only memory of their own. */
+export function copyOf(array: Float32Array): Uint8Array {
+  return bytesOf(array).slice()
+}
+
+/** The bytes of rows, for `rowsFrom`. */
+export function rowBytes({ values, labels, weights }: RowCopy): Uint8Array[] {
+  return [values, labels, ...(weights ? [weights.score, weights.gradient] : [])].map(bytesOf)
+}
+
+/** @throws RangeError if there are fewer bytes */
+export function rowsFrom(
+  bytes: Uint8Array,
+  { size, width, isWeighted }: { readonly size: number; readonly width: number; readonly isWeighted: boolean }
+): RowCopy {
+  const copy = bytes.slice()
+  let at = 0
+  const next = (length: number) => {
+    at += 4 * length
+    return new Float32Array(copy.buffer, at - 4 * length, length)
+  }
+  const [values, labels] = [next(size * width), next(size)]
+  return { size, values, labels, ...(isWeighted && { weights: { score: next(size), gradient: next(size) } }) }
+}

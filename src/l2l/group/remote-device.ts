@@ -1,0 +1,156 @@
+/**
+ * A peer's end of a device worker in another process. It stands in for the thread of a local worker: the learner thread submits tasks
+ * and sums gradients in shared memory, and this thread carries both over the line.
+ */
+import type { MessagePort } from 'node:worker_threads'
+import { DeviceError } from '../../device/types.js'
+import {
+  ABORTED,
+  gradientsCell,
+  messagesCell,
+  REDUCED,
+  RING_SIZE,
+  type WorkerInit,
+  type WorkerMessage,
+  type WorkerTask
+} from '../workers/worker-handle.js'
+import { copyOf, type DeviceLine, rowBytes, type ToPeer, type ToWorker } from './messages.js'
+
+/** Resolves when an integer differs from the value. */
+async function changed(cells: Int32Array, cell: number, value: number): Promise<void> {
+  const wait = Atomics.waitAsync(cells, cell, value)
+  if (wait.async) await wait.value
+}
+
+export class RemoteDevice {
+  readonly #line: DeviceLine
+  readonly #init: WorkerInit
+  readonly #cells: Int32Array
+  readonly #port: MessagePort
+  /** The version of each block that the worker has. */
+  readonly #sent: Int32Array
+  /** Messages of the worker that were processed, in order. */
+  #done: Promise<void> = Promise.resolve()
+  /** Gradients of the task that have arrived. */
+  #arrived = 0
+  #attempt = -1
+  #isBusy = false
+  #isOpen = true
+
+  /**
+   * Sends the network to the worker.
+   * @param init of the learner thread's pool
+   * @param onReady called with the name of the worker's device when it can execute tasks
+   * @param onClosed called once with the reason
+   */
+  constructor(
+    line: DeviceLine,
+    init: WorkerInit,
+    onReady: (device: string) => void,
+    onClosed: (reason: string) => void
+  ) {
+    this.#line = line
+    this.#init = init
+    this.#port = init.port
+    this.#cells = new Int32Array(init.cells)
+    this.#sent = new Int32Array(init.weights.blocks.length).fill(-1)
+    line.receive({
+      message: (message, bytes) => this.#receive(message as ToPeer, bytes, onReady),
+      closed: reason => {
+        this.#end(reason)
+        onClosed(reason)
+      }
+    })
+    init.port.on('message', (message: WorkerTask | 'stop') => {
+      if (message === 'stop') line.close('the peer stops')
+      else this.#submit(message)
+    })
+    init.port.on('close', () => line.close('the peer has given the worker up'))
+    this.#sendNetwork()
+  }
+
+  #send(message: ToWorker, bytes?: readonly Uint8Array[]): void {
+    this.#line.send(message, bytes)
+  }
+
+  #sendNetwork(): void {
+    const { network, weights } = this.#init
+    const { frozen = [], ...executorOptions } = this.#init.executorOptions
+    const layers = frozen.flatMap((block, layer) => (block === undefined ? [] : [layer]))
+    const lengths = weights.blocks.map(({ length }) => length)
+    this.#send({ kind: 'network', network, executorOptions, lengths, frozen: layers })
+    for (const layer of layers) this.#send({ kind: 'frozen', layer }, [copyOf(frozen[layer] as Float32Array)])
+  }
+
+  #submit({ rows, ...task }: WorkerTask): void {
+    const { blocks, versions } = this.#init.weights
+    this.#isBusy = true
+    this.#arrived = 0
+    this.#attempt = task.attempt
+    const current = versions ?? this.#sent.map(version => version + 1)
+    const changed = blocks.flatMap((_, block) => (current[block] === this.#sent[block] ? [] : [block]))
+    const { size } = rows
+    const width = rows.values.length / Math.max(1, size)
+    this.#send(
+      { kind: 'task', ...task, size, width, isWeighted: rows.weights !== undefined, blocks: changed },
+      rowBytes(rows)
+    )
+    for (const block of changed) {
+      this.#sent[block] = current[block]
+      this.#send({ kind: 'weights', block }, [copyOf(blocks[block])])
+    }
+  }
+
+  #receive(message: ToPeer, bytes: Uint8Array, onReady: (device: string) => void): void {
+    if (message.kind === 'ready') onReady(String(message.device))
+    else if (message.kind === 'gradient') {
+      const number = this.#arrived++
+      this.#done = this.#done.then(() => this.#store(number, bytes))
+    } else if (message.kind === 'result') {
+      const { result } = message
+      const isResult = result.kind === 'failed' || (Number.isFinite(result.loss) && Number.isFinite(result.hits))
+      if (!isResult) this.#line.close('its result is not a number')
+      else this.#done = this.#done.then(() => this.#reply(result))
+    } else this.#line.close('it sent an unknown message')
+  }
+
+  /** Puts a gradient into the ring as soon as the learner thread has summed the one in its place. */
+  async #store(number: number, bytes: Uint8Array): Promise<void> {
+    const { gradients, worker } = this.#init
+    const buffer = gradients[number % RING_SIZE]
+    if (bytes.length > buffer.byteLength || bytes.length % 4 !== 0) return this.#line.close('its gradient is too long')
+    for (;;) {
+      const reduced = Atomics.load(this.#cells, REDUCED)
+      if (!this.#isOpen || Atomics.load(this.#cells, ABORTED) === this.#attempt) break
+      if (reduced > number - RING_SIZE) {
+        new Uint8Array(buffer.buffer, buffer.byteOffset).set(bytes)
+        Atomics.store(this.#cells, gradientsCell(worker), number + 1)
+        this.#signal()
+        break
+      }
+      await changed(this.#cells, REDUCED, reduced)
+    }
+    this.#send({ kind: 'stored', count: number + 1 })
+  }
+
+  #reply(result: WorkerMessage): void {
+    if (!this.#isBusy) return
+    this.#isBusy = false
+    this.#port.postMessage(result)
+    this.#signal()
+  }
+
+  /** The learner thread waits for a task that nobody executes any more. */
+  #end(reason: string): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#reply({ kind: 'failed', code: DeviceError.code, reason })
+    Atomics.notify(this.#cells, REDUCED)
+    this.#port.close()
+  }
+
+  #signal(): void {
+    Atomics.add(this.#cells, messagesCell(this.#init.worker), 1)
+    Atomics.notify(this.#cells, messagesCell(this.#init.worker))
+  }
+}
