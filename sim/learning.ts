@@ -15,6 +15,8 @@ import {
   LocalSteps,
   latticeRecipe,
   roundedRecipe,
+  SparseSums,
+  sparseParts,
   type UpdateRule
 } from '../src/learning/index.js'
 import type { AlgorithmDefinition } from './algorithms/definition.js'
@@ -40,7 +42,7 @@ export function createLearning(
   topology: Topology,
   random: Random
 ): Learning {
-  const { batch, sums } = scenario
+  const { batch, sums, sumBytes } = scenario
   const { model, dimension, classes, targetScale } = inputs
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
@@ -56,10 +58,15 @@ export function createLearning(
     averaging: createAveraging({ name: averageOf(scenario) }),
     digest
   }
-  if (sums === 'lattice') recipe = latticeRecipe(recipe, { batch })
+  if (sums === 'lattice' && sumBytes === undefined) recipe = latticeRecipe(recipe, { batch })
   const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
   const adaptiveBatch = adaptiveBatchOf(scenario, carryingLayout(learner.layout, [influence]))
   ;({ learner, recipe } = carry({ learner, recipe }, [influence, adaptiveBatch]))
+  const budget =
+    sumBytes === undefined
+      ? undefined
+      : new SparseSums(sumBytes, learner.layout, { firstSquare: recipe.rule.firstSquare, perTurn: scenario.turnNodes })
+  if (budget) ({ learner, recipe } = sparseParts({ learner, recipe }, budget))
   // Exact learners count with numbers that must not be rounded.
   if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)
   return {
@@ -67,7 +74,8 @@ export function createLearning(
     recipe,
     start: startingPredictor(learner.initial(), recipe),
     adaptiveBatch,
-    localSteps: local && (() => new LocalSteps(rule, local)),
+    localSteps: local && (() => new LocalSteps(rule, local, learner.layout)),
+    budget,
     influence,
     noise
   }

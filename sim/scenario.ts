@@ -173,6 +173,10 @@ const schema = z.strictObject({
   localSteps: z.int().min(2).optional(),
   /** Momentum of the updates that average the copies of local steps. */
   localMomentum: z.number().min(0).lt(1).default(0),
+  /** Bytes of a node's own sum for each weight and update of local steps. Without it, sums contain all elements that do not round to 0. */
+  sumBytes: z.number().positive().max(1).optional(),
+  /** Contributors for each part of a layer that is sent in its turn, with `sumBytes`: with twice as many, nodes begin to take turns. */
+  turnNodes: count.default(8),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
   /** Number of nodes for each node that compresses its statuses. The sizes of the other statuses are estimated from these. */
@@ -267,6 +271,7 @@ function conflict(scenario: Scenario): string | undefined {
     autoPeriod,
     localSteps,
     localMomentum,
+    sumBytes,
     topology,
     nodes,
     degree,
@@ -275,7 +280,7 @@ function conflict(scenario: Scenario): string | undefined {
     latency,
     heartbeat
   } = scenario
-  const { rule, trust, signed, loss, delay, duplicate, reorder, watchers, tabLinks } = scenario
+  const { rule, sums, trust, signed, loss, delay, duplicate, reorder, watchers, tabLinks } = scenario
   const { faults, adversaries } = scenario
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   const { epsilon, delta, clip, journal, wire, checks, bandwidth, nodeBandwidth } = scenario
@@ -296,6 +301,8 @@ function conflict(scenario: Scenario): string | undefined {
       boundedTrust: trust.bounded && (algorithm === 'admb' || hasMaster),
       localSteps: localSteps !== undefined && !makesLocalSteps,
       localMomentum: localMomentum > 0,
+      sumBytes: sumBytes !== undefined,
+      latticeSums: sums === 'lattice',
       privacy: clip !== undefined,
       adversaries: adversaries.nodes > 0
     },

@@ -56,6 +56,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
   readonly batch: number
   readonly adaptiveBatch: Learning['adaptiveBatch']
   readonly localSteps: Learning['localSteps']
+  readonly budget: Learning['budget']
   readonly influence: Learning['influence']
   readonly noise: Learning['noise']
   readonly period: number
@@ -124,6 +125,7 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     this.start = learning.start
     this.adaptiveBatch = learning.adaptiveBatch
     this.localSteps = learning.localSteps
+    this.budget = learning.budget
     this.influence = learning.influence
     this.noise = learning.noise
     this.#arrivals = drawArrivals(scenario, random.fork('pace'))

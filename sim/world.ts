@@ -17,7 +17,8 @@ import type {
   Examples,
   InfluenceRule,
   Learner,
-  LocalSteps
+  LocalSteps,
+  SumBudget
 } from '../src/learning/index.js'
 import { sumOf } from '../src/numeric/sums.js'
 import type { Random } from './engine/random.js'
@@ -76,6 +77,8 @@ export interface Learning {
   readonly localSteps: (() => LocalSteps) | undefined
   /** Bound of the sum of each node; undefined without one. */
   readonly influence: InfluenceRule | undefined
+  /** Budget of the elements of the sum of each node; undefined without one. */
+  readonly budget: SumBudget | undefined
   /** Noise of the sums of all nodes; undefined without it. */
   readonly noise: AdmbOptions['noise']
 }

@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
+  sparse: () => import('./sparse.js'),
   beside: () => import('./beside.js'),
   gossipy: () => import('./gossipy.js'),
   streams: () => import('./streams.js'),

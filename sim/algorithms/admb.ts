@@ -120,7 +120,7 @@ function distinctStart(start: Predictor, origin: string): Predictor {
 }
 
 function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgorithm): Algorithm {
-  const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario } = world
+  const { topology, recipe, start, batch, adaptiveBatch, influence, noise, labels, scenario, budget } = world
   const carry = precedence === 'sender' ? 0 : world.carry
   const { layout } = world.learner
   const { rate, signers } = scenario.trust
@@ -144,6 +144,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       initial: scenario.starts === 'distinct' ? distinctStart(start, labels[index]) : start,
       batch: adaptiveBatch ?? batch,
       influence,
+      budget,
       noise,
       carry,
       precedence,
@@ -217,7 +218,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
 
   const learn = (index: number, examples: Examples, input?: number) => {
     const { node, driver, local } = states[index]
-    const at = local?.parameters(node.predictor) ?? node.predictor.parameters
+    const at = local?.parameters(node.predictor, node.unsent) ?? node.predictor.parameters
     try {
       world.learner.addGradient(at, examples, 0, examples.size, local?.accumulator ?? node.accumulator)
     } catch (error) {

@@ -47,6 +47,25 @@ const countingRule: UpdateRule = {
   })
 }
 
+/** The same for sparse sums, whose steps follow from what nodes send: the state contains only the counters. */
+const countingSparsely: UpdateRule = {
+  ...countingRule,
+  stateLayout: () => ({ blocks: [{ name: 'totals', length: 2 }] }),
+  squares: undefined,
+  begin: ({ parameters: [{ length }], state: [[gradients, total]] }, count) => {
+    let added = 0
+    return {
+      states: 0,
+      section(_k, from, uses, _state, sum) {
+        for (let i = 0; i < uses.length; i++)
+          if (from + i < length - 1) uses[i] += sum[i]
+          else added += sum[i]
+      },
+      end: () => [Float32Array.of(gradients + count, total + added)]
+    }
+  }
+}
+
 /** Number of inputs of the exact learner that blocks of its weights have elements for. */
 function inputsIn([{ length }]: Blocks): number {
   return length - 2
@@ -68,6 +87,8 @@ function totalOf({ state }: Predictor): number {
 }
 
 export const countingRecipe: Recipe = { rule: countingRule, averaging: createAveraging({ name: 'uniform' }), digest }
+/** The recipe where nodes have a budget of bytes. */
+export const sparseCountingRecipe: Recipe = { ...countingRecipe, rule: countingSparsely }
 
 export class CountingInputs implements Inputs {
   readonly model = 'linear'
@@ -336,5 +357,47 @@ export class Books implements Invariant {
     for (const { node } of nodes) held += node.inspect.unused[0].at(-1) ?? 0
     if (used + held === this.#received) return undefined
     return new Violation('books', `of ${this.#received} gradients batches contain ${used}, and nodes hold ${held}`)
+  }
+}
+
+/** Largest error of float32 sums of an element: steps may become so short that they are not exact. */
+const ROUNDING_ERROR = 0.01
+
+/**
+ * With a budget of elements and unlimited carry-over, no part of an element's progress is lost or counted twice: integers sent, times
+ * their steps, and what nodes have kept back add up to its gradients.
+ */
+export class SparseBooks implements Invariant {
+  readonly #inputs: CountingInputs
+  /** Number of gradients of each input, and of all. */
+  readonly #received: number[] = []
+  #all = 0
+
+  constructor(inputs: CountingInputs) {
+    this.#inputs = inputs
+  }
+
+  learned(_checked: CheckedNode, count: number, input = this.#inputs.last): void {
+    this.#received[input] = (this.#received[input] ?? 0) + count
+    this.#all += count
+  }
+
+  checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
+    if (nodes.length === 0) return undefined
+    const { predictor } = nodes[0].node
+    const [uses] = predictor.parameters
+    const unused = nodes.map(({ node }) => node.inspect.unused[0])
+    for (let i = 0; i < uses.length; i++) {
+      // The element before the last one counts segments.
+      if (i === uses.length - 2) continue
+      const isLast = i === uses.length - 1
+      const used = isLast ? totalOf(predictor) : uses[i]
+      const held = unused.reduce((sum, block) => sum + block[i], 0)
+      const received = isLast ? this.#all : (this.#received[i] ?? 0)
+      if (Math.abs(used + held - received) <= ROUNDING_ERROR) continue
+      const detail = `of ${received} gradients of element ${i} batches contain ${used}, and nodes hold ${held}`
+      return new Violation('sparse books', detail)
+    }
+    return undefined
   }
 }

@@ -8,7 +8,7 @@ import type { Scenario } from '../scenario.js'
 import { GradientAccounts } from './accounts.js'
 import { BatchChoice, Conservation, Lineage, Memory, Rounded, Size, Storable } from './batches.js'
 import { Acceptance, Economy, EdgeMonotone, Idempotence, NoEcho, Withholding } from './edges.js'
-import { Books, Completeness, type CountingInputs, ExactlyOnce, Noised, UNLIMITED_CARRY } from './exact.js'
+import { Books, Completeness, type CountingInputs, ExactlyOnce, Noised, SparseBooks, UNLIMITED_CARRY } from './exact.js'
 import { Gated, Identity, Monotone } from './identity.js'
 import type { CheckedRun, Invariants } from './invariant.js'
 import { droppedOf, OnlyMaster, Shares } from './master.js'
@@ -88,11 +88,14 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
     const isLossless = journal && run.faults.every(fault => !losesDisk(fault))
     const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))
     const isExact = runsNodes(run.scenario) && run.scenario.algorithm !== 'admb-sender'
+    const keepsBooks = isCalm && carry >= UNLIMITED_CARRY && isExact
+    // What is kept back does not count as a use.
+    if (run.budget) return [...invariants(run), ...(keepsBooks ? [new SparseBooks(inputs)] : [])]
     return [
       ...invariants(run),
       new ExactlyOnce(inputs, carry, run.recipe),
       new Noised(run.recipe),
-      ...(isCalm && carry >= UNLIMITED_CARRY && isExact ? [new Books()] : []),
+      ...(keepsBooks ? [new Books()] : []),
       ...(isLossless && isExact ? [new Completeness(inputs)] : [])
     ]
   }

@@ -33,6 +33,7 @@ const DEFINITIONS = {
   newClasses: { is: '--classes ..MAX' },
   latticeSums: {
     is: '--sums lattice',
+    key: 'sums=lattice',
     needs: { peers: 'integer sums are sent between peers' },
     excludes: { newClasses: 'the names of added classes need exact sums' }
   },
@@ -78,6 +79,16 @@ const DEFINITIONS = {
     is: 'momentum of --local-steps',
     key: 'localMomentum',
     needs: { localSteps: 'momentum is for local steps' }
+  },
+  sumBytes: {
+    is: '--sum-bytes',
+    key: 'sumBytes',
+    needs: {
+      localSteps: 'a budget of bytes is for local steps',
+      latticeSums: 'a budget of bytes is for integer sums',
+      network: 'a budget of bytes is for networks'
+    },
+    excludes: { aheadPredictions: 'look-ahead predictions contain what the budget keeps back' }
   },
   privacy: {
     is: '--dp',

@@ -281,6 +281,16 @@ export interface InfluenceRule {
   vote(lost: number): number
 }
 
+/** How many elements of its own sums a node sends. The rest waits in the residual. */
+export interface SumBudget {
+  /** Index of the block of steps in parameters, and of counts in sums. */
+  readonly place: number
+  /** Largest number of elements of each block that a node sends at the predictor with these parameters. */
+  limits(parameters: Blocks): readonly number[]
+  /** Counts elements of a block that a node sends. @param magnitude their total */
+  count(counts: Float32Array, block: number, nonZero: number, magnitude: number): void
+}
+
 /** A content digest: 32 lower-case hexadecimal digits (128 bits) over the blocks' lengths and bits. */
 export interface Digest {
   (blocks: readonly Blocks[]): string

@@ -37,7 +37,7 @@ function startOf({ start = [] }: LearnerInit, learner: Learner): Float32Array[] 
 /** @throws RangeError if options do not go together */
 export function createNode(
   init: LearnerInit,
-  { learner, recipe, classes, influence, adaptiveBatch }: LearningParts,
+  { learner, recipe, classes, influence, adaptiveBatch, budget: elements }: LearningParts,
   budget: PrivacyBudget | undefined
 ): { readonly node: AdmbNode; readonly gate: LossGate | undefined } {
   const { spec, self, incarnation, nonce, carry, adaptsPeriod } = init
@@ -58,6 +58,7 @@ export function createNode(
     initial: startingPredictor(startOf(init, learner), recipe),
     batch: adaptiveBatch ?? spec.batch,
     influence,
+    budget: elements,
     carry,
     reusesArrays: spec.model === 'external',
     algorithm: spec.algorithm,

@@ -173,6 +173,8 @@ function featuresOf({ spec, dp, dir, predictWith, allow, trust, ...options }: Pe
     allowList: allow !== undefined,
     masterAlgorithm: spec.algorithm !== undefined,
     localSteps: spec.localSteps !== undefined,
+    latticeSums: spec.sums === 'lattice',
+    sumBytes: spec.sumBytes !== undefined,
     newClasses: growingNames(spec) !== undefined,
     aheadPredictions: predictWith === 'ahead',
     measuredScale: spec.features.scale === 'standard',

@@ -189,6 +189,9 @@ export class ProgramLearner {
       const place = this.#generation & 1
       this.#places[place] = { updates: predictor.id.updates, replacedAt: NEVER }
       copyInto(memory.parameters[place], predictor.parameters)
+      const { unsent } = node
+      if (unsent)
+        for (const [k, block] of memory.parameters[place].entries()) subtract(block, unsent.sum[k], unsent.count)
     }
     const { updates, digest } = predictor.id
     const missing = Math.max(0, node.needed - node.gradients)
@@ -210,6 +213,11 @@ export class ProgramLearner {
     const { average, parameters } = node.predictor
     copyInto(memory.average, averaging.read?.(average, parameters) ?? average)
   }
+}
+
+/** What the program has contributed and the node has not sent stays in its copy. */
+function subtract(block: Float32Array, unsent: Float32Array, count: number): void {
+  for (let i = 0; i < block.length; i++) block[i] -= unsent[i] / count
 }
 
 /** Blocks that predictors carry besides the parameters are left out. */

@@ -167,7 +167,8 @@ async function agreed({ scale, ...others }: TaskOptions, spec: LearningSpec): Pr
 
 /** The options that give this spec, with its schema and data that fit it. */
 function optionsOf(spec: LearningSpec): TaskOptions {
-  const { batch, batchMax, rule, averaging, l2, sums = 'exact', algorithm, localSteps, localMomentum, influence } = spec
+  const { batch, batchMax, rule, averaging, l2, sums = 'exact', algorithm, influence } = spec
+  const { localSteps, localMomentum, sumBytes } = spec
   const { scale, constant, hashBits } = spec.features
   if (spec.model === 'external')
     return withoutUndefined<TaskOptions>({
@@ -178,6 +179,7 @@ function optionsOf(spec: LearningSpec): TaskOptions {
       algorithm,
       localSteps,
       localMomentum,
+      sumBytes,
       trust: influence
     })
   const layers = spec.network?.layers
@@ -192,6 +194,7 @@ function optionsOf(spec: LearningSpec): TaskOptions {
     algorithm,
     localSteps,
     localMomentum,
+    sumBytes,
     trust: influence,
     scale,
     constant: layers === undefined ? constant : undefined,

@@ -80,7 +80,7 @@ export class TestThenTrain {
     this.#onLearned = onLearned
     this.#gate = options.gate
     const local = localStepsOf(init.spec)
-    this.#local = local && new LocalSteps(createRule(init.spec.rule, learner.layout), local)
+    this.#local = local && new LocalSteps(createRule(init.spec.rule, learner.layout), local, learner.layout)
     this.#onUnfit = onUnfit
     this.#serving = new ServingBlocks({ node, averaging, learner, predictWith: init.predictWith })
   }
@@ -330,7 +330,7 @@ export class TestThenTrain {
     const { predictor, accumulator } = this.#node
     const local = this.#local
     if (local) {
-      const at = local.parameters(predictor)
+      const at = local.parameters(predictor, this.#node.unsent)
       const end = this.#addAt(at, examples, from, to, local.accumulator, onMisfit)
       if (end > from) local.added(end - from, accumulator)
       return end

@@ -11,6 +11,7 @@ import {
   carryingRecipe,
   checkFeatures,
   checkLocalSteps,
+  checkSumBytes,
   createAveraging,
   createCustomLearner,
   createLearner,
@@ -27,6 +28,8 @@ import {
   packedDigest,
   digest as plainDigest,
   roundedRecipe,
+  SparseSums,
+  sparseParts,
   treeDigest
 } from '../learning/index.js'
 import {
@@ -52,6 +55,8 @@ export interface LearningParts {
   readonly adaptiveBatch?: AdaptiveBatch
   /** The devices that share the computation of a network; undefined if the learner's thread computes all. */
   readonly devices?: DevicePool
+  /** Budget of the elements of own sums; undefined without one. */
+  readonly budget?: SparseSums
 }
 
 /**
@@ -83,15 +88,23 @@ export function linearParts(spec: LinearSpec | CustomLossSpec, isLazy = true, cl
 
 /** The parts with the blocks that predictors carry. With integer sums, predictors consist of numbers with few bits. */
 function carryingParts(spec: LearningSpec, plain: Learner, layout?: Layout, isLazy?: boolean): LearningParts {
-  const { batch, batchMax, sums } = spec
+  const { batch, batchMax, sums, sumBytes } = spec
   const influence = spec.influence === undefined ? undefined : new InfluenceBound(plain.layout)
   const bounded = carryingLayout(plain.layout, [influence])
   const adaptiveBatch = batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, bounded)
   const classes = classTableOf(spec)
   const plainRecipe = weightsRecipe(spec, { layout, isLazy })
-  const { learner, recipe } = carry({ learner: plain, recipe: plainRecipe }, [classes, influence, adaptiveBatch])
+  const budget = sumBytes === undefined ? undefined : sparseSums(sumBytes, plain.layout, plainRecipe)
+  const parts = { learner: plain, recipe: plainRecipe }
+  const { learner, recipe } = budget ? sparseParts(parts, budget) : carry(parts, [classes, influence, adaptiveBatch])
   const rounded = sums === 'lattice' ? roundedRecipe(recipe, learner.layout) : recipe
-  return { learner, recipe: rounded, classes, influence, adaptiveBatch }
+  return { learner, recipe: rounded, classes, influence, adaptiveBatch, budget }
+}
+
+/** @throws OptionError for a budget out of range */
+function sparseSums(bytes: number, layout: Layout, { rule }: Recipe): SparseSums {
+  checkSumBytes(bytes)
+  return new SparseSums(bytes, layout, { firstSquare: rule.firstSquare })
 }
 
 /** A model of which only the parameters are known. Its initial parameters are zeros; those of the program replace them. */
@@ -135,7 +148,7 @@ export function recipeOf(spec: LearningSpec): Recipe {
 
 /** The recipe for the weights. @throws OptionError for local steps or a momentum out of range */
 function weightsRecipe(spec: LearningSpec, { layout, isLazy = isLinear(spec) }: RecipeOptions = {}): Recipe {
-  const { rule, sums, batch } = spec
+  const { rule, sums, sumBytes, batch } = spec
   const plain = createAveraging(spec.averaging)
   // Without an average, the predictor of a program would contain the parameters twice.
   const isLeft = spec.model === 'external' && plain.name === 'none'
@@ -148,7 +161,7 @@ function weightsRecipe(spec: LearningSpec, { layout, isLazy = isLinear(spec) }: 
     checkLocalSteps(local)
     recipe = { ...recipe, rule: averagingRule(recipe.rule, local) }
   }
-  return sums === 'lattice' ? latticeRecipe(recipe, { batch }) : recipe
+  return sums === 'lattice' && sumBytes === undefined ? latticeRecipe(recipe, { batch }) : recipe
 }
 
 /** The steps of peers between updates; undefined if there are none. */

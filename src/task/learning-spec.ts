@@ -83,6 +83,8 @@ interface CommonSpec {
   readonly localSteps?: number
   /** μ of the updates that average the copies. @default no momentum */
   readonly localMomentum?: number
+  /** Bytes of a peer's own sum for each weight and update. @default sums contain all elements that do not round to 0 */
+  readonly sumBytes?: number
   /** Whether the gradient sum of each peer is bounded. @default it is not */
   readonly influence?: 'bounded'
   /** How inputs become features. */

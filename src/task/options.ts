@@ -125,6 +125,11 @@ export const taskTypes = {
    */
   localMomentum: number,
   /**
+   * Networks with local steps: bytes of a peer's own sum for each weight and update, above 0 and at most 1. A peer sends the elements with the
+   * largest progress, and keeps the rest for later updates. All peers must agree on it. @default all elements that do not round to 0
+   */
+  sumBytes: number,
+  /**
    * Whether members of the network are trusted with the predictor. If not, each peer scales its gradient sums down to a bound that all compute
    * from the predictor, and refuses larger ones, so that a hostile peer changes a batch about as much as an honest one. All peers must
    * agree on it. @default 'members'
@@ -203,6 +208,7 @@ const specTypes = {
   algorithm: choice('mawo', 'dmb'),
   localSteps: number,
   localMomentum: number,
+  sumBytes: number,
   influence: choice('bounded'),
   features: options<FeatureSpec>(
     {

@@ -32,6 +32,7 @@ export function learningSpecFields(spec: LearningSpec): [field: string, value: s
     ['local-steps', String(spec.localSteps ?? '')],
     ...(spec.algorithm === undefined ? [] : [['algorithm', spec.algorithm] as [string, string]]),
     ...(spec.localMomentum === undefined ? [] : [['local-momentum', String(spec.localMomentum)] as [string, string]]),
+    ...(spec.sumBytes === undefined ? [] : [['sum-bytes', String(spec.sumBytes)] as [string, string]]),
     ...(spec.influence === undefined ? [] : [['influence', spec.influence] as [string, string]]),
     ['rule', recipe.rule.description],
     ['average', recipe.averaging.description],
@@ -83,7 +84,7 @@ function pairs(weights: Readonly<Record<string, number>>): string {
 /** The spec as canonical text for the state directory: equal for equal specs. */
 export function specText(spec: LearningSpec): string {
   const { model, network, dimension, classes, classWeights, l2, rule, averaging } = spec
-  const { sums, algorithm, localSteps, localMomentum, influence, features, plugins } = spec
+  const { sums, algorithm, localSteps, localMomentum, sumBytes, influence, features, plugins } = spec
   const target = isCustomLoss(spec) ? spec.target : undefined
   // A network has its own.
   const targetScale = spec.network === undefined ? targetScaleOf(spec) : undefined
@@ -106,6 +107,7 @@ export function specText(spec: LearningSpec): string {
     algorithm,
     localSteps,
     localMomentum,
+    sumBytes,
     influence,
     features: { constant, hashBits, interactions, columns, label, scale, classNames },
     plugins

@@ -13,6 +13,7 @@ import {
   boundsOf,
   checkFeatures,
   checkLocalSteps,
+  checkSumBytes,
   customLoss,
   defaultAveraging,
   defaultNetworkRule,
@@ -77,7 +78,7 @@ interface ResolvedOptions {
 
 /** What peers send each other. @throws OptionError for options that exclude each other */
 function exchangeOf(
-  { sums, trust, algorithm = 'admb', localSteps, localMomentum }: TaskOptions,
+  { sums, trust, algorithm = 'admb', localSteps, localMomentum, sumBytes }: TaskOptions,
   role: 'peer' | 'serial',
   {
     batch,
@@ -92,7 +93,7 @@ function exchangeOf(
     readonly hasRoom: boolean
     readonly rule: RuleSpec
   }
-): Pick<LearningSpec, 'sums' | 'algorithm' | 'influence' | 'localSteps' | 'localMomentum'> {
+): Pick<LearningSpec, 'sums' | 'algorithm' | 'influence' | 'localSteps' | 'localMomentum' | 'sumBytes'> {
   const needsExact = role !== 'peer' || hasRoom
   const isLattice = (sums ?? (needsExact ? 'exact' : 'lattice')) === 'lattice'
   const isBounded = boundsOf(trust) !== undefined
@@ -106,15 +107,18 @@ function exchangeOf(
     masterAlgorithm: algorithm !== 'admb',
     localSteps: localSteps !== undefined,
     localMomentum: localMomentum !== undefined,
+    sumBytes: sumBytes !== undefined,
     ruleWithoutSteps: isDual(rule)
   })
   if (localSteps !== undefined) checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum })
+  if (sumBytes !== undefined) checkSumBytes(sumBytes)
   return {
     sums: isLattice ? 'lattice' : undefined,
     algorithm: algorithm === 'admb' ? undefined : algorithm,
     localSteps,
     // A momentum of 0 is the same as none.
     localMomentum: localMomentum || undefined,
+    sumBytes,
     influence: isBounded ? 'bounded' : undefined
   }
 }
@@ -203,7 +207,7 @@ export function specOf(
 
 /** Options of a peer whose model a program has. The others describe data or a model. */
 const OF_PROGRAMS: ReadonlySet<string> = new Set(
-  'rule averaging batch sums trust algorithm localSteps localMomentum'.split(' ')
+  'rule averaging batch sums trust algorithm localSteps localMomentum sumBytes'.split(' ')
 )
 
 /** The spec of a model that only a program can compute. @throws OptionError for options that do not apply to it */

@@ -126,6 +126,8 @@ export class Ledger {
    * the lineage of the predictor.
    */
   #gradients = 0
+  /** Number of gradients of this run before the epoch. */
+  #gradientsBefore = 0
   #repeated = 0
   #used = 0
   /** Number of gradients never on a list, and of earlier inputs that cannot be learned again. */
@@ -269,7 +271,7 @@ export class Ledger {
       const isRetained = this.#carry > 0
       const segment: Segment = {
         number: this.#nextSegment++,
-        sum: this.#own.closeSegment(this.#isStale, isRetained),
+        sum: this.#own.closeSegment(this.#isStale, isRetained, this.#gradients - this.#gradientsBefore),
         grid: isRetained ? this.#own.grid : undefined,
         count: this.#openCount,
         period,
@@ -314,7 +316,8 @@ export class Ledger {
     { carries = true, grid }: { readonly carries?: boolean; readonly grid?: LazyGrid } = {}
   ): void {
     this.close(period)
-    this.#own.endEpoch(this.#count)
+    this.#own.endEpoch(this.#count, this.#gradients - this.#gradientsBefore)
+    this.#gradientsBefore = this.#gradients
     this.#past.addEpoch({
       number: this.#epochNumber,
       id: this.#id,

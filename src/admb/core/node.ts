@@ -43,7 +43,7 @@ import { NodeInspection } from './node-inspection.js'
 import { NodeStorage, type StoredBlocks } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { OutgoingSums, Pace } from './outgoing-sums.js'
-import { OwnSum } from './own-sum.js'
+import { OwnSum, type Unsent } from './own-sum.js'
 import { PushPolicy } from './push-policy.js'
 import { Updater } from './updater.js'
 
@@ -137,7 +137,9 @@ export class AdmbNode {
     this.#current.trust = this.#trust
     this.#trust?.authenticity?.certify(this.#self)
     this.#influence = influence && new OwnInfluence(influence, initial.parameters)
-    this.#own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise: options.noise })
+    const { noise, budget } = options
+    this.#own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise, budget })
+    this.#own.predictorChanged(initial.parameters)
     this.#ledger = new Ledger({
       own: this.#own,
       carry,
@@ -298,6 +300,11 @@ export class AdmbNode {
   /** Blocks to which the learner adds gradients at `predictor.parameters`; `added` must follow. */
   get accumulator(): Blocks {
     return this.#own.accumulator
+  }
+
+  /** With a budget of elements: what local steps have contributed, and the node has not sent yet. */
+  get unsent(): Unsent | undefined {
+    return this.#own.unsent
   }
 
   /**
@@ -619,6 +626,7 @@ export class AdmbNode {
     const grid = gridOf(predictor, this.#options.rule)
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
     this.#influence?.switchPredictor(predictor.parameters)
+    this.#own.predictorChanged(predictor.parameters)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period

@@ -1,5 +1,5 @@
 /** Options of an ADMB node, and the effects that it reports to its driver. */
-import type { BatchRule, Blocks, InfluenceRule, Layout } from '../../learning/types.js'
+import type { BatchRule, Blocks, InfluenceRule, Layout, SumBudget } from '../../learning/types.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { Batch, Header, Predictor, Recipe } from '../state/predictor.js'
 import type { Precedence } from '../state/predictor-id.js'
@@ -46,6 +46,12 @@ export interface AdmbOptions extends Recipe {
    * @default none
    */
   readonly influence?: InfluenceRule
+  /**
+   * Budget of elements of own sums, which the recipe and the layout must contain. The rest of them
+   * waits for later updates (`AdmbNode.unsent`).
+   * @default sums contain all elements that do not round to 0
+   */
+  readonly budget?: SumBudget
   /**
    * Adds noise to the sum of a segment of own gradients, once, when it is closed and before it is
    * rounded: nothing that leaves the node contains the gradients without it.

@@ -4,7 +4,7 @@
  * sums are integers, and are scaled down if influence is bounded. Which gradients they are is
  * recorded by `Ledger`.
  */
-import type { Blocks, Layout } from '../../learning/types.js'
+import type { Blocks, Layout, SumBudget } from '../../learning/types.js'
 import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, zeros } from '../state/vectors.js'
@@ -16,6 +16,20 @@ export interface OwnSumOptions {
   readonly influence?: OwnInfluence
   /** See `AdmbOptions.noise`. */
   readonly noise?: (sum: Blocks) => void
+  /** See `AdmbOptions.budget`. */
+  readonly budget?: SumBudget
+}
+
+/** Number of epochs over which their gradients are averaged. */
+const SMOOTHING = 4
+
+/** Share of the typical number of gradients of an epoch, after which a node sends what its budget allows. */
+const SENT_AT = 0.5
+
+/** What a node has not sent yet, of copies that each have made as many gradients. */
+export interface Unsent {
+  readonly sum: Blocks
+  readonly count: number
 }
 
 export class OwnSum {
@@ -28,6 +42,11 @@ export class OwnSum {
   readonly #rounding: Rounding | undefined
   #grid: LazyGrid | undefined
   #settled = Settled.none
+  /** With a budget: numbers of elements that may be sent in an epoch, and that were. */
+  #limits: readonly number[] = []
+  #sent: number[] = []
+  /** Typical number of gradients of an epoch; 0 before the first one has ended. */
+  #typical = 0
 
   /** @param grid that of the initial predictor, if sums are integers */
   constructor(layout: Layout, grid: LazyGrid | undefined, options: OwnSumOptions) {
@@ -36,7 +55,7 @@ export class OwnSum {
     this.accumulator = blocksOf(this.#open)
     this.#options = options
     this.#grid = grid
-    this.#rounding = grid && new Rounding(layout)
+    this.#rounding = grid && new Rounding(layout, options.budget)
   }
 
   /** Grid of the predictor, if sums are integers. */
@@ -57,6 +76,12 @@ export class OwnSum {
   /** See `Rounding.residualShare`; undefined for float32 sums. */
   get residualShare(): number | undefined {
     return this.#rounding?.residualShare
+  }
+
+  /** With a budget: what was not sent yet, and by which number of gradients a contribution divides it. */
+  get unsent(): Unsent | undefined {
+    if (this.#options.budget === undefined || this.#rounding === undefined || this.#typical === 0) return undefined
+    return { sum: this.#rounding.residual, count: this.#typical }
   }
 
   /** Gradients were added to the accumulator. @param mark see `recordWrites` of a sum */
@@ -80,15 +105,20 @@ export class OwnSum {
   /**
    * Adds the open segment to the sum.
    * @param isStale whether what rounding has left is limited
+   * @param count number of gradients of the node in this epoch
    * @returns its gradients as they were added, for carry-over
    */
-  closeSegment(isStale: boolean, isRetained: boolean): Segment['sum'] {
+  closeSegment(isStale: boolean, isRetained: boolean, count: number): Segment['sum'] {
     // A segment that is carried over or rounded again keeps its noise, so that it never reveals
     // more.
     this.#options.noise?.(this.#open.map(block => block.write()))
     for (const block of this.#open) block.makeSparse()
-    if (this.#grid) this.#rounding?.close(this.#open, this.#closed, this.#grid, isStale)
-    else addInto(this.#closed, this.#open)
+    if (this.#grid) {
+      const isDue = count >= SENT_AT * this.#typical
+      const limits = this.#limits.map((limit, b) => (isDue ? limit - (this.#sent[b] ?? 0) : 0))
+      const sent = this.#rounding?.close(this.#open, this.#closed, this.#grid, isStale, limits) ?? []
+      this.#sent = sent.map((elements, b) => elements + (this.#sent[b] ?? 0))
+    } else addInto(this.#closed, this.#open)
     const sum = isRetained ? this.#open.map(block => block.compactCopy()) : undefined
     for (const block of this.#open) block.clear()
     return sum
@@ -97,6 +127,11 @@ export class OwnSum {
   /** The sum of closed segments as it is sent, valid until the next call. @param count of gradients */
   closed(count: number): Sum {
     return this.isBounded ? this.#closed.map((block, b) => this.#bounded(block, b, count)) : this.#closed
+  }
+
+  /** The predictor has these parameters from now on. */
+  predictorChanged(parameters: Blocks): void {
+    this.#limits = this.#options.budget?.limits(parameters) ?? []
   }
 
   /** The same with the open segment, which stays open. */
@@ -113,8 +148,13 @@ export class OwnSum {
     return this.#options.influence?.bounded(block, b, count, this.#grid?.[b]) ?? block
   }
 
-  /** The epoch ends. @param count number of gradients in closed segments */
-  endEpoch(count: number): void {
+  /**
+   * The epoch ends.
+   * @param count number of gradients in closed segments
+   * @param added number of those that were not carried over
+   */
+  endEpoch(count: number, added: number): void {
+    if (added > 0) this.#typical = this.#typical === 0 ? added : this.#typical + (added - this.#typical) / SMOOTHING
     this.#options.influence?.record(this.#closed, count, this.#grid)
   }
 
@@ -142,6 +182,7 @@ export class OwnSum {
   /** An epoch begins with these segments. @param grid that of its predictor */
   beginEpoch(segments: readonly Segment[], grid: LazyGrid | undefined): void {
     this.#grid = grid
+    this.#sent = []
     for (const block of this.#closed) block.clear()
     for (const { sum } of segments) {
       if (sum === undefined) continue

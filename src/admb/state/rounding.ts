@@ -12,13 +12,14 @@
  * rounded.
  */
 
-import type { Blocks, Layout, UpdateRule } from '../../learning/types.js'
+import type { Blocks, Layout, SumBudget, UpdateRule } from '../../learning/types.js'
 import { MAX_OWN } from '../../numeric/block-code.js'
 import { closeDense, MIN_KERNEL } from '../../numeric/block-kernels.js'
 import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'
 import { gathered, type Predictor } from './predictor.js'
+import { closeSparse } from './sparse-rounding.js'
 
 /** Maximum residual, in steps, of a node that had no gradients for longer than S periods. */
 const MAX_STALE = 2
@@ -28,8 +29,11 @@ export class Rounding {
   #share: number | undefined
   /** Elements of long blocks whose residual may exceed half a step. */
   readonly #pending: (Support | undefined)[]
+  readonly #budget: SumBudget | undefined
 
-  constructor(layout: Layout) {
+  /** @param budget of elements that are sent @default no limit */
+  constructor(layout: Layout, budget?: SumBudget) {
+    this.#budget = budget
     this.#residual = layout.blocks.map(({ length }) => new Float32Array(length))
     this.#pending = layout.blocks.map(({ length }) => Support.of(length))
   }
@@ -47,13 +51,24 @@ export class Rounding {
   /**
    * Rounds the open segment, in place, and adds its integers to the list's sum.
    * @param isStale whether residuals are limited first
+   * @param limits numbers of elements of each block that may be sent, with a budget
+   * @returns how many are sent
    */
-  close(open: Sum, sum: Sum, grid: LazyGrid, isStale: boolean): void {
+  close(open: Sum, sum: Sum, grid: LazyGrid, isStale: boolean, limits: readonly number[] = []): readonly number[] {
     let energy = 0
     let left = 0
+    const sent: number[] = []
     for (let b = 0; b < open.length; b++) {
       const [segment, total, residual] = [open[b], sum[b], this.#residual[b]]
       const { values } = segment
+      if (this.#budget && b < this.#budget.place) {
+        const block = closeSparse(segment.write(), total, residual, exponentsAt(grid[b], undefined), limits[b], MAX_OWN)
+        this.#budget.count(open[this.#budget.place].write(), b, block.nonZero, block.magnitude)
+        sent.push(block.nonZero)
+        energy += block.energy
+        left += block.left
+        continue
+      }
       const indices = this.#elements(b, segment)
       const exponents = exponentsAt(grid[b], indices)
       const pending = this.#pending[b]
@@ -88,6 +103,7 @@ export class Rounding {
       }
     }
     if (energy > 0) this.#share = Math.min(1, left / energy)
+    return sent
   }
 
   /**

@@ -339,6 +339,7 @@ export const rows = [
       spreads: true
     }
   ),
+  value('sum-bytes', '<b>', to.amount(true), 'bytes of own sums a weight and update (with --local-steps)', agreed),
   value('learner', '<where>', to.choice(['external'] as const), 'a program computes the gradients', {
     group: 'Exchange',
     for: ['peer'],

@@ -21,8 +21,15 @@ export interface CarriedBlock {
    * @param added what nodes have added to it in the sum of the batch
    * @param count number of gradients of the batch
    * @param gradients sum of these gradients, for each block of the model
+   * @param contributors number of nodes whose gradients are in the batch
    */
-  next(before: Float32Array, added: Float32Array, count: number, gradients: () => Blocks): Float32Array
+  next(
+    before: Float32Array,
+    added: Float32Array,
+    count: number,
+    gradients: () => Blocks,
+    contributors?: number
+  ): Float32Array
 }
 
 /** The place of a carried block among the blocks of a model, or the one after them. */
@@ -57,7 +64,7 @@ export function carry<R extends Recipe, Parts extends { readonly learner: Learne
 }
 
 /** A learner reads the carried blocks that its own layout contains. */
-function carryingLearner(learner: Learner, carried: Carried<CarriedBlock>): Learner {
+export function carryingLearner(learner: Learner, carried: Carried<CarriedBlock>): Learner {
   const { addGradient, scoreAndAdd, after, outputs, classifies, outcomeKind, rowMacs, markGradient } = learner
   const length = learner.layout.blocks.length
   const layout = carryingLayout(learner.layout, carried)
@@ -111,7 +118,7 @@ export function carryingRecipe<R extends Recipe>(recipe: R, carried: Carried<Pic
       const [before, gradients] = [inner(previous), model(sum)]
       const values = () => (grid ? valuesOf(gradients, grid(before, updates)) : gradients)
       const [now, added] = [rest(previous.parameters), rest(sum)]
-      const next = blocks.map((block, k) => block.next(now[k], added[k], count, values))
+      const next = blocks.map((block, k) => block.next(now[k], added[k], count, values, contributors))
       const { parameters, state } = rule.step(before, gradients, count, updates, contributors)
       return { parameters: [...parameters, ...next], state }
     },

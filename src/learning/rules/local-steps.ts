@@ -10,9 +10,11 @@
  * What a node contributes after n inputs is n times the difference between predictor and copy. The difference includes a
  * part of the next step, as large as the part of its minibatch that is there. So each input is in the sum as soon as it is
  * counted, as gradients are.
+ *
+ * If the node has not sent all that it has contributed, the rest stays in its copy, which begins at the predictor without it.
  */
 import { OptionError } from '../options.js'
-import type { Blocks, RuleState, UpdateRule } from '../types.js'
+import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
 
 export interface LocalStepsOptions {
   /** b: inputs per update. */
@@ -114,6 +116,12 @@ interface Start {
   readonly parameters: Blocks
 }
 
+/** What a node has contributed and not sent yet, of copies that each have made as many gradients. */
+interface Unsent {
+  readonly sum: Blocks
+  readonly count: number
+}
+
 /** A node's own steps since the current predictor. */
 export class LocalSteps {
   readonly #rule: UpdateRule
@@ -121,6 +129,8 @@ export class LocalSteps {
   /** Number of gradients in a step. */
   readonly #minibatch: number
   #from: Start | undefined
+  /** Parameters at which the copy began. */
+  #start: Blocks = []
   /** The copy, and the state of the rule, which later predictors continue. */
   #copy: RuleState = { parameters: [], state: [] }
   /** Number of steps of the copy. */
@@ -132,9 +142,16 @@ export class LocalSteps {
   #inputs = 0
   #contributed: Float32Array[] = []
 
-  /** @param rule rule of local steps */
-  constructor(rule: UpdateRule, { batch, steps }: LocalStepsOptions) {
+  /** Number of blocks of the model. Those after them are carried by predictors. */
+  readonly #blocks: number
+
+  /**
+   * @param rule rule of local steps
+   * @param layout of the predictors' parameters
+   */
+  constructor(rule: UpdateRule, { batch, steps }: LocalStepsOptions, { blocks }: Layout) {
     this.#rule = rule
+    this.#blocks = blocks.filter(({ isExact }) => !isExact).length
     this.#steps = steps
     this.#minibatch = Math.max(1, Math.round(batch / steps))
   }
@@ -144,9 +161,13 @@ export class LocalSteps {
     return this.#minibatch - this.#count
   }
 
-  /** Parameters at which the next gradients are computed. @param predictor the current one; another one starts a new copy */
-  parameters(predictor: Start): Blocks {
-    if (predictor !== this.#from) this.#begin(predictor)
+  /**
+   * Parameters at which the next gradients are computed.
+   * @param predictor the current one; another one starts a new copy
+   * @param unsent stays in the copy @default all was sent
+   */
+  parameters(predictor: Start, unsent?: Unsent): Blocks {
+    if (predictor !== this.#from) this.#begin(predictor, unsent)
     return this.#copy.parameters
   }
 
@@ -166,7 +187,7 @@ export class LocalSteps {
     const number = updates * this.#steps + Math.min(this.#made, this.#steps - 1)
     const next = this.#rule.step(this.#copy, this.#sum, this.#count, number)
     const share = this.#count / this.#minibatch
-    for (const [k, block] of contribution.entries()) this.#contribute(k, next.parameters[k], share, block)
+    for (let k = 0; k < this.#blocks; k++) this.#contribute(k, next.parameters[k], share, contribution[k])
     if (share < 1) return
     this.#copy = next
     this.#made++
@@ -176,11 +197,7 @@ export class LocalSteps {
 
   /** Adds to a block what the inputs contribute beyond what they have. @param share part of the next step that counts */
   #contribute(k: number, next: Float32Array, share: number, into: Float32Array): void {
-    const [from, copy, contributed] = [
-      (this.#from as Start).parameters[k],
-      this.#copy.parameters[k],
-      this.#contributed[k]
-    ]
+    const [from, copy, contributed] = [this.#start[k], this.#copy.parameters[k], this.#contributed[k]]
     for (let i = 0; i < into.length; i++) {
       const difference = from[i] - copy[i] + share * (copy[i] - next[i])
       const added = Math.fround(this.#inputs * difference - contributed[i])
@@ -189,8 +206,9 @@ export class LocalSteps {
     }
   }
 
-  #begin(predictor: Start): void {
-    const { parameters } = predictor
+  #begin(predictor: Start, unsent: Unsent | undefined): void {
+    const { length } = predictor.parameters
+    const parameters = length > this.#blocks ? predictor.parameters.slice(0, this.#blocks) : predictor.parameters
     if (this.#from === undefined) {
       const blocks = parameters.map(({ length }, k) => ({ name: String(k), length }))
       const { blocks: state } = this.#rule.stateLayout({ blocks })
@@ -199,7 +217,10 @@ export class LocalSteps {
       this.#contributed = parameters.map(({ length }) => new Float32Array(length))
     }
     this.#from = predictor
-    this.#copy = { parameters, state: this.#copy.state }
+    this.#start = unsent
+      ? parameters.map((block, k) => block.map((weight, i) => weight - unsent.sum[k][i] / unsent.count))
+      : parameters
+    this.#copy = { parameters: this.#start, state: this.#copy.state }
     this.#made = 0
     this.#count = 0
     this.#inputs = 0

@@ -84,7 +84,7 @@ describe('local steps', () => {
         fc.pre(given.length > 0)
         const options = { batch: minibatch * steps, steps }
         const predictor = { id: { updates: 0 }, parameters: learner.initial(), state: [] }
-        const sum = contribution(new LocalSteps(rule, options), predictor, given)
+        const sum = contribution(new LocalSteps(rule, options, learner.layout), predictor, given)
         const { parameters } = averagingRule(rule, options).step(predictor, sum, given.length, 0)
         assertClose(parameters[0], serial(rule, predictor.parameters, given, minibatch))
       })
@@ -101,7 +101,7 @@ describe('local steps', () => {
         const sum = [new Float32Array(DIMENSION)]
         const expected = new Array<number>(DIMENSION).fill(0)
         for (const given of nodes) {
-          const [part] = contribution(new LocalSteps(rule, options), predictor, given)
+          const [part] = contribution(new LocalSteps(rule, options, learner.layout), predictor, given)
           const copy = serial(rule, predictor.parameters, given, sizes.minibatch)
           for (let i = 0; i < DIMENSION; i++) {
             sum[0][i] += part[i]
@@ -142,7 +142,7 @@ describe('local steps', () => {
   it('start at each new predictor', () => {
     fc.assert(
       fc.property(rules, sizes, inputs, inputs, (rule, { minibatch, steps }, first, second) => {
-        const local = new LocalSteps(rule, { batch: minibatch * steps, steps })
+        const local = new LocalSteps(rule, { batch: minibatch * steps, steps }, learner.layout)
         contribution(local, { id: { updates: 0 }, parameters: learner.initial() }, first)
         const next = { id: { updates: 1 }, parameters: [Float32Array.of(1, -2, 3, -4)] }
         assert.equal(local.parameters(next), next.parameters)

@@ -23,6 +23,7 @@ describe('the hello of docs/reference/protocol.md', () => {
       algorithm: 'dmb',
       localSteps: 8,
       localMomentum: 0.5,
+      sumBytes: 0.03,
       influence: 'bounded',
       classWeights: [1, 2],
       plugins: '0123456789abcdef'

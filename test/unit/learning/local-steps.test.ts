@@ -5,6 +5,8 @@ import type { TaskOptions } from '../../../src/task/options.js'
 import { learningSpecFields } from '../../../src/task/spec-text.js'
 import { createTask } from '../../../src/task/task.js'
 
+const network = { model: { model: 'mlp', hidden: [4] }, classes: 2, rule: { name: 'adam' } } as const
+
 describe('local steps', () => {
   const specOf = async (options: TaskOptions, role: 'peer' | 'serial' = 'peer') =>
     (await createTask({ model: 'logistic', features: 3, batch: 64, localSteps: 8, ...options }, role)).specFor({})
@@ -12,6 +14,13 @@ describe('local steps', () => {
   it('are part of what peers agree on', async () => {
     const { localSteps } = await specOf({})
     assert.equal(localSteps, 8)
+  })
+
+  it('have a budget of bytes that peers agree on', async () => {
+    const fields = Object.fromEntries(
+      learningSpecFields((await specOf({ ...network, sumBytes: 0.03 })) as LearningSpec)
+    )
+    assert.equal(fields['sum-bytes'], '0.03')
   })
 
   it('have no momentum unless one is given', async () => {
@@ -29,7 +38,11 @@ describe('local steps', () => {
     [{ rule: { name: 'dual-averaging' } }, /dual averaging cannot make local steps: .*choose another rule/],
     [{ batch: '32..64' }, /need a fixed batch: .*give --batch one number/],
     [{ trust: 'bounded' }, /remove --local-steps or --trust bounded/],
-    [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /remove --local-steps or --classes \.\.MAX/]
+    [{ model: 'softmax', classNames: ['a', 'b'], classesMax: 5 }, /remove --local-steps or --classes \.\.MAX/],
+    [{ sumBytes: 0.03 }, /a budget of bytes is for networks: give a network/],
+    [{ ...network, sumBytes: 0.03, localSteps: undefined }, /a budget of bytes is for local steps: give --local-steps/],
+    [{ ...network, sumBytes: 0.03, sums: 'exact' }, /a budget of bytes is for integer sums: give --sums lattice/],
+    [{ ...network, sumBytes: 0 }, /must be above 0 and at most 1, not 0/]
   ] as const)
     it(`are refused with ${JSON.stringify(options)}`, () =>
       assert.rejects(specOf(options as TaskOptions), { code: 'ERR_OPTION', message: reason }))

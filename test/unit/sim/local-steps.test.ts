@@ -21,10 +21,22 @@ describe('simulated local steps with momentum', () => {
     assert.ok(updates > 10, `${updates} updates`)
   })
 
+  it('take few bytes with a budget, and violate no property under faults', () => {
+    const keys = { sumBytes: 0.05, nodes: 16, batch: 512, dimension: 500, turnNodes: 4 }
+    const [all, few] = [{ ...keys, sumBytes: undefined }, keys].map(each => run({ ...each, checks: false }))
+    assert.ok(few.bytes < 0.6 * all.bytes, `${few.bytes} bytes, and ${all.bytes} without a budget`)
+    const faults = { crashShare: 0.1, partitionShare: 0.1 }
+    const { violations, updates } = run({ ...keys, inputs: 3000, batch: 64, loss: 0.05, faults })
+    assert.deepEqual(violations, [])
+    assert.ok(updates > 10, `${updates} updates`)
+  })
+
   it('need local steps', () => {
     assert.throws(
       () => run({ localSteps: undefined, localMomentum: 0.5 }),
       /momentum is for local steps: set localSteps/
     )
+    assert.throws(() => run({ localSteps: undefined, sumBytes: 0.03 }), /is for local steps: set localSteps/)
+    assert.throws(() => run({ sums: 'exact', sumBytes: 0.03 }), /is for integer sums: set sums=lattice/)
   })
 })

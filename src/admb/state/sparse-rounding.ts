@@ -1,0 +1,82 @@
+/**
+ * Rounding of the largest elements of a segment, where a node has a budget of elements. The others remain in the residual. The
+ * threshold is the node's own business: nobody else needs to know it.
+ */
+import { rounded, stepOf } from '../../numeric/lattice.js'
+import type { SumBlock } from '../../numeric/sums.js'
+
+/** Magnitudes are counted by their exponents and the first seven bits of their fractions. */
+const SHIFT = 16
+const counts = new Uint32Array(1 << (31 - SHIFT))
+const one = new Float32Array(1)
+const oneBits = new Int32Array(one.buffer)
+
+const bucketOf = (magnitude: number): number => {
+  one[0] = magnitude
+  return oneBits[0] >>> SHIFT
+}
+
+/** Whether the value rounds to a multiple of the step other than 0. No value reaches the step of an element out of its turn. */
+const reaches = (value: number, step: number): boolean => value >= step / 2 || value < -step / 2
+
+/** What was sent of a segment's block. `energy` and `left` are the squared norms of the block and of its residual. */
+export interface SparseSegment {
+  readonly nonZero: number
+  readonly magnitude: number
+  readonly energy: number
+  readonly left: number
+}
+
+/**
+ * Rounds the elements of a segment with the largest sums of value and residual, in place.
+ * @param total receives the integers
+ * @param limit number of elements that may differ from 0
+ * @param most largest magnitude of an element of `total`
+ */
+export function closeSparse(
+  values: Float32Array,
+  total: SumBlock,
+  residual: Float32Array,
+  exponents: Int8Array,
+  limit: number,
+  most: number
+): SparseSegment {
+  const bits = new Int32Array(values.buffer, values.byteOffset, values.length)
+  let energy = 0
+  counts.fill(0)
+  for (let i = 0; i < values.length; i++) {
+    const value = Math.fround(values[i] + residual[i])
+    values[i] = value
+    energy += value * value
+    if (reaches(value, stepOf(exponents, i))) counts[(bits[i] & 0x7fffffff) >>> SHIFT]++
+  }
+  const { bucket, room } = thresholdOf(limit)
+  let [left, nonZero, magnitude, remaining] = [0, 0, 0, room]
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]
+    const at = (bits[i] & 0x7fffffff) >>> SHIFT
+    const step = stepOf(exponents, i)
+    const isSent = at >= bucket && reaches(value, step) && (at > bucket || remaining-- > 0)
+    const integer = isSent ? rounded(value, step) : 0
+    if (integer === 0 || Math.abs(total.values[i] + integer) > most) {
+      values[i] = 0
+      residual[i] = value
+    } else {
+      values[i] = integer * step
+      residual[i] = value - values[i]
+      total.add(i, integer)
+      nonZero++
+      magnitude += Math.abs(integer)
+    }
+    left += residual[i] * residual[i]
+  }
+  return { nonZero, magnitude, energy, left }
+}
+
+/** The bucket of the smallest magnitudes that are sent, and how many of its elements are. */
+function thresholdOf(limit: number): { readonly bucket: number; readonly room: number } {
+  let room = Math.max(0, limit)
+  let bucket = bucketOf(Number.POSITIVE_INFINITY)
+  while (bucket > 0 && counts[bucket] <= room) room -= counts[bucket--]
+  return { bucket, room }
+}
