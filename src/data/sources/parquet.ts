@@ -32,6 +32,7 @@ const compressors: NonNullable<Options['compressors']> = {
 const told = new WeakSet<ParquetOptions>()
 
 const decoder = new TextDecoder()
+const encoder = new TextEncoder()
 const parsers: Options['parsers'] = { jsonFromBytes: bytes => decoder.decode(bytes) }
 
 /** @throws CorruptInputError, HeaderError */
@@ -76,6 +77,7 @@ async function* tableAsCsv(file: File, name: string, options: ParquetOptions): A
     options.onNotice?.(`${name}: nested columns are ignored: ${nested.join(', ')}`, importance.leftOut)
   }
   yield Buffer.from(`${columns.map(quoted).join(',')}\n`)
+  const writer = new CsvWriter()
   for (const range of scan.ranges) {
     const rows = range.rowEnd - range.rowStart
     const values: ArrayLike<Value>[] = []
@@ -84,20 +86,108 @@ async function* tableAsCsv(file: File, name: string, options: ParquetOptions): A
       values.push(await orDamaged(name, scan.readColumn({ column, ...range })))
     }
     if (values.some(({ length }) => length !== rows)) throw damaged(name)
-    for (let row = 0; row < rows; row += CHUNK_ROWS) yield rendered(values, row, Math.min(rows, row + CHUNK_ROWS))
+    for (let row = 0; row < rows; row += CHUNK_ROWS) yield writer.rows(values, row, Math.min(rows, row + CHUNK_ROWS))
     options.onRead?.(range.rowEnd / Number(metadata.num_rows))
   }
 }
 
-function rendered(values: readonly ArrayLike<Value>[], from: number, to: number): Uint8Array {
-  let text = ''
-  for (let row = from; row < to; row++) {
-    // An empty line would not count as a row.
-    if (values.length === 1) text += `"${cell(values[0][row]).replaceAll('"', '""')}"`
-    else for (let i = 0; i < values.length; i++) text += `${i === 0 ? '' : ','}${quoted(cell(values[i][row]))}`
-    text += '\n'
+/** Texts up to this length whose bytes are kept, because categories recur. */
+const KEPT_TEXTS = 4096
+const KEPT_LENGTH = 64
+/** Bytes of the longest number. */
+const NUMBER_BYTES = 32
+/** Numbers with up to six digits after the point, whose digits are an integer of 32 bits, are written without a string. */
+const MAX_SCALE = 1e6
+const MAX_DIGITS = 2 ** 31 - 1
+const POWERS = Array.from({ length: 10 }, (_, exponent) => 10 ** exponent)
+const [COMMA, MINUS, NEWLINE, POINT, ZERO] = [...',-\n.0'].map(char => char.charCodeAt(0))
+
+/** Writes rows of CSV as bytes, because strings of numbers take longer to make than the columns. */
+class CsvWriter {
+  #bytes = new Uint8Array(1 << 16)
+  #length = 0
+  readonly #kept = new Map<string, Uint8Array>()
+
+  rows(values: readonly ArrayLike<Value>[], from: number, to: number): Uint8Array {
+    this.#length = 0
+    const last = values.length - 1
+    for (let row = from; row < to; row++) {
+      for (let i = 0; i <= last; i++) {
+        const value = values[i][row]
+        // An empty line would not count as a row.
+        if (last === 0) this.#text(`"${cell(value).replaceAll('"', '""')}"`)
+        else if (typeof value === 'number') this.#number(value)
+        else if (value !== null && value !== undefined) this.#keptText(cell(value))
+        this.#reserve(1)
+        this.#bytes[this.#length++] = i === last ? NEWLINE : COMMA
+      }
+    }
+    return this.#bytes.slice(0, this.#length)
   }
-  return Buffer.from(text)
+
+  #reserve(bytes: number): void {
+    if (this.#length + bytes <= this.#bytes.length) return
+    const larger = new Uint8Array(2 * (this.#length + bytes))
+    larger.set(this.#bytes.subarray(0, this.#length))
+    this.#bytes = larger
+  }
+
+  #text(text: string): void {
+    this.#reserve(3 * text.length)
+    this.#length += encoder.encodeInto(text, this.#bytes.subarray(this.#length)).written
+  }
+
+  #keptText(text: string): void {
+    if (text.length > KEPT_LENGTH) {
+      this.#text(quoted(text))
+      return
+    }
+    let bytes = this.#kept.get(text)
+    if (bytes === undefined) {
+      if (this.#kept.size === KEPT_TEXTS) this.#kept.clear()
+      bytes = encoder.encode(quoted(text))
+      this.#kept.set(text, bytes)
+    }
+    this.#reserve(bytes.length)
+    this.#bytes.set(bytes, this.#length)
+    this.#length += bytes.length
+  }
+
+  /** Writes what `String` gives. */
+  #number(value: number): void {
+    const size = Math.abs(value)
+    // Most other numbers have more digits than are found here.
+    if (size < MAX_DIGITS && Math.round(size * MAX_SCALE) / MAX_SCALE === size) {
+      let [scale, fraction] = [1, 0]
+      for (; scale < MAX_SCALE && Math.round(size * scale) / scale !== size; scale *= 10) fraction++
+      const digits = Math.round(size * scale)
+      if (digits <= MAX_DIGITS) {
+        this.#decimal(digits | 0, fraction, value < 0)
+        return
+      }
+    }
+    const text = String(value)
+    this.#reserve(NUMBER_BYTES)
+    for (let i = 0; i < text.length; i++) this.#bytes[this.#length++] = text.charCodeAt(i)
+  }
+
+  /** Writes digits with the point before the last `fraction` ones. */
+  #decimal(digits: number, fraction: number, isNegative: boolean): void {
+    this.#reserve(NUMBER_BYTES)
+    const bytes = this.#bytes
+    if (isNegative) bytes[this.#length++] = MINUS
+    let count = fraction + 1
+    while (count < POWERS.length && digits >= POWERS[count]) count++
+    this.#length += count + Number(fraction > 0)
+    let at = this.#length
+    let rest = digits
+    for (let place = 0; place < count; place++) {
+      if (place === fraction && place > 0) bytes[--at] = POINT
+      const next = (rest / 10) | 0
+      bytes[--at] = ZERO + rest - 10 * next
+      rest = next
+    }
+  }
 }
 
 function cell(value: Value): string {

@@ -6,7 +6,10 @@ import { parquetOf } from '../../support/parquet.js'
 import { type PlainRow, plainRows, plainStream, withFiles } from '../../support/streams.js'
 
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 6 })
-const number = optional(fc.double({ noNaN: true, min: -1e9, max: 1e9 }))
+const decimal = fc
+  .tuple(fc.integer(), fc.integer({ min: 0, max: 12 }))
+  .map(([digits, fraction]) => digits / 10 ** fraction)
+const number = optional(fc.oneof(decimal, fc.double({ noNaN: true, min: -1e9, max: 1e9 })))
 const text = optional(fc.string({ unit: fc.constantFrom('a', 'B', ' ', '"', ',', '\n', '\r', 'ü', '1'), maxLength: 6 }))
 const tables = fc.array(fc.record({ number, text, label: fc.constantFrom('no', 'yes') }), {
   minLength: 2,
