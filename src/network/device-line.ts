@@ -1,6 +1,6 @@
 /**
- * Messages between a peer and a device worker on a libp2p stream. A message is a frame: the length of its JSON (u32, little-endian),
- * the JSON in UTF-8, and bytes.
+ * Messages between a peer and a device worker on a libp2p stream, and heartbeats, since a device may compute for long. A message
+ * is a frame: the length of its JSON (u32, little-endian), the JSON in UTF-8, and bytes.
  */
 import type { Stream } from '@libp2p/interface'
 import { ChunkChannel } from './chunk-channel.js'
@@ -8,6 +8,9 @@ import { ChunkKind, decodeCount, FrameAssembler } from './chunks.js'
 import { ProtocolViolationError } from './errors.js'
 import type { Limits } from './limits.js'
 
+/** Each end sends something at this interval, in ms, and ends a line on which nothing arrives for five of them. */
+const BEAT_MS = 2000
+const SILENCE_MS = 5 * BEAT_MS
 /** Largest JSON of a message, in bytes. */
 const MAX_JSON = 1 << 20
 
@@ -27,6 +30,8 @@ export class DeviceLine {
   constructor(stream: Stream, maxBytes: number, limits: Limits) {
     this.#channel = new ChunkChannel(stream, limits.closeTimeoutMs)
     this.#assembler = new FrameAssembler(maxBytes + MAX_JSON)
+    const beat = setInterval(() => this.#channel.send(ChunkKind.control, new Uint8Array(0)), BEAT_MS)
+    this.#channel.limitSilence(SILENCE_MS)
     const deliver = (frame: Uint8Array | undefined) => {
       if (frame === undefined) return
       if (this.#handler === undefined) this.#held.push(frame)
@@ -34,12 +39,14 @@ export class DeviceLine {
     }
     this.#channel.receive({
       chunk: (kind, payload) => {
+        if (kind === ChunkKind.control) return
         if (kind !== ChunkKind.frame)
           throw new ProtocolViolationError(`expected a message, not a chunk of kind ${kind}`)
         deliver(this.#assembler.begin(decodeCount(payload)))
       },
       data: bytes => deliver(this.#assembler.append(bytes)),
       closed: reason => {
+        clearInterval(beat)
         this.#closed = reason
         this.#handler?.closed(reason)
       }

@@ -5,6 +5,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MAIN, PeerProcesses, until } from '../../support/peer-processes.js'
 
+/** How the workers end, one after the other. A stopped one is silent. */
+const SIGNALS = ['SIGKILL', 'SIGSTOP', 'SIGTERM'] as const
 const TOKEN = 'a-token-of-a-device-worker-1'
 
 describe('admb worker', function () {
@@ -47,14 +49,14 @@ describe('admb worker', function () {
     await until('the reason at the stranger', () => stranger.log().includes('give the file of the peer'))
     stranger.child.kill('SIGKILL')
 
-    for (let time = 1; time <= 3; time++) {
+    for (let time = 1; time <= SIGNALS.length; time++) {
       const worker = startWorker(address, file)
       await until('a worker that has joined', isLogged('has joined: cpu', time))
       const { updates } = peer.latest.predictor
       await until('updates with the worker', () => peer.latest.predictor.updates > updates + 5)
-      worker.child.kill(time < 3 ? 'SIGKILL' : 'SIGTERM')
+      worker.child.kill(SIGNALS[time - 1])
       await until('the end of a worker', isLogged('has gone', time))
-      if (time < 3) continue
+      if (time < SIGNALS.length) continue
       await until('the last line of the worker', () => worker.log().includes('"command":"worker"'))
       const { tasks } = JSON.parse(
         worker
