@@ -4,6 +4,7 @@ import { RowBuffer } from '../rows.js'
 import { crossHash } from '../schema/schema.js'
 import type { Interactions } from '../types.js'
 import { DEFAULT_HASH_BITS } from './hash.js'
+import { PRODUCTS_AT_ONCE, ProductKernel } from './product-kernel.js'
 
 /** Limit of the products of a row, which is that of all pairs of 512 features. */
 const MAX_PRODUCTS = 2 ** 17
@@ -38,6 +39,7 @@ export class Products {
   readonly #mask: number
   readonly #constant: number
   readonly #all = new RowBuffer()
+  #kernel: ProductKernel | undefined
 
   /** @param constant 1 if feature 0 is the constant one, which has no products; otherwise 0 */
   constructor(hashBits: number, constant: number) {
@@ -49,20 +51,33 @@ export class Products {
   ofAll(from: RowBuffer, onLong: (row: number) => void): RowBuffer {
     const out = this.#all
     out.clear()
-    for (let row = 0; row < from.size; row++) {
-      const start = from.offsets[row]
-      const end = from.offsets[row + 1]
-      const { entries } = out
-      const length = end - start
-      out.reserve(1, length)
-      // Views of short rows take longer than their copies.
-      for (let i = 0; i < length; i++) {
-        out.indices[entries + i] = from.indices[start + i]
-        out.values[entries + i] = from.values[start + i]
+    this.#kernel ??= new ProductKernel(this.#mask, this.#constant)
+    const kernel = this.#kernel
+    const { offsets, indices } = from
+    for (let row = 0; row < from.size; ) {
+      let [end, size] = [row, 0]
+      for (; end < from.size && size < PRODUCTS_AT_ONCE; end++) {
+        const length = offsets[end + 1] - offsets[end]
+        const products = (length * (length - 1)) / 2
+        if (products > MAX_PRODUCTS) break
+        size += length + products
       }
-      const added = this.#add(out, [{ from: entries, to: entries + length }], length)
-      if (added < 0) onLong(row)
-      else out.finish(from, row, from.numeric[row], out.entries + end - start + added)
+      if (end === row) {
+        onLong(row++)
+        continue
+      }
+      const start = offsets[row]
+      kernel.indices.set(indices.subarray(start, offsets[end]))
+      kernel.values.set(from.values.subarray(start, offsets[end]))
+      out.reserve(end - row, size)
+      const base = out.entries
+      let at = 0
+      for (; row < end; row++) {
+        at = kernel.multiply(offsets[row] - start, offsets[row + 1] - start, at)
+        out.finish(from, row, from.numeric[row], base + at)
+      }
+      out.indices.set(kernel.products.subarray(0, at), base)
+      out.values.set(kernel.productValues.subarray(0, at), base)
     }
     out.newClasses = from.newClasses
     return out
