@@ -68,7 +68,7 @@ export class DeviceGroup {
       init,
       name => {
         log('info', `a device worker has joined: ${name} of ${from}`, { peer: from })
-        learner.post({ kind: 'device-ready', worker })
+        learner.post({ kind: 'device-ready', worker, name, from })
       },
       reason => {
         log('warn', `a device worker has gone: ${reason}`, { peer: from, reason })

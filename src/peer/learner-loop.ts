@@ -153,7 +153,8 @@ export class LearnerLoop {
     this.#report = new LearnerReport(this.#context, {
       joining: () => this.#begin !== undefined,
       hasEnded: () => this.#hasEnded,
-      skipped: () => this.#training.misfits + this.#reading.skipped
+      skipped: () => this.#training.misfits + this.#reading.skipped,
+      devices: () => parts.devices?.report()
     })
     if (init.spec.model === 'external' && map !== undefined) {
       const layout = { blocks: init.spec.program.blocks }

@@ -19,6 +19,8 @@ interface LoopState {
   readonly hasEnded: () => boolean
   /** Number of inputs that could not be learned. */
   readonly skipped: () => number
+  /** Devices that share the minibatches; undefined for one. */
+  readonly devices: () => LearnerStatus['devices']
 }
 
 export class LearnerReport {
@@ -82,7 +84,8 @@ export class LearnerReport {
       clippedShare,
       quarantined,
       refused,
-      privacy: budget?.status
+      privacy: budget?.status,
+      devices: this.#state.devices()
     }
   }
 }

@@ -141,7 +141,7 @@ async function serve(
       else if (message.kind === 'device-joined') {
         const prepared = devices?.prepare()
         port.post({ kind: 'device', device: message.device, init: prepared }, prepared && [prepared.port])
-      } else if (message.kind === 'device-ready') devices?.ready(message.worker)
+      } else if (message.kind === 'device-ready') devices?.ready(message.worker, message)
       else if (message.kind === 'device-lost') devices?.lost(message.worker)
       else if (message.kind === 'stop') {
         ticker.stop()

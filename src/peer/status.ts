@@ -87,6 +87,19 @@ const privacy = z
 export type PrivacyStatus = ValueOf<typeof privacy>
 
 const text = z.string()
+const device = z
+  .object({
+    name: text.describe('Its backend.'),
+    from: text.optional().describe('Id of the device worker; absent for devices of this process.'),
+    microbatchMs: z
+      .number()
+      .nonnegative()
+      .optional()
+      .describe('Mean time of a microbatch; absent before the first one.'),
+    share: share.describe('Share of the microbatches that it computes.')
+  })
+  .describe('A device that computes for the peer.')
+
 export const statusSchema = z
   .object({
     id: text.describe('Peer id.'),
@@ -137,7 +150,8 @@ export const statusSchema = z
     clippedShare: share
       .optional()
       .describe('Share of the squared norm of own recent sums that the bound of influence takes; absent without one.'),
-    privacy: privacy.optional()
+    privacy: privacy.optional(),
+    devices: z.array(device).optional().describe('Devices that share the minibatches of a network; absent for one.')
   })
   .describe('The status of the peer. Loss and accuracy are progressive: each input is scored before it is learned.')
 /**

@@ -151,6 +151,7 @@ export interface LearnerStatus
     | 'residualShare'
     | 'clippedShare'
     | 'privacy'
+    | 'devices'
   > {
   readonly progress: ProgressSums
   /** Bytes of the frames sent, by what they carry. */
@@ -238,7 +239,7 @@ export type ToLearner =
   | { readonly kind: 'end-download'; readonly download: number }
   /** A device worker of another process has joined; it executes tasks from now on; or it has gone. */
   | { readonly kind: 'device-joined'; readonly device: number }
-  | { readonly kind: 'device-ready'; readonly worker: number }
+  | { readonly kind: 'device-ready'; readonly worker: number; readonly name: string; readonly from: string }
   | { readonly kind: 'device-lost'; readonly worker: number }
   /** Answer to `get-stored-block`. */
   | { readonly kind: 'stored-block'; readonly bytes: Uint8Array }

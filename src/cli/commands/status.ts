@@ -47,6 +47,10 @@ async function status({ json, ...flags }: Flags<'status'>): Promise<void> {
   print(`gradients     ${used} used, ${available} for the next update${waiting}`)
   print(`discarded     ${discarded}`)
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
+  for (const { name, from = 'this process', share, microbatchMs } of peer.devices ?? []) {
+    const speed = microbatchMs === undefined ? '' : `, ${microbatchMs.toFixed(1)} ms a microbatch`
+    print(`device        ${name} of ${from}: ${(100 * share).toFixed(0)} % of the rows${speed}`)
+  }
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.map(label).join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)
   const { messages, bytes, kinds } = peer.sent

@@ -6,6 +6,7 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Execution } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import {
+  ABORTED,
   allocateGradients,
   cellCount,
   gradientLengthCell,
@@ -88,6 +89,7 @@ class DeviceProcess {
     this.#blocks = network.lengths.map(length => new Float32Array(new SharedArrayBuffer(4 * length)))
     this.#gradients = allocateGradients({ blocks: this.#blocks })
     this.#signals = new SharedSignals(1, this.#blocks.length)
+    this.#cells[ABORTED] = -1
   }
 
   /** Whether the thread can start: all frozen weights have arrived, and it has not started. */

@@ -4,7 +4,7 @@
  * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.
  */
-import { DeviceError } from '../../device/index.js'
+import { DeviceError, openedDevice } from '../../device/index.js'
 import { type Blocks, DivergenceError } from '../../learning/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
@@ -40,6 +40,18 @@ interface PoolOptions {
   readonly workers: number
 }
 
+/** A device of a pool. */
+export interface DeviceReport {
+  /** Its backend. */
+  readonly name: string
+  /** Id of a worker of another process; undefined for devices of this one. */
+  readonly from?: string
+  /** Mean time of a microbatch; undefined before the first one. */
+  readonly microbatchMs?: number
+  /** Share of the microbatches, 0 … 1. */
+  readonly share: number
+}
+
 /** Largest number of workers besides this thread. */
 const MAX_WORKERS = 64
 
@@ -52,6 +64,7 @@ export class DevicePool {
   /** Workers of other processes that are not ready yet. */
   readonly #starting = new Map<number, WorkerHandle>()
   readonly #balancer = new LoadBalancer(1)
+  readonly #origins = new WeakMap<WorkerHandle, Pick<DeviceReport, 'name' | 'from'>>()
   #attempts = 0
 
   private constructor(options: PoolOptions) {
@@ -90,12 +103,30 @@ export class DevicePool {
     return init
   }
 
-  /** A worker that was prepared executes tasks from the next step on. @param worker number of the worker */
-  ready(worker: number): void {
+  /**
+   * A worker that was prepared executes tasks from the next step on.
+   * @param worker number of the worker
+   * @param origin its device and where it is
+   */
+  ready(worker: number, { name, from }: Pick<DeviceReport, 'name' | 'from'>): void {
     const handle = this.#starting.get(worker)
     if (handle === undefined) return
     this.#starting.delete(worker)
+    this.#origins.set(handle, { name, from })
     this.#admit(handle)
+  }
+
+  /** The devices of the last step, this thread's first; undefined if it is the only one. */
+  report(): DeviceReport[] | undefined {
+    if (this.#workers.length === 0) return undefined
+    const own = { name: openedDevice().name }
+    const { costs, shares } = this.#balancer
+    const all = sum(shares)
+    return [own, ...this.#workers.map(worker => this.#origins.get(worker) ?? own)].map((origin, i) => ({
+      ...origin,
+      microbatchMs: costs[i],
+      share: all === 0 ? 0 : (shares[i] ?? 0) / all
+    }))
   }
 
   /** A worker that was prepared has gone. */
@@ -232,6 +263,8 @@ function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
 
 /** Weight of the latest measurement in the exponential moving average. */
 const SMOOTHING = 0.3
+/** What remains of a worker's cost after a step without a share, so that a slow first step does not exclude it for ever. */
+const FORGETTING = 0.95
 /** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
 const REBALANCE_THRESHOLD = 0.9
 
@@ -239,7 +272,6 @@ const REBALANCE_THRESHOLD = 0.9
  * Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe).
  */
 export class LoadBalancer {
-  /** Milliseconds per microbatch of each worker; undefined before the first measurement. */
   #costs: (number | undefined)[]
   #current: readonly number[] = []
 
@@ -254,6 +286,19 @@ export class LoadBalancer {
     const isCurrentValid = this.#current.length === costs.length && sum(this.#current) === count
     if (!isCurrentValid || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs))
       this.#current = best
+    this.#costs = this.#costs.map((cost, i) =>
+      cost !== undefined && this.#current[i] === 0 ? FORGETTING * cost : cost
+    )
+    return this.#current
+  }
+
+  /** Milliseconds per microbatch of each worker; undefined before the first measurement. */
+  get costs(): readonly (number | undefined)[] {
+    return this.#costs
+  }
+
+  /** Microbatches of each worker in the last step; empty after a change of workers. */
+  get shares(): readonly number[] {
     return this.#current
   }
 

@@ -54,6 +54,8 @@ describe('admb worker', function () {
       await until('a worker that has joined', isLogged('has joined: cpu', time))
       const { updates } = peer.latest.predictor
       await until('updates with the worker', () => peer.latest.predictor.updates > updates + 5)
+      // A slow first step may leave it without a share for a while.
+      await until('its share', () => (peer.latest.devices?.[1]?.share ?? 0) > 0)
       worker.child.kill(SIGNALS[time - 1])
       await until('the end of a worker', isLogged('has gone', time))
       if (time < SIGNALS.length) continue

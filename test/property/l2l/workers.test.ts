@@ -139,7 +139,7 @@ async function joinRemotely(
   const url = new URL('../../support/l2l/device-thread.js', import.meta.url)
   const thread = new Worker(url, { workerData, transferList: [init.port] })
   deepEqual(await once(thread, 'message'), [{ kind: 'ready', device: 'cpu' }])
-  pool.ready(init.worker)
+  pool.ready(init.worker, { name: 'cpu', from: 'elsewhere' })
   return { thread, worker: init.worker }
 }
 
@@ -177,6 +177,14 @@ describe('device workers of other processes', function () {
           block[i] = 0.9 * value + 0.01
         })
       }
+      equal(pool.size, 3)
+      const [own, ...others] = pool.report() ?? []
+      equal(own.from, undefined)
+      deepEqual(
+        others.map(({ name, from }) => [name, from]),
+        [1, 2].map(() => ['cpu', 'elsewhere'])
+      )
+      ok(Math.abs([own, ...others].reduce((sum, { share }) => sum + share, -1)) < 1e-9)
       pool.close()
       for (const { thread } of joined) await thread.terminate()
     })
@@ -253,6 +261,16 @@ describe('load balancing', () => {
         }
       })
     )
+  })
+
+  it('gives a worker without a share another chance', () => {
+    const balancer = new LoadBalancer(2)
+    balancer.record(0, 1, 10)
+    balancer.record(1, 1, 1000)
+    deepEqual(balancer.assign(8), [8, 0])
+    let steps = 1
+    while (balancer.assign(8)[1] === 0) steps++
+    ok(steps > 20 && steps < 100, `${steps} steps`)
   })
 
   it('keeps the shares for a small gain', () => {
