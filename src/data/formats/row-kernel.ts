@@ -60,7 +60,7 @@ export const rowsFunction = (
   build: (locals: Locals, position: Local, store: StoreEntry) => RowCode
 ): readonly WasmFunction[] => [
   define('parse', [], locals => {
-    const [start, row, entries, position, entry, isOdd, sign, isSigned, label] = Array.from({ length: 9 }, () =>
+    const [start, row, entries, position, entry, isOdd, sign, isSigned, label, isLabelled] = Array.from({ length: 10 }, () =>
       locals.integer()
     )
     const store: StoreEntry = (index, value) => [
@@ -89,6 +89,7 @@ export const rowsFunction = (
       set(start, integerOf(AT.position)),
       set(row, integerOf(AT.rows)),
       set(entries, integerOf(AT.entries)),
+      set(isLabelled, integerOf(AT.isLabelled)),
       forever([
         leaveIf(i32.atLeast(get(start), integerOf(AT.end))),
         leaveIf(i32.atLeast(get(row), integerOf(AT.most))),
@@ -97,7 +98,7 @@ export const rowsFunction = (
         set(entry, get(entries)),
         // Left early by a row that is not plain.
         forever([
-          when(i32.not(integerOf(AT.isLabelled)), [readLabel, head]),
+          when(i32.not(get(isLabelled)), [readLabel, head]),
           when(integerOf(AT.constant), store(constant(0), f64.constant(1))),
           features,
           set(isOdd, constant(0)),
