@@ -60,9 +60,9 @@ export const rowsFunction = (
   build: (locals: Locals, position: Local, store: StoreEntry) => RowCode
 ): readonly WasmFunction[] => [
   define('parse', [], locals => {
-    const [start, row, entries, position, entry, isOdd, sign, isSigned, label, isLabelled] = Array.from({ length: 10 }, () =>
-      locals.integer()
-    )
+    const integer = () => locals.integer()
+    const [start, row, entries, position, entry, isOdd] = Array.from({ length: 6 }, integer)
+    const [sign, isSigned, label, isLabelled] = Array.from({ length: 4 }, integer)
     const store: StoreEntry = (index, value) => [
       i32.store(element(INDICES, entry, 2), index),
       f64.storeSingle(element(VALUES, entry, 2), value),
