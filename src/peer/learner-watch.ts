@@ -6,6 +6,8 @@ import { periodically } from '#platform'
 
 /** Seconds of silence above which the learner counts as hung. A status is due four times a second. */
 const SILENT_S = 15
+/** Seconds of silence for each parameter besides: an update takes up to 0.2 µs, and 20 times as long on a machine with many processes. */
+const SILENT_S_PER_PARAMETER = 4e-6
 /** After a silence that ended, the limit is this multiple of it: the learner's steps are long. */
 const PATIENCE = 3
 
@@ -20,11 +22,13 @@ export class LearnerWatch {
   readonly #handlers: LearnerWatchHandlers
   readonly #stop: () => void
   #seconds = 0
-  #limit = SILENT_S
+  #limit: number
   #isSilent = false
 
-  constructor(handlers: LearnerWatchHandlers) {
+  /** @param parameters number of parameters of the model */
+  constructor(handlers: LearnerWatchHandlers, parameters = 0) {
     this.#handlers = handlers
+    this.#limit = Math.round(SILENT_S + SILENT_S_PER_PARAMETER * parameters)
     this.#stop = periodically(1000, () => this.second())
   }
 

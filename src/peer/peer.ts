@@ -142,7 +142,7 @@ export class Peer extends EventEmitter {
     network: Network,
     membership: Membership | undefined,
     learner: LearnerHandle,
-    { incarnation, nonce }: ThreadInit,
+    { incarnation, nonce, parameters }: ThreadInit,
     status: LearnerStatus
   ) {
     super()
@@ -196,17 +196,20 @@ export class Peer extends EventEmitter {
       statuses: this,
       log
     })
-    this.#learnerWatch = new LearnerWatch({
-      silent: seconds => {
-        log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
-        this.#publisher.reportNow()
-        this.#edges.leave()
+    this.#learnerWatch = new LearnerWatch(
+      {
+        silent: seconds => {
+          log('error', `the learner has not responded for ${seconds} s: this peer leaves the tree until it does`, {})
+          this.#publisher.reportNow()
+          this.#edges.leave()
+        },
+        back: () => {
+          log('info', 'the learner responds again: this peer returns to the tree', {})
+          this.#edges.rejoin()
+        }
       },
-      back: () => {
-        log('info', 'the learner responds again: this peer returns to the tree', {})
-        this.#edges.rejoin()
-      }
-    })
+      parameters
+    )
     this.#masterWatch = options.spec.algorithm && new MasterWatch(network.id, log, id => this.#label(id))
     this.#discards = new DiscardWatch(discardAdvice(options.spec), reason => log('warn', reason, {}))
     this.#publisher = new StatusPublisher({

@@ -97,6 +97,7 @@ export async function learnerInit(
     nonce: run?.nonce ?? drawNonce(),
     period: period === 'auto' ? DEFAULT_PERIOD_MS : period,
     adaptsPeriod: period === 'auto',
+    parameters,
     carry: options.carry ?? (parameters > CARRY_PARAMETERS ? 0 : DEFAULT_CARRY),
     predictWith,
     stream,

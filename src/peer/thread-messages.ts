@@ -86,6 +86,8 @@ export interface CheckpointState extends Omit<NewSteps, 'steps'> {
 
 /** What a learner thread is started with. */
 export interface ThreadInit extends Omit<LearnerInit, 'saved'> {
+  /** Number of parameters. */
+  readonly parameters: number
   readonly saved: StoredHead | undefined
 }
 

@@ -133,6 +133,19 @@ describe('LearnerWatch', () => {
       watch.stop()
     }
   })
+
+  it('waits longer for a learner with a large model, whose updates are long on a busy machine', () => {
+    const events: string[] = []
+    const watch = new LearnerWatch({ silent: seconds => events.push(`silent ${seconds}`), back: () => undefined }, 1e7)
+    try {
+      for (let i = 0; i < 54; i++) watch.second()
+      assert.deepEqual(events, [])
+      watch.second()
+      assert.deepEqual(events, ['silent 55'])
+    } finally {
+      watch.stop()
+    }
+  })
 })
 
 describe('DiscardWatch', () => {
