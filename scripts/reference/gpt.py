@@ -1,18 +1,24 @@
 """
-A GPT of characters that learns as one of several peers, or alone. `test/nemesis/gpt.ts` runs it.
+A GPT of characters that learns as one of several peers, or alone, and what a step costs with admb.
 
     python scripts/reference/gpt.py learn --data TEXT.gz --socket PATH --site 0 --sites 4 --log FILE
     python scripts/reference/gpt.py alone --data TEXT.gz --inputs 8000
+    ADMB="node dist/program/admb.js" python scripts/reference/gpt.py overhead --data TEXT.gz --rows 16 --length 64 --neighbours 1
 
 An input is a sequence of characters. Each site has every n-th sequence; the last tenth of the text is held out. `learn` runs until
-SIGTERM, and writes JSON lines with the time in seconds that it spent computing and exchanging.
+SIGTERM, and writes JSON lines with the time in seconds that it spent computing and exchanging; `test/nemesis/gpt.ts` runs it.
+`overhead` measures steps in PyTorch, in turns with steps with H = 10 and H = 1 at a peer on this machine, which has neighbours that
+only follow.
 """
 
 import argparse
 import gzip
 import json
+import re
+import resource
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 import torch
 
 parser = argparse.ArgumentParser()
-parser.add_argument("mode", choices=["learn", "alone"])
+parser.add_argument("mode", choices=["learn", "alone", "overhead"])
 parser.add_argument("--data", required=True)
 parser.add_argument("--socket")
 parser.add_argument("--site", type=int, default=0)
@@ -35,6 +41,8 @@ parser.add_argument("--rows", type=int, default=4)
 parser.add_argument("--local-steps", type=int, default=10)
 parser.add_argument("--step", type=float, default=3e-4)
 parser.add_argument("--threads", type=int, default=1)
+parser.add_argument("--rounds", type=int, default=5)
+parser.add_argument("--neighbours", type=int, default=0)
 options = parser.parse_args()
 torch.set_num_threads(options.threads)
 
@@ -146,4 +154,74 @@ def alone():
     print(json.dumps({"loss": held_out(model), "seconds": time.time() - begun, "inputs": options.inputs, "rows": options.rows}))
 
 
-learn() if options.mode == "learn" else alone()
+def cpu_of(processes):
+    """CPU time of processes and of this one, in seconds."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    fields = [Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split() for process in processes]
+    return own.ru_utime + own.ru_stime + sum(int(f[11]) + int(f[12]) for f in fields) / 100
+
+
+def learner_with_neighbours(folder, **settings):
+    """A learner with its peer, and neighbours that take its updates."""
+    from admb.torch import Learner
+
+    all = []
+    for number in range(options.neighbours + 1):
+        log = folder / f"peer-{number}.log"
+        place = []
+        if number > 0:
+            place = [re.findall(r"/ip4/127\S+", (folder / "peer-0.log").read_text())[0]]
+        model, optimizer = begin()
+        if "local_steps" in settings:
+            settings["optimizer"] = optimizer
+        own = ("--listen", "/ip4/127.0.0.1/tcp/0", "--http", "off")
+        all.append(Learner(model, **settings, join=place, state=str(folder / f"state-{number}"), options=own, log=log.open("w")))
+        time.sleep(3)
+    return all
+
+
+def overhead():
+    folder = Path(tempfile.mkdtemp(prefix="admb-"))
+    (folder / "10").mkdir()
+    (folder / "1").mkdir()
+    rows, steps = options.rows, options.local_steps
+    model, optimizer = begin()
+    local = learner_with_neighbours(folder / "10", average="none", local_steps=steps, batch=steps * rows)
+    each = learner_with_neighbours(folder / "1", average="none", rule=f"adamw,step={options.step}", batch=rows)
+
+    def plain(index):
+        loss = loss_of(model, learned[index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def step(learner):
+        def run(index):
+            learner.step(loss_of(learner.model, learned[index]), count=rows)
+
+        return run
+
+    kinds = {"plain": (plain, []), f"H={steps}": (step(local[0]), [local[0]._process]), "H=1": (step(each[0]), [each[0]._process])}
+    seconds = {name: [] for name in kinds}
+    cpu = {name: [] for name in kinds}
+    order = torch.Generator().manual_seed(0)
+    for turn in range(options.rounds + 1):
+        for name, (run, processes) in kinds.items():
+            at, before = time.time(), cpu_of(processes)
+            for _ in range(steps):
+                run(torch.randint(len(learned), (rows,), generator=order))
+            # The first turn is a warm-up.
+            if turn > 0:
+                seconds[name].append((time.time() - at) / steps)
+                cpu[name].append((cpu_of(processes) - before) / steps)
+    for learner in [*reversed(local), *reversed(each)]:
+        learner.close()
+    weights = sum(p.numel() for p in model.parameters())
+    for name in kinds:
+        least, used = min(seconds[name]), min(cpu[name])
+        longer = least / min(seconds["plain"]) - 1
+        more = used / min(cpu["plain"]) - 1
+        print(json.dumps({"kind": name, "weights": weights, "seconds": least, "longer": longer, "cpu": used, "more": more}))
+
+
+{"learn": learn, "alone": alone, "overhead": overhead}[options.mode]()
