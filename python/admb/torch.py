@@ -80,6 +80,8 @@ class Learner:
         self._local = local_steps
         #: Local steps that are not handed over yet, and their first input, end and loss.
         self._steps, self._first, self._end, self._loss = 0, 0, 0, 0.0
+        #: Local steps that were handed over before there were H of them.
+        self._ahead = 0
         #: Inputs of local steps since the last predictor, and what was handed over of them.
         self._inputs = 0
         self._handed: list[torch.Tensor] = []
@@ -161,7 +163,7 @@ class Learner:
                 yield orders[epoch][row : row + count]
             elif self._steps > 0:
                 self._contribute()
-            elif self.worker.settle() == USED and self.worker.again[0] >= self.worker.again[1]:
+            elif self._settle() and self.worker.again[0] >= self.worker.again[1]:
                 if self.worker.next >= end:
                     return
 
@@ -186,7 +188,7 @@ class Learner:
 
     def _hand_gradients(self, first: int, count: int, loss: float) -> bool:
         with torch.no_grad():
-            for view, p in zip(self._sums, self._given.values()):
+            for view, p in zip(self._sums[self._slot], self._given.values()):
                 if p.grad is None:
                     view.zero_()
                 else:
@@ -203,29 +205,46 @@ class Learner:
         self._inputs += count
         self._end = first + count
         self._loss = loss
-        # A better predictor waits for what has been done until now.
-        is_due = self._steps >= self._local or is_again or self.worker.newest > self.worker.updates
-        return self._contribute() if is_due else True
+        # The peer adds and updates while the program makes further steps. When it has another predictor, what has been done until
+        # now is handed over, and then the copy begins with that predictor.
+        worker = self.worker
+        if worker.has_outcome and not self._settle():
+            return False
+        is_better = worker.generation != self._seen or (not worker.is_pending and worker.newest > worker.updates)
+        is_full = self._ahead + self._steps >= self._local
+        if not (is_full or is_again or is_better):
+            return True
+        self._ahead = 0 if is_full else self._ahead + self._steps
+        return self._contribute(waits=is_again)
 
-    def _contribute(self) -> bool:
+    def _contribute(self, waits: bool = True) -> bool:
         """Hands over n times the difference from the predictor, less what was handed over before: the update is the mean."""
         with torch.no_grad():
-            for view, start, given, p in zip(self._sums, self._start, self._handed, self._given.values()):
+            for view, start, given, p in zip(self._sums[self._slot], self._start, self._handed, self._given.values()):
                 torch.sub(start, p.detach().to("cpu", torch.float32).reshape(-1), out=view)
                 view.mul_(self._inputs).sub_(given)
                 given.add_(view)
         self._steps = 0
-        return self._hand_over(self._first, self._end - self._first, self._loss)
+        return self._hand_over(self._first, self._end - self._first, self._loss, waits)
 
-    def _hand_over(self, first: int, count: int, loss: float) -> bool:
-        outcome = self.worker.add(0, first, count, loss)
+    def _hand_over(self, first: int, count: int, loss: float, waits: bool = True) -> bool:
+        outcome = self.worker.add(self._slot, first, count, loss, waits, generation=self._seen)
+        self._slot = 1 - self._slot
+        return self._finish(outcome)
+
+    def _settle(self) -> bool:
+        """Waits until the peer has read what was handed over last. Returns whether it uses it."""
+        outcome = self.worker.settle()
+        return outcome == USED or self._finish(outcome)
+
+    def _finish(self, outcome: int) -> bool:
+        """Begins with the newest predictor that is known, unless it is the one that the copy began with."""
         if outcome != USED:
             # A copy with steps that were not taken must not go on.
-            self._seen = -1
-        self._end = 0
+            self._seen, self._steps, self._end = -1, 0, 0
         self._load()
         if outcome == INVALID:
-            raise ValueError(f"the loss or the gradients of inputs {first} to {first + count - 1} are not finite: use a smaller step")
+            raise ValueError(f"the loss or the gradients of inputs from {self.worker.next} on are not finite: use a smaller step")
         return outcome == USED
 
     # --- predictors
@@ -234,6 +253,7 @@ class Learner:
         """Gives the model the newest predictor of the peer, after local steps until now are handed over."""
         if self._steps > 0:
             self._contribute()
+        self._settle()
         self.worker.take()
         self._load()
 
@@ -246,6 +266,7 @@ class Learner:
         """The model has the running average of the newest predictor within this context."""
         if self._steps > 0:
             self._contribute()
+        self._settle()
         self.worker.average()
         # Gradients that follow count as those of the newest predictor.
         self._load()
@@ -294,7 +315,8 @@ class Learner:
             ]
 
         self._parameters = [tensors(0), tensors(1)]
-        self._sums = tensors(2)
+        self._sums = [tensors(2), tensors(3)]
+        self._slot = 0
         self._average = tensors(4)
 
     def _load(self) -> None:

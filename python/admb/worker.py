@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import select
 import shutil
 import socket
 import struct
@@ -118,7 +119,7 @@ class Worker:
             if error.errno is None:
                 raise ValueError(f"no socket can be at {self.socket_path} ({error}): give a shorter path") from error
             raise Lost(f"no peer listens at {self.socket_path} ({error})") from error
-        self._received = self._socket.makefile("rb")
+        self._buffer = bytearray()
         place = "/dev/shm" if os.path.isdir("/dev/shm") else None
         descriptor, path = tempfile.mkstemp(dir=place, prefix="admb-")
         try:
@@ -187,14 +188,18 @@ class Worker:
 
     # --- messages
 
-    def add(self, slot: int, first: int, count: int, loss: float, waits: bool = True) -> int:
+    def add(
+        self, slot: int, first: int, count: int, loss: float, waits: bool = True, generation: int | None = None
+    ) -> int:
         """Hands over the sum in `sums[slot]`: of inputs [first, first + count), with their mean loss.
 
         Returns USED; STALE if the gradients are of an old predictor; DUPLICATE if other inputs come next, or INVALID if numbers
-        are not finite. The newest predictor is taken then. With `waits=False` the outcome follows from `settle`.
+        are not finite. The newest predictor is taken then. With `waits=False` the outcome follows from `settle`. generation: of the
+        predictor at which they were computed. @default the one taken last, or before the outcome of the last `add`
         """
         self._check_owner()
-        generation = self.generation
+        if generation is None:
+            generation = self.generation
         if self._is_pending:
             outcome = self.settle()
             if outcome != USED:
@@ -205,6 +210,20 @@ class Worker:
             return self.settle()
         self.next = max(self.next, first + count)
         return USED
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the outcome of the last `add` is not known yet."""
+        return self._is_pending
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether `settle` need not wait for the peer."""
+        while self._is_pending and self._next(_ADDED) is None:
+            if not select.select([self._socket], [], [], 0)[0]:
+                return False
+            self._read()
+        return True
 
     def settle(self) -> int:
         """The outcome of the last `add`, if it is not known yet; otherwise USED."""
@@ -240,7 +259,6 @@ class Worker:
 
     def close(self) -> None:
         """Ends the connection. The peer goes on without gradients of this process."""
-        self._received.close()
         self._socket.close()
 
     def _check_owner(self) -> None:
@@ -254,19 +272,34 @@ class Worker:
             raise Lost(f"the peer at {self.socket_path} has gone ({error})") from error
 
     def _receive(self, wanted: int) -> bytes:
-        while True:
-            try:
-                head = self._received.read(5)
-                if len(head) < 5:
-                    raise Lost(f"the peer at {self.socket_path} has gone")
-                length, kind = struct.unpack("<IB", head)
-                content = self._received.read(length - 1)
-            except OSError as error:
-                raise Lost(f"the peer at {self.socket_path} has gone ({error})") from error
+        while (found := self._next(wanted)) is None:
+            self._read()
+        end = 4 + int.from_bytes(self._buffer[:4], "little")
+        del self._buffer[:end]
+        return found
+
+    def _next(self, wanted: int) -> bytes | None:
+        """The content of the first message, if it has arrived and is wanted. Others before it are dropped."""
+        while len(self._buffer) >= 5:
+            length, kind = struct.unpack_from("<IB", self._buffer)
+            if len(self._buffer) < 4 + length:
+                return None
+            content = bytes(self._buffer[5 : 4 + length])
             if kind == _REFUSED:
                 raise Refused(json.loads(content)["error"])
             if kind == wanted:
                 return content
+            del self._buffer[: 4 + length]
+        return None
+
+    def _read(self) -> None:
+        try:
+            received = self._socket.recv(1 << 16)
+        except OSError as error:
+            raise Lost(f"the peer at {self.socket_path} has gone ({error})") from error
+        if not received:
+            raise Lost(f"the peer at {self.socket_path} has gone")
+        self._buffer += received
 
 
 def start_peer(

@@ -6,7 +6,7 @@ A GPT of characters that learns as one of several peers, or alone, and what a st
     ADMB="node dist/program/admb.js" python scripts/reference/gpt.py overhead --data TEXT.gz --rows 16 --length 64 --neighbours 1
 
 An input is a sequence of characters. Each site has every n-th sequence; the last tenth of the text is held out. `learn` runs until
-SIGTERM, and writes JSON lines with the time in seconds that it spent computing and exchanging; `test/nemesis/gpt.ts` runs it.
+SIGTERM, and writes JSON lines with the time in seconds since the start and of computing; `test/nemesis/gpt.ts` runs it.
 `overhead` measures steps in PyTorch, in turns with steps with H = 10 and H = 1 at a peer on this machine, which has neighbours that
 only follow.
 """
@@ -107,23 +107,21 @@ def learn():
     learner = Learner(model, optimizer=optimizer, local_steps=options.local_steps, batch=batch, socket=options.socket, wait=300)
     weights = sum(p.numel() for p in model.parameters())
     begun = time.time()
-    exchanging, inputs, steps = 0.0, 0, 0
-    contribute = learner._contribute
+    computing, started, steps = 0.0, 0.0, 0
+    step = optimizer.step
 
-    def timed():
-        nonlocal exchanging
-        at = time.time()
-        outcome = contribute()
-        exchanging += time.time() - at
-        write(kind="steps", seconds=time.time() - begun, exchanging=exchanging, steps=steps, updates=learner.updates, weights=weights)
-        return outcome
+    def timed(*given):
+        nonlocal computing
+        step(*given)
+        computing += time.time() - started
 
-    learner._contribute = timed
+    optimizer.step = timed
     try:
         for rows in learner.spans(len(own), batch=options.rows, epochs=1000, shuffle=True, seed=options.site):
-            steps += 1
-            loss = loss_of(model, own[rows])
-            learner.step(loss)
+            steps, started = steps + 1, time.time()
+            learner.step(loss_of(model, own[rows]))
+            if steps % options.local_steps == 0:
+                write(kind="steps", seconds=time.time() - begun, computing=computing, steps=steps, updates=learner.updates, weights=weights)
             if ending:
                 break
         learner.take()

@@ -39,7 +39,7 @@ const [sites, steps, rows] = [values.peers, values['local-steps'], values.rows].
 interface Entry {
   readonly kind: 'steps' | 'end' | 'lost'
   readonly seconds: number
-  readonly exchanging: number
+  readonly computing: number
   readonly steps: number
   readonly weights: number
   readonly updates: number
@@ -167,7 +167,7 @@ async function run(): Promise<void> {
   const last = runs
     .map(entries => entries.filter(({ kind }) => kind === 'steps').at(-1))
     .filter(one => one !== undefined)
-  const [seconds, exchanging] = [sum(last.map(one => one.seconds)), sum(last.map(one => one.exchanging))]
+  const [seconds, computing] = [sum(last.map(one => one.seconds)), sum(last.map(one => one.computing))]
   const ends = all.flatMap(site => site.entries(site.run).filter(({ kind }) => kind === 'end'))
   const inputs = sum(ends.map(one => one.inputs))
   const result = {
@@ -176,7 +176,8 @@ async function run(): Promise<void> {
     updates: ends.map(one => one.updates),
     digests: new Set(ends.map(one => one.digest)).size,
     inputs,
-    utilisation: 1 - exchanging / seconds,
+    steps: sum(last.map(one => one.steps)),
+    utilisation: computing / seconds,
     loss: ends[0]?.loss,
     audit: { code: audit.status, ...(JSON.parse(audit.stdout || '{}') as object) }
   }
