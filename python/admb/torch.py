@@ -210,9 +210,11 @@ class Learner:
         worker = self.worker
         if worker.has_outcome and not self._settle():
             return False
-        is_better = worker.generation != self._seen or (not worker.is_pending and worker.newest > worker.updates)
         is_full = self._ahead + self._steps >= self._local
-        if not (is_full or is_again or is_better):
+        if not (is_full or is_again or worker.generation != self._seen):
+            if worker.newest > worker.updates and not worker.is_pending:
+                # The peer copies its newest predictor.
+                worker.add(self._slot, 0, 0, 0.0, waits=False)
             return True
         self._ahead = 0 if is_full else self._ahead + self._steps
         return self._contribute(waits=is_again)
@@ -220,10 +222,14 @@ class Learner:
     def _contribute(self, waits: bool = True) -> bool:
         """Hands over n times the difference from the predictor, less what was handed over before: the update is the mean."""
         with torch.no_grad():
-            for view, start, given, p in zip(self._sums[self._slot], self._start, self._handed, self._given.values()):
-                torch.sub(start, p.detach().to("cpu", torch.float32).reshape(-1), out=view)
-                view.mul_(self._inputs).sub_(given)
-                given.add_(view)
+            # Only a copy that goes on needs to know what was handed over.
+            goes_on = self.worker.generation == self._seen
+            for k, (view, start, p) in enumerate(zip(self._sums[self._slot], self._start, self._given.values())):
+                torch.sub(start, p.detach().to("cpu", torch.float32).reshape(-1), out=view).mul_(self._inputs)
+                if k < len(self._handed):
+                    self._handed[k].add_(view.sub_(self._handed[k]))
+                elif goes_on:
+                    self._handed.append(view.clone())
         self._steps = 0
         return self._hand_over(self._first, self._end - self._first, self._loss, waits)
 
@@ -329,7 +335,7 @@ class Learner:
                 p.copy_(view.view(p.shape))
         if self._local > 1:
             self._inputs, self._steps, self._end = 0, 0, 0
-            self._handed = [torch.zeros_like(view) for view in self._start]
+            self._handed = []
 
 
 class _Joining:
