@@ -79,8 +79,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     const scenario = { algorithm: 'admb', ...values, ...fixed }
     // Derived from the seed, so that the other draws do not depend on it.
     const { sumBytes: fixedBytes, ...keys } = scenario
-    const mayBeSparse = scenario.seed % 16 === 4 && scenario.sums === 'lattice' && scenario.algorithm === 'admb'
-    const sumBytes = fixedBytes ?? (mayBeSparse ? 0.02 : undefined)
+    const sumBytes = fixedBytes
     const isAdaptive = sumBytes === undefined && scenario.seed % 4 === 3 && scenario.algorithm === 'admb'
     const bounded = sumBytes === undefined && scenario.seed % 16 === 6 && scenario.algorithm === 'admb'
     const batchMax = isAdaptive ? scenario.batch + (scenario.seed % 101) : undefined
@@ -114,7 +113,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
         tabs,
         tabHosts,
         tabLinks,
-        turnNodes: 1 + (scenario.seed % 3),
+        ...(sumBytes !== undefined && { turnNodes: 1 + (scenario.seed % 3) }),
         ...keys,
         trust: { bounded, ...fixed.trust }
       },
