@@ -302,7 +302,8 @@ function conflict(scenario: Scenario): string | undefined {
       localSteps: localSteps !== undefined && !makesLocalSteps,
       localMomentum: localMomentum > 0,
       sumBytes: sumBytes !== undefined,
-      latticeSums: sums === 'lattice',
+      // Algorithms other than ADMB ignore the kind of sums.
+      latticeSums: sums === 'lattice' && sumBytes !== undefined,
       privacy: clip !== undefined,
       adversaries: adversaries.nodes > 0
     },
