@@ -22,5 +22,5 @@ export { averageOf, parseScenario, SCENARIO_KEYS, type Scenario, ScenarioError }
 export { applyOverrides, builtInScenarios, loadScenario } from './scenarios.js'
 export { simulate } from './simulate.js'
 export type { RecordedStream } from './streams/inputs.js'
-export type { Trial } from './testing/trials.js'
+export { parseTrialScenario, type Trial } from './testing/trials.js'
 export type { PredictorCause } from './world.js'

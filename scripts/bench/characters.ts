@@ -9,7 +9,7 @@ import type { Blocks, Examples, Learner } from '../../src/learning/index.js'
 
 /** Characters that the network sees. */
 const BEFORE = 12
-/** Of each ten pieces of a text, the last one is held out. */
+/** The last of each ten pieces of a text is held out. */
 const PIECE = 1000
 const HELD_OUT_ROWS = 4000
 

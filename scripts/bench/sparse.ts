@@ -1,5 +1,5 @@
 /**
- * Bytes of sparse sums and held-out loss beside float32 local steps and beside one process, in the simulator: a network that predicts
+ * Bytes of sparse sums and held-out loss, compared with float32 local steps and with one process, in the simulator: a network that predicts
  * characters, in a tree of peers. Bytes are those of integers, for each weight, update and edge, apart by direction and by depth.
  */
 import { parseScenario, simulate } from '../../sim/index.js'

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { AdmbNode, formatId } from '../../src/admb/index.js'
 import { Random } from '../engine/random.js'
-import { checkExactly, type FixedKeys, hostileTrials, type Trial, trials } from '../testing/trials.js'
+import { checkExactly, type FixedKeys, fuzzTrials, type Trial } from '../testing/trials.js'
 import type { LearningNode, NodeFactory } from '../world.js'
 
 export const RUNS_PER_PORTION = 100
@@ -55,8 +55,7 @@ export function fuzzPortion(
   { scenario, node, onRun, onViolation, shrink = true }: FuzzOptions = {}
 ): FuzzReport {
   let first: string | undefined
-  const drawn = fc.oneof({ weight: 5, arbitrary: trials(scenario) }, { weight: 1, arbitrary: hostileTrials(scenario) })
-  const property = fc.property(drawn, trial => {
+  const property = fc.property(fuzzTrials(scenario), trial => {
     const violation = checkExactly(trial, { node })
     if (first === undefined) {
       onRun?.(violation !== undefined)

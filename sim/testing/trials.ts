@@ -5,6 +5,7 @@
  * valid if a fault is removed, or with fewer nodes or a shorter run, so that schedules shrink well.
  */
 import fc from 'fast-check'
+import { checkSumBytes } from '../../src/learning/index.js'
 import {
   CountingInputs,
   countingRecipe,
@@ -78,8 +79,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
   return drawn.map(values => {
     const scenario = { algorithm: 'admb', ...values, ...fixed }
     // Derived from the seed, so that the other draws do not depend on it.
-    const { sumBytes: fixedBytes, ...keys } = scenario
-    const sumBytes = fixedBytes
+    const { sumBytes } = scenario
     const isAdaptive = sumBytes === undefined && scenario.seed % 4 === 3 && scenario.algorithm === 'admb'
     const bounded = sumBytes === undefined && scenario.seed % 16 === 6 && scenario.algorithm === 'admb'
     const batchMax = isAdaptive ? scenario.batch + (scenario.seed % 101) : undefined
@@ -102,7 +102,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     const mostHosts = scenario.nodes - tabs
     // If tabs can dial all others and each other, any of them may leave.
     const tabHosts = scenario.seed % 8 === 7 ? mostHosts : Math.min(1 + (scenario.seed % 3), mostHosts)
-    const parsed = parseScenario(
+    return parseTrialScenario(
       {
         batchMax,
         autoPeriod,
@@ -113,15 +113,24 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
         tabs,
         tabHosts,
         tabLinks,
-        ...(sumBytes !== undefined && { turnNodes: 1 + (scenario.seed % 3) }),
-        ...keys,
+        ...scenario,
         trust: { bounded, ...fixed.trust }
       },
       'a drawn scenario'
     )
-    // The exact learner makes no local steps.
-    return sumBytes === undefined ? parsed : { ...parsed, sumBytes }
   })
+}
+
+/**
+ * Parses the scenario of a trial. It may have `sumBytes` without local steps, which the exact learner does not make.
+ * @param source of the values, for messages
+ * @throws ScenarioError, OptionError for a budget out of range
+ */
+export function parseTrialScenario(values: unknown, source: string): Scenario {
+  const { sumBytes, ...keys } = Object(values) as Partial<Scenario>
+  if (sumBytes === undefined) return parseScenario(values, source)
+  checkSumBytes(sumBytes)
+  return { ...parseScenario(keys, source), sumBytes }
 }
 
 /** The run that a schedule is for. */
@@ -273,6 +282,21 @@ export function trials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
     return { scenario, faults: needsHosts(scenario) ? faults.flatMap(fault => withHosts(fault, scenario)) : faults }
   })
   return fc.oneof({ weight: 1, arbitrary: faultFree }, { weight: 5, arbitrary: faulty })
+}
+
+/**
+ * Arbitrary of trials of the fuzzer: a sixth of them have hostile nodes, and some with integer sums have a budget of elements, which
+ * only the exact learner has without local steps.
+ */
+export function fuzzTrials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
+  const drawn = fc.oneof({ weight: 5, arbitrary: trials(fixed) }, { weight: 1, arbitrary: hostileTrials(fixed) })
+  return drawn.map(({ scenario, faults }) => {
+    // Derived from the seed, so that the other draws do not depend on it.
+    const { seed, sums, algorithm, trust } = scenario
+    const isSparse =
+      seed % 16 === 4 && sums === 'lattice' && algorithm === 'admb' && !trust.bounded && fixed.sumBytes === undefined
+    return { scenario: isSparse ? { ...scenario, sumBytes: 0.02, turnNodes: 1 + (seed % 3) } : scenario, faults }
+  })
 }
 
 /** Whether there are tabs that only the first nodes connect with the others. */

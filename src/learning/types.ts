@@ -281,7 +281,7 @@ export interface InfluenceRule {
   vote(lost: number): number
 }
 
-/** How many elements of its own sums a node sends. The rest waits in the residual. */
+/** Limit of the elements of its own sums that a node sends. The others stay in the residual. */
 export interface SumBudget {
   /** Index of the block of steps in parameters, and of counts in sums. */
   readonly place: number

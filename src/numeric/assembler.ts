@@ -328,7 +328,7 @@ export const integers = {
   shiftRightSigned: simd(0xac),
   sub: simd(0xb1),
   mul: simd(0xb5),
-  /** Of signed integers. */
+  /** The lesser and the greater of two signed integers, lane by lane. */
   lesser: simd(0xb6),
   greater: simd(0xb8),
   /** The first eight signed bytes as 16-bit integers, the first four of these as 32-bit integers, and back from two vectors. */

@@ -78,7 +78,7 @@ export class DeviceGroup {
   }
 }
 
-/** In a time that does not depend on what differs. */
+/** Compares texts in a time that does not depend on their difference. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map(text => createHash('sha256').update(text).digest())
   return timingSafeEqual(a, b)

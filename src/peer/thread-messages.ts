@@ -239,7 +239,7 @@ export type ToLearner =
   | ToLoop
   | { readonly kind: 'request'; readonly id: number; readonly name: RequestName; readonly given: object }
   | { readonly kind: 'end-download'; readonly download: number }
-  /** A device worker of another process has joined; it executes tasks from now on; or it has gone. */
+  /** A device worker of another process has connected, can execute tasks, or has gone. */
   | { readonly kind: 'device-joined'; readonly device: number }
   | { readonly kind: 'device-ready'; readonly worker: number; readonly name: string; readonly from: string }
   | { readonly kind: 'device-lost'; readonly worker: number }

@@ -30,7 +30,7 @@ const SLACK = 1 / 8
 export class PastEpochs {
   /** Oldest first. */
   readonly #epochs: Epoch[] = []
-  /** Those that have a grid. */
+  /** Epochs that have a grid, oldest first. */
   readonly #grids: Epoch[] = []
   /** Epochs by the number of updates of their predictors. */
   readonly #byUpdates = new Map<number, Epoch[]>()

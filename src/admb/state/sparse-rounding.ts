@@ -1,6 +1,6 @@
 /**
- * Rounding of the largest elements of a segment, where a node has a budget of elements. The others remain in the residual. The
- * threshold is the node's own business: nobody else needs to know it.
+ * Rounding of the largest elements of a segment, where a node has a budget of elements. The others remain in the residual. Each node
+ * chooses its own threshold, which is not part of the protocol.
  */
 import { rounded, stepOf } from '../../numeric/lattice.js'
 import type { SumBlock } from '../../numeric/sums.js'

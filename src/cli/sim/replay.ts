@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import {
   type NodeState,
   parseFaults,
-  parseScenario,
+  parseTrialScenario,
   replay,
   ScenarioError,
   type Step,
@@ -51,7 +51,7 @@ function loadTrial(file: string): Trial {
   const { schedule } = (value ?? {}) as { schedule?: { scenario?: unknown; faults?: unknown } }
   if (schedule?.scenario === undefined)
     throw new ScenarioError(`${file} has no schedule.scenario; expected a file that admb sim fuzz wrote`)
-  const scenario = parseScenario(schedule.scenario, file)
+  const scenario = parseTrialScenario(schedule.scenario, file)
   return { scenario, faults: parseFaults(schedule.faults ?? [], scenario.nodes, file) }
 }
 

@@ -160,7 +160,7 @@ export function textOf({ text, from, to }: JsonScanner): string {
   return Buffer.from(text.subarray(from, to)).toString('utf8')
 }
 
-/** Whether it is this one. */
+/** Whether the text that was scanned last equals a key. */
 export function isText({ text, from, to }: JsonScanner, other: Uint8Array): boolean {
   return isEqual(other, text, from, to)
 }

@@ -27,7 +27,7 @@ const SELF = 0
 /** How this machine executes tasks. */
 type OwnDevice = Pick<Execution, 'backend' | 'deviceMemory'>
 
-/** What happens at a worker. */
+/** Handlers of events at a worker. */
 export interface DeviceEvents {
   /** The device is open, and executes tasks. */
   ready(device: string): void

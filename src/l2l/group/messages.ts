@@ -1,6 +1,6 @@
 /**
- * The messages between a peer and a device worker on this or another machine. Each is a JSON object with bytes, which are arrays
- * of float32 numbers (little-endian). A worker may ask for nothing: the peer sends what a task needs.
+ * The messages between a peer and a device worker on this or another machine. Each is a JSON object, followed by arrays of float32
+ * numbers (little-endian). A worker sends no requests, because the peer sends all that a task needs.
  */
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { RowCopy } from '../dense-rows.js'
@@ -19,7 +19,7 @@ export interface DeviceLine {
   close(reason: string): void
 }
 
-/** From the peer. */
+/** Messages of the peer. */
 export type ToWorker =
   /** The network, and the lengths of its blocks of weights. Frozen weights follow. */
   | {
@@ -29,9 +29,9 @@ export type ToWorker =
       readonly lengths: readonly number[]
       readonly frozen: readonly number[]
     }
-  /** With the frozen weights of a layer. */
+  /** The frozen weights of a layer follow. */
   | { readonly kind: 'frozen'; readonly layer: number }
-  /** With rows: values, labels, and weights if there are any. Weights of the blocks follow, in this order. */
+  /** The rows follow: values, labels, and weights if there are any. Messages with the weights of these blocks come next. */
   | (Omit<WorkerTask, 'rows'> & {
       readonly kind: 'task'
       readonly size: number
@@ -39,16 +39,16 @@ export type ToWorker =
       readonly isWeighted: boolean
       readonly blocks: readonly number[]
     })
-  /** With the weights of a block. */
+  /** The weights of a block follow. */
   | { readonly kind: 'weights'; readonly block: number }
   /** Number of gradients of the task that the peer has stored. */
   | { readonly kind: 'stored'; readonly count: number }
 
-/** From the worker. */
+/** Messages of the worker. */
 export type ToPeer =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'ready'; readonly device: string }
-  /** With a layer's gradient, from the last layer to the first. */
+  /** The gradient of a layer follows. Layers come from the last to the first. */
   | { readonly kind: 'gradient' }
   | { readonly kind: 'result'; readonly result: WorkerMessage }
 

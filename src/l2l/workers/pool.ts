@@ -136,7 +136,7 @@ export class DevicePool {
     if (handle !== undefined && !handle.isBusy) this.#remove(handle)
   }
 
-  /** Takes over the parameters of the next step: the memory of the weights, from which workers read. */
+  /** Copies the parameters of the next step to the memory from which workers read. */
   load(parameters: Blocks): void {
     const { blocks, versions } = this.#options.weights
     for (const [k, block] of blocks.entries()) {
@@ -263,7 +263,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
 
 /** Weight of the latest measurement in the exponential moving average. */
 const SMOOTHING = 0.3
-/** What remains of a worker's cost after a step without a share, so that a slow first step does not exclude it for ever. */
+/** Factor of a worker's cost after a step without a share. A worker that was slow in its first step so gets another share. */
 const FORGETTING = 0.95
 /** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
 const REBALANCE_THRESHOLD = 0.9

@@ -137,7 +137,7 @@ export class WorkerHandle {
   }
 
   /**
-   * A worker whose other end any thread may be.
+   * Creates a worker whose other end runs in any thread.
    * @returns the handle, and what the other end is started with, whose port belongs to that thread
    */
   static pair(init: Omit<WorkerInit, 'gradients' | 'port'>): {

@@ -1,8 +1,8 @@
 /**
- * Sparse integer sums of local steps, for lines on which bytes count: of each layer, a node sends the few elements with the largest
+ * Sparse integer sums of local steps, for lines on which bytes count. A node sends the few elements of each layer with the largest
  * unsent progress, and keeps the rest for later updates. All elements of a layer have one step, a power of two, which the predictor
- * carries. Beside each sum travel two counts a layer, from which all nodes double or halve the step alike: elements that are not 0,
- * and their total magnitude. Sending the largest elements with error feedback follows Aji and Heafield ("Sparse Communication for
+ * carries. Each sum has two counts for each layer: its elements that are not 0, and their total magnitude. From these counts, all
+ * nodes double or halve the step alike. Sending the largest elements with error feedback follows Aji and Heafield ("Sparse Communication for
  * Distributed Gradient Descent", EMNLP 2017) and SparseLoCo (Sarfi et al., 2025), whose sums are not exact.
  *
  * With many nodes, elements take turns: an update changes one part of each layer. Nodes then send the same elements, so sums near the
@@ -17,7 +17,7 @@ import { type CarriedBlock, carryingLearner, carryingRecipe } from './carried.js
 const MAX_MEAN = 1.4
 /** Share of the budget below which a step halves: so few elements reach half a step. */
 const MIN_USE = 0.6
-/** The least budget for which its share has a meaning. */
+/** Smallest number of elements of a budget for which the used share is meaningful. */
 const MIN_DUE = 8
 /** Exponent of the step of elements that are not in their turn: no value reaches half of it. */
 const NEVER = 64
@@ -192,7 +192,7 @@ export function sparseParts<R extends Recipe, Parts extends { readonly learner: 
   return { ...parts, learner: carryingLearner(learner, [sparse]), recipe: sparseRecipe(recipe, sparse) }
 }
 
-/** Updates change the elements in turn alone. */
+/** Updates change only the elements in turn. */
 function sparseRecipe<R extends Recipe>(recipe: R, sparse: SparseSums): R {
   const { rule } = recipe
   const { begin } = rule

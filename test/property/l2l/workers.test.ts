@@ -128,7 +128,7 @@ describe('several device workers', function () {
   })
 })
 
-/** A worker of another process, as both ends of its line run in a thread of the test. */
+/** Admits a worker whose two ends run in one thread of the test, as if it were in another process. */
 async function joinRemotely(
   pool: DevicePool,
   endsAfter?: number

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { fuzz, parseFaults, parseScenario, type Replay, replay, ScenarioError } from '../../../sim/index.js'
 import { checkExactly, type Trial, trials } from '../../../sim/testing/index.js'
+import { fuzzTrials } from '../../../sim/testing/trials.js'
 import { AdmbNode } from '../../../src/admb/index.js'
 import { mutantOf, mutantsOf, removeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
@@ -102,6 +103,12 @@ describe('fuzzing', function () {
       assert.equal(status, 0)
       assert.match(out, /ms {2}an input at node 2\n +node 2 \(\S+\) holds 0@#0, gradients: own 1/)
       assert.match(out, /no violation/)
+      const sparse = fc.sample(fuzzTrials({ sums: 'lattice', nodes: 3 }), { numRuns: 100, seed: 1 })
+      const budgeted = sparse.find(({ scenario }) => scenario.sumBytes !== undefined)
+      assert.ok(budgeted, 'no trial has a budget of elements')
+      const replayed = join(folder, 'sparse.json')
+      writeFileSync(replayed, JSON.stringify({ seed: 1, property: 'purity: …', schedule: budgeted }))
+      assert.match(admb('replay', replayed).out, /no violation/)
       for (const [text, complaint] of [
         ['{', /is not JSON/],
         ['{}', /no schedule\.scenario/],

@@ -9,7 +9,7 @@ type Handler = Parameters<DeviceLine['receive']>[0]
 /** What the thread is started with. */
 export interface DeviceThreadData {
   readonly init: WorkerInit
-  /** The line ends when the worker has sent so many gradients. @default it does not */
+  /** Number of gradients after which the connection ends. @default it stays open */
   readonly endsAfter?: number
 }
 

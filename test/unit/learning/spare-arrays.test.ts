@@ -1,4 +1,4 @@
-/** Which arrays are kept for reuse. */
+/** Arrays that are kept for reuse, and those that are dropped. */
 import assert from 'node:assert/strict'
 import { giveArray, spareArrays, takeArray } from '../../../src/numeric/spare-arrays.js'
 
