@@ -3,7 +3,7 @@
  * rules, precedences, nodes and overlays. See docs/guides/testing.md.
  * @module admb/testing
  */
-export type { AdaptiveBatch, LocalSteps } from '../../src/learning/index.js'
+export type { AdaptiveBatch, LocalSteps, Unsent } from '../../src/learning/index.js'
 export {
   type CheckedEdge,
   type CheckedNode,

@@ -281,6 +281,12 @@ export interface InfluenceRule {
   vote(lost: number): number
 }
 
+/** The contributions of local steps that a node has not sent yet: their sum, and the number of gradients of one copy. */
+export interface Unsent {
+  readonly sum: Blocks
+  readonly count: number
+}
+
 /** Limit of the elements of its own sums that a node sends. The others stay in the residual. */
 export interface SumBudget {
   /** Index of the block of steps in parameters, and of counts in sums. */

@@ -16,7 +16,7 @@
  * events (own gradients, ticks, frames, edges up and down), executes the effects, and asks for
  * frames when the transport can take one. The simulator and the libp2p peer run the same code.
  */
-import type { Blocks } from '../../learning/types.js'
+import type { Blocks, Unsent } from '../../learning/types.js'
 import type { MarkElements } from '../../numeric/sums.js'
 import { type Contributor, ContributorTable } from '../state/coverage.js'
 import type { Header, Predictor } from '../state/predictor.js'
@@ -43,7 +43,7 @@ import { NodeInspection } from './node-inspection.js'
 import { NodeStorage, type StoredBlocks } from './node-storage.js'
 import type { AdmbOptions, Effect } from './options.js'
 import { OutgoingSums, Pace } from './outgoing-sums.js'
-import { OwnSum, type Unsent } from './own-sum.js'
+import { OwnSum } from './own-sum.js'
 import { PushPolicy } from './push-policy.js'
 import { Updater } from './updater.js'
 

@@ -4,7 +4,7 @@
  * sums are integers, and are scaled down if influence is bounded. Which gradients they are is
  * recorded by `Ledger`.
  */
-import type { Blocks, Layout, SumBudget } from '../../learning/types.js'
+import type { Blocks, Layout, SumBudget, Unsent } from '../../learning/types.js'
 import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, zeros } from '../state/vectors.js'
@@ -25,12 +25,6 @@ const SMOOTHING = 4
 
 /** Share of the typical number of gradients of an epoch, after which a node sends what its budget allows. */
 const SENT_AT = 0.5
-
-/** What a node has not sent yet, of copies that each have made as many gradients. */
-export interface Unsent {
-  readonly sum: Blocks
-  readonly count: number
-}
 
 export class OwnSum {
   /** Blocks to which the learner adds gradients; `recordWrites` or `discard` must follow. */

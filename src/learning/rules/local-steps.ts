@@ -14,7 +14,7 @@
  * If the node has not sent all that it has contributed, the rest stays in its copy, which begins at the predictor without it.
  */
 import { OptionError } from '../options.js'
-import type { Blocks, Layout, RuleState, UpdateRule } from '../types.js'
+import type { Blocks, Layout, RuleState, Unsent, UpdateRule } from '../types.js'
 
 export interface LocalStepsOptions {
   /** b: inputs per update. */
@@ -114,12 +114,6 @@ function stepLength(rule: UpdateRule): number {
 interface Start {
   readonly id: { readonly updates: number }
   readonly parameters: Blocks
-}
-
-/** What a node has contributed and not sent yet, of copies that each have made as many gradients. */
-interface Unsent {
-  readonly sum: Blocks
-  readonly count: number
 }
 
 /** A node's own steps since the current predictor. */
