@@ -41,7 +41,7 @@ export const commands = {
     summary: 'train on a stream in one process, without a network',
     async load(words) {
       // The thread starts while the command is loaded.
-      const reader = words[0] === 'train' ? prestartReader(words) : undefined
+      const reader = words[0] === 'train' ? await prestartReader(words) : undefined
       const { trainCommand } = await import('./train.js')
       return program => trainCommand(program, reader)
     }
@@ -132,7 +132,7 @@ export const commands = {
 async function prestartReader(words: readonly string[]): Promise<ReaderThread | undefined> {
   const at = words.indexOf('--data')
   if (at < 0 || at + 1 === words.length) return undefined
-  return (await import('../../data/index.js')).startReader({ data: words[at + 1] })
+  return (await import('../../data/threads/reader.js')).startReader({ data: words[at + 1] })
 }
 
 export type CommandName = keyof typeof commands

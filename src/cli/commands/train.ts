@@ -6,7 +6,7 @@ import { readOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
 
 /** @param reader a thread for the stream, if one is started already */
-export function trainCommand(program: Command, reader?: Promise<ReaderThread | undefined>): Command {
+export function trainCommand(program: Command, reader?: ReaderThread): Command {
   return add(
     program,
     'train',
@@ -23,10 +23,10 @@ export function trainCommand(program: Command, reader?: Promise<ReaderThread | u
   )
 }
 
-async function train(given: Flags<'train'>, prestarted: Promise<ReaderThread | undefined> | undefined): Promise<void> {
+async function train(given: Flags<'train'>, prestarted: ReaderThread | undefined): Promise<void> {
   const { dir } = given
-  const { data = '', format, passes } = readOptions(given)
-  const reader = (await prestarted) ?? (await startReader({ data, format, passes }))
+  const { data = '', passes } = readOptions(given)
+  const reader = prestarted ?? startReader({ data, passes })
   // Imported here: the help does not need the trainers, the database and libp2p's keys.
   const { withReadableWeights } = await import('../training/stored.js')
   const { openForTraining } = await import('../training/trained-store.js')
