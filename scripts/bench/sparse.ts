@@ -11,21 +11,26 @@ import type { Row } from './row.js'
 
 /** Inputs of a local step. */
 const MINIBATCH = 8
-const UPDATES = Number(process.env.SPARSE_UPDATES ?? 60)
-const SEEDS = Number(process.env.SPARSE_SEEDS ?? 1)
-const HIDDEN = (process.env.SPARSE_HIDDEN ?? '24,48').split(',').map(Number)
+/** Updates of 5 peers; longer runs have smaller differences from float32 sums. */
+const UPDATES = Number(process.env.SPARSE_UPDATES ?? 100)
+const HIDDEN = [24, 48]
+const SEED = Number(process.env.SPARSE_SEED ?? 1)
+/** Only runs with this number of peers. @default all */
+const PEERS = Number(process.env.SPARSE_PEERS ?? 0)
 
 interface Run {
-  readonly name: string
   readonly nodes: number
   /** Local steps of each peer in an update. */
   readonly steps: number
   readonly sumBytes?: number
-  readonly momentum?: number
-  readonly keys?: object
+  /** @default all of UPDATES */
+  readonly share?: number
 }
 
-const RULE = { name: 'adam', step: 0.003 } as const
+/** Of local steps, and of one process, which takes larger steps without the momentum of updates. */
+const RULE = { name: 'adam', step: 0.001 } as const
+const SERIAL_RULE = { name: 'adam', step: 0.003 } as const
+const MOMENTUM = 0.8
 
 /** Bytes sent on an edge. */
 interface Tally {
@@ -49,9 +54,9 @@ class CountingNode extends AdmbNode {
   }
 }
 
-export interface Outcome {
+interface Outcome {
+  /** Held-out, of the average. */
   readonly loss: number
-  readonly averageLoss: number
   readonly updates: number
   /** Bytes a weight, update and edge, by the depth of the lower end of the edge. */
   readonly depths: readonly { readonly edges: number; readonly up: number; readonly down: number }[]
@@ -59,9 +64,8 @@ export interface Outcome {
   readonly down: number
 }
 
-function train(task: CharacterTask, { nodes, steps, sumBytes, momentum = 0, keys }: Run, seed: number): Outcome {
+function train(task: CharacterTask, { nodes, steps, sumBytes, share = 1 }: Run): Outcome {
   const batch = nodes * steps * MINIBATCH
-  const rule = createRule(RULE)
   const scenario = parseScenario(
     {
       topology: 'tree',
@@ -74,21 +78,20 @@ function train(task: CharacterTask, { nodes, steps, sumBytes, momentum = 0, keys
       carry: 64,
       checks: false,
       nodes,
-      inputs: UPDATES * nodes * steps,
+      inputs: Math.round(share * UPDATES) * nodes * steps,
       batch,
       sums: sumBytes === undefined ? 'exact' : 'lattice',
       localSteps: nodes * steps,
-      localMomentum: momentum,
+      localMomentum: MOMENTUM,
       sumBytes,
-      seed,
-      ...keys
+      seed: SEED
     },
     'bench'
   )
   const counted: CountingNode[] = []
-  const local = { batch, steps: nodes * steps, momentum }
-  const recipe = { rule: averagingRule(rule, local), averaging: createAveraging({ name: 'tail' }), digest }
-  const next = task.inputs(MINIBATCH, seed)
+  const local = { batch, steps: nodes * steps, momentum: MOMENTUM }
+  const recipe = { rule: averagingRule(createRule(RULE), local), averaging: createAveraging({ name: 'tail' }), digest }
+  const next = task.inputs(MINIBATCH, SEED)
   const inputs = { model: 'linear' as const, dimension: 1, optimum: task.learner.initial(), next }
   const node = (options: AdmbOptions, index: number) => {
     const created = new CountingNode(options)
@@ -99,8 +102,7 @@ function train(task: CharacterTask, { nodes, steps, sumBytes, momentum = 0, keys
   const best = counted.map(({ predictor }) => predictor).reduce((a, b) => (b.id.updates > a.id.updates ? b : a))
   const weights = task.learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
   return {
-    loss: task.loss(best.parameters),
-    averageLoss: task.loss(best.average),
+    loss: task.loss(best.average),
     updates: best.id.updates,
     ...bytesOf(counted, weights * best.id.updates)
   }
@@ -128,11 +130,11 @@ function bytesOf(nodes: readonly CountingNode[], unit: number): Pick<Outcome, 'd
   return { ...total, depths: depths.map(({ edges, up, down }) => ({ edges, up: up / edges, down: down / edges })) }
 }
 
-/** The loss of one process that makes as many steps of the same size with all inputs. */
-function serial(task: CharacterTask, rows: number, seed: number): number {
-  const rule = createRule(RULE)
+/** The loss of one process with minibatches twice as large. */
+function serial(task: CharacterTask, rows: number): number {
+  const rule = createRule(SERIAL_RULE)
   const averaging = createAveraging({ name: 'tail' })
-  const next = task.inputs(2 * MINIBATCH, seed)
+  const next = task.inputs(2 * MINIBATCH, SEED)
   let parameters: Blocks = task.learner.initial()
   let average = parameters
   let state: Blocks = rule.stateLayout(task.learner.layout).blocks.map(({ length }) => new Float32Array(length))
@@ -148,37 +150,47 @@ function serial(task: CharacterTask, rows: number, seed: number): number {
   return task.loss(average)
 }
 
-const RUNS: readonly Run[] = JSON.parse(process.env.SPARSE_RUNS ?? 'null') ?? [
-  { name: 'float32 sums', nodes: 5, steps: 30 },
-  { name: '0.03 B', nodes: 5, steps: 30, sumBytes: 0.03 }
+/** With 64 peers, runs are shorter. */
+const RUNS: readonly Run[] = [
+  { nodes: 5, steps: 30 },
+  { nodes: 5, steps: 30, sumBytes: 0.02 },
+  { nodes: 5, steps: 30, sumBytes: 0.008 },
+  { nodes: 16, steps: 10 },
+  { nodes: 16, steps: 10, sumBytes: 0.02 },
+  { nodes: 64, steps: 10, share: 0.3 },
+  { nodes: 64, steps: 10, sumBytes: 0.02, share: 0.3 }
 ]
 
 export async function* bench(): AsyncGenerator<Row> {
   const path = publicData('tinyshakespeare.txt.gz')
   if (path === undefined) return
   const task = characterTask(path, HIDDEN)
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const references = new Map<string, number>()
-    for (const run of RUNS) {
-      const { name, nodes, steps } = run
-      const rows = UPDATES * nodes * steps * MINIBATCH
-      const key = `${rows}`
-      if (!references.has(key)) {
-        references.set(key, serial(task, rows, seed))
-        yield { name: `one process, seed ${seed}`, value: references.get(key) as number, unit: 'nats' }
-      }
-      const { loss, averageLoss, up, down, updates, depths } = train(task, run, seed)
-      const reference = references.get(key) as number
-      const details = depths.flatMap(({ up, down }, d) => [
-        [`up ${d + 1}`, up],
-        [`down ${d + 1}`, down]
-      ])
-      yield {
-        name: `${nodes} peers, H = ${steps}, ${name}: loss over that of one process`,
-        value: averageLoss / reference,
-        unit: '×',
-        details: { 'newest w': loss / reference, up, down, both: up + down, updates, ...Object.fromEntries(details) }
-      }
+  /** Losses of one process by inputs, and of float32 sums. */
+  const references = new Map<number, number>()
+  let float32 = 0
+  for (const run of RUNS) {
+    if (PEERS > 0 && run.nodes !== PEERS) continue
+    const { nodes, steps, sumBytes, share = 1 } = run
+    const rows = Math.round(share * UPDATES) * nodes * steps * MINIBATCH
+    const reference = references.get(rows) ?? serial(task, rows)
+    references.set(rows, reference)
+    const { loss, up, down, updates, depths } = train(task, run)
+    const title = `${nodes} peers, H = ${nodes * steps}, ${sumBytes === undefined ? 'float32 sums' : `${sumBytes} B`}`
+    yield { name: `${title}: loss over that of one process`, value: loss / reference, unit: '×', details: { updates } }
+    if (sumBytes === undefined) {
+      float32 = loss
+      continue
+    }
+    yield { name: `${title}: loss over that with float32 sums`, value: loss / float32, unit: '×' }
+    const details = depths.flatMap(({ up, down }, d) => [
+      [`up at depth ${d + 1}`, up],
+      [`down at depth ${d + 1}`, down]
+    ])
+    yield {
+      name: `${title}: integers of an edge, up and down`,
+      value: up + down,
+      unit: 'B a weight and update',
+      details: { up, down, ...Object.fromEntries(details) }
     }
   }
 }

@@ -123,6 +123,7 @@ describe('checkpoints', () => {
     ['float32 sums', spec],
     ['integer sums', { ...spec, sums: 'lattice' }],
     ['local steps', { ...spec, localSteps: 2 }],
+    ['a budget of bytes', { ...spec, sums: 'lattice', localSteps: 2, sumBytes: 0.5 }],
     ['a batch that adapts', { ...spec, batchMax: 16 }]
   ] as const)
     it(`restore the newest predictor after a kill between whole ones, to the last bit, with ${kind}`, async () => {
