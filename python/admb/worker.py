@@ -325,7 +325,7 @@ def start_peer(
         given = os.environ.get("ADMB")
         command = given.split() if given else ["admb"] if shutil.which("admb") else ["npx", "admb"]
     places = [join] if isinstance(join, str) else list(join)
-    arguments = [*command, "peer", "--learner", "external", "--socket", socket_path]
+    arguments = [*command, "peer", "--learner", f"external,socket={socket_path}"]
     values = {"--rule": rule, "--average": average, "--batch": batch, "--local-steps": local_steps, "--dir": state}
     for option, value in values.items():
         if value is not None:

@@ -81,7 +81,7 @@ const DEFINITIONS = {
     needs: { localSteps: 'momentum is for local steps' }
   },
   sumBytes: {
-    is: '--sum-bytes',
+    is: 'bytes of --local-steps',
     key: 'sumBytes',
     needs: {
       localSteps: 'a budget of bytes is for local steps',

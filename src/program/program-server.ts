@@ -49,16 +49,16 @@ export class ProgramServer {
     const max = process.platform === 'linux' ? 107 : 103
     if (Buffer.byteLength(path) > max)
       throw new ProgramError(
-        `the path of a socket has a maximum of ${max} bytes, and ${path} is longer: give --socket PATH`
+        `the path of a socket has a maximum of ${max} bytes, and ${path} is longer: give --learner external,socket=PATH`
       )
     const found = lstatSync(path, { throwIfNoEntry: false })
-    if (found && !found.isSocket()) throw new ProgramError(`${path} exists, and is no socket: give another --socket`)
-    if (await isServed(path)) throw new ProgramError(`another peer listens at ${path}: give another --socket`)
+    if (found && !found.isSocket()) throw new ProgramError(`${path} exists, and is no socket: give another path`)
+    if (await isServed(path)) throw new ProgramError(`another peer listens at ${path}: give another path`)
     rmSync(path, { force: true })
     const server = createServer()
     await new Promise<void>((resolve, reject) => {
       server.once('error', ({ message }) =>
-        reject(new ProgramError(`cannot listen at ${path} (${message}): give another --socket`))
+        reject(new ProgramError(`cannot listen at ${path} (${message}): give another path`))
       )
       server.listen(path, resolve)
     })

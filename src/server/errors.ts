@@ -26,6 +26,8 @@ export class HttpTokenRequiredError extends CodedError {
 export class HttpCertificateError extends CodedError {
   static override readonly code = 'ERR_HTTP_CERTIFICATE'
   constructor(reason: string) {
-    super(`cannot serve HTTPS (${reason}): give a PEM certificate and its unencrypted key with --http-cert CERT,KEY`)
+    super(
+      `cannot serve HTTPS (${reason}): give a PEM certificate and its unencrypted key with --http PORT,cert=FILE,key=FILE`
+    )
   }
 }

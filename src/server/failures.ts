@@ -36,7 +36,7 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly r
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: 'ERR_REQUEST', remedy: 'send as many bytes as content-length specifies' },
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'ERR_BODY_TOO_LARGE',
-    remedy: 'send fewer inputs at a time, or start the peer with a larger --http-limits body=MIB'
+    remedy: 'send fewer inputs at a time, or start the peer with a larger --http PORT,body=MIB'
   },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'ERR_MEDIA_TYPE',

@@ -168,7 +168,7 @@ describe('the join page', function () {
     const data = join(ARTIFACTS, 'bought.csv')
     writeFileSync(data, `age,income,region,bought\n${'18,1658,east,no\n49,2095,north,yes\n'.repeat(40)}`)
     peer = await processes
-      .start('--data', data, '--label', 'bought', '--join-page', '--name', 'node', '--http-origin', origin)
+      .start('--data', data, '--label', 'bought', '--join-page', '--name', 'node', '--http', `origin=${origin}`)
       .ready()
     const { page: unused } = await visit('nobody')
     assert.deepEqual(await headings(unused), ['Who sees what', 'Your data'])

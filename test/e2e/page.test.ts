@@ -174,7 +174,7 @@ describe('the page', function () {
     const files = makeCertificate(folder)
     if (files === undefined) this.skip()
     const tokens = { read: generateToken('read'), learn: generateToken('learn') }
-    const options = ['--dimension', '4', '--http-cert', `${files.cert},${files.key}`]
+    const options = ['--dimension', '4', '--http', `cert=${files.cert},key=${files.key}`]
     for (const [role, token] of Object.entries(tokens)) {
       const file = join(folder, `${role}.token`)
       writeFileSync(file, token)

@@ -435,7 +435,7 @@ print(json.dumps([Peer(url, ca=sys.argv[2]).schema()["label"]["kind"], code]))`,
       const files = makeCertificate(place.folder)
       if (files === undefined) this.skip()
       place.run('npx admb keygen token --role predict --out predict.token')
-      const access = '--http-cert http.cert,http.key --http-token-file predict.token'
+      const access = '--http cert=http.cert,key=http.key --http-token-file predict.token'
       const port = httpPort(await place.start(`${peerOf('peer')} ${access} --http 0`))
       const text = `import os\nos.chdir(${JSON.stringify(place.folder)})\n${program('secure', port)}`
       assert.match(await runPython(text), /^\['no'\]\nERR_HTTP_ROLE the token has the role predict/)

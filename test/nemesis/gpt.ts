@@ -88,17 +88,7 @@ class Site {
     const socket = `${this.dir}.sock`
     const places = others.flatMap(address => ['--peer', address])
     const listen = `/ip4/${addressOf(this.#number)}/tcp/4280`
-    const learner = [
-      '--learner',
-      'external',
-      '--socket',
-      socket,
-      '--dir',
-      this.dir,
-      '--listen',
-      listen,
-      '--keep-journal'
-    ]
+    const learner = ['--learner', `external,socket=${socket}`, '--dir', this.dir, '--listen', listen, '--keep-journal']
     const task = [
       '--batch',
       `${sites * steps * rows}`,

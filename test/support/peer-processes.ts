@@ -128,7 +128,7 @@ export class PeerProcesses {
   /** Starts `admb peer` on loopback, with free ports. */
   start(...args: string[]): PeerProcess {
     const given = (name: string, value: string) => (args.includes(name) ? [] : [name, value])
-    const defaults = [...given('--listen', '/ip4/127.0.0.1/tcp/0'), ...given('--http', '127.0.0.1:0')]
+    const defaults = [...given('--listen', '/ip4/127.0.0.1/tcp/0'), '--http', '127.0.0.1:0']
     const peer = new PeerProcess([...defaults, ...args], object => this.recordDigest(object))
     this.#started.push(peer)
     return peer

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { Notices } from '../../base/errors.js'
+import type { Execution } from '../../l2l/index.js'
 import type { IdentityKey, Log } from '../../network/index.js'
 import type { PeerStatus, Surroundings } from '../../peer/index.js'
 import type { HttpServer } from '../../server/index.js'
@@ -60,7 +61,8 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
   const given = taskOptions(flags)
   const source = { from: flags.from, follow: flags.follow }
   const data = typeof given.data === 'object' ? { ...given.data, ...source } : given.data
-  const { networkKey: keyFile, allow, invitation, joinPage, peer: places, workerToken } = flags
+  const { networkKey: keyFile, allow, invitation, joinPage, peer: places } = flags
+  const { token, ...execution } = executionOf(flags) as Execution & { readonly token?: string }
   const options = {
     ...peerOptions(flags),
     peers: places?.filter(place => place !== MDNS),
@@ -70,7 +72,7 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
     allow: allow && (await readPeerIds(allow.file, '--allow')),
     acceptInvitations: allow?.invited,
     invitation: invitation === undefined ? undefined : await readInvitation(invitation),
-    workerToken: workerToken === undefined ? undefined : await readToken(workerToken, log, '--worker-token'),
+    workerToken: token === undefined ? undefined : await readToken(token, log, '--schedule …,token='),
     identity,
     log
   }
@@ -82,7 +84,6 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
   notices.show()
   const progressLog = flags.log === undefined ? undefined : new ProgressLog(flags.log)
   const upgrades = joinPage ? new WebSocketUpgrades() : undefined
-  const execution = executionOf(flags)
   const peer = await startListening(flags.listen, listen =>
     Peer.start({ ...options, spec, execution, stream, program, upgrades, listen })
   )
@@ -111,10 +112,12 @@ async function runOnce(flags: Flags<'peer'>, identity: IdentityKey | undefined, 
 }
 
 /** Waits for the program that has the model, unless the state directory knows it. @throws UsageError, ProgramError */
-async function programTask({ socket, dir }: Flags<'peer'>, given: TaskOptions, surroundings: Surroundings) {
-  const path = socket ?? (dir === undefined ? undefined : `${resolve(dir)}.sock`)
+async function programTask({ learner, dir }: Flags<'peer'>, given: TaskOptions, surroundings: Surroundings) {
+  const path = learner?.socket ?? (dir === undefined ? undefined : `${resolve(dir)}.sock`)
   if (path === undefined)
-    throw new UsageError('--learner external needs a place at which the program joins: give --socket PATH, or --dir')
+    throw new UsageError(
+      '--learner external needs a place at which the program joins: give --learner external,socket=PATH, or --dir'
+    )
   const [{ checkMemory, settleProgram }, { ProgramServer }, { readStart }] = await Promise.all([
     import('../../peer/index.js'),
     import('../../program/program-server.js'),

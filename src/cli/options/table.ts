@@ -94,7 +94,6 @@ const stateRare = { ...state, rare: true } as const
 const exporting = { group: 'State', for: ['export'] } as const
 const audit = { group: 'State', for: ['audit'] } as const
 const http = { group: 'HTTP', for: ['peer'] } as const
-const httpRare = { ...http, rare: true } as const
 const status = { group: 'HTTP', for: ['status'] } as const
 const split = { group: 'HTTP', for: ['split'] } as const
 const output = { group: 'Output', for: EVERY } as const
@@ -108,6 +107,8 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 const BACKENDS = ['auto', ...DEVICE_NAMES] as const
 const SERVING = ['average', 'current'] as const
 const ROLE_NAMES = Object.keys(ROLES) as (keyof typeof ROLES)[]
+const SCHEDULE_HELP = `${SCHEDULES.join(', ')}, or auto for the fastest (default: l2l)`
+const HTTP_HELP = `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`
 const RULES = `${ruleNames.join(', ')}, or help (default: ${defaultRule.name})`
 const AVERAGES = `${averagingNames.join(', ')}, or help (default: ${defaultAveraging.name})`
 const DELIMITERS = 'CSV: comma, semicolon, tab or pipe (default: inferred)'
@@ -254,17 +255,24 @@ export const rows = [
   value('tokenizer', '<file>', text, 'a tokenizer.json, or wordpiece:SIZE or bpe:SIZE (default: characters)', texts),
 
   value('backend', '<name>', to.choice(BACKENDS), '(default: auto)', { ...execution, for: [...DEVICES, 'generate'] }),
-  value('schedule', '<name[,…]>', to.schedule, `${SCHEDULES.join(', ')}, or auto for the fastest (default: l2l)`, {
+  value('schedule', '<name[,…]>', to.schedule, SCHEDULE_HELP, {
     ...execution,
+    for: ['demo', ...EXECUTING_ALONE],
     spreads: true
   }),
+  value(
+    'schedule',
+    '<name[,…]>',
+    to.peerSchedule,
+    `${SCHEDULES.join(', ')}, auto (default: l2l); token=FILE admits admb worker`,
+    {
+      ...execution,
+      for: ['peer'],
+      spreads: true
+    }
+  ),
   value('device-memory', '<bytes>', to.bytes, 'device memory limit, such as 256MB', { ...execution, for: DEVICES }),
-  value('worker-token', '<file>', text, 'admit devices of admb worker with this token (admb keygen token)', {
-    group: 'Execution',
-    for: ['peer'],
-    rare: true
-  }),
-  value('token', '<file>', text, 'the file of its --worker-token', { ...worker, required: true }),
+  value('token', '<file>', text, 'the file that its --schedule names as token', { ...worker, required: true }),
   value('peer', '<multiaddr>', text, 'the peer whose network this machine helps to compute', {
     ...worker,
     required: true
@@ -333,19 +341,13 @@ export const rows = [
     'local-steps',
     '<h[,…]>',
     to.localSteps,
-    'H[,momentum=μ]: own steps for each batch, on slow lines (default: none)',
+    'H[,momentum=μ][,bytes=B]: own steps for each batch, bytes a weight of sums',
     {
       ...agreed,
       spreads: true
     }
   ),
-  value('sum-bytes', '<b>', to.amount(true), 'bytes of own sums a weight and update (with --local-steps)', agreed),
-  value('learner', '<where>', to.choice(['external'] as const), 'a program computes the gradients', {
-    group: 'Exchange',
-    for: ['peer'],
-    rare: true
-  }),
-  value('socket', '<path>', text, 'where the program of --learner joins (default: --dir, with .sock)', {
+  value('learner', '<where>', to.learner, 'external[,socket=PATH]: a program computes the gradients', {
     group: 'Exchange',
     for: ['peer'],
     rare: true
@@ -423,16 +425,11 @@ export const rows = [
   value('data', '<file>', text, 'rows that name the hashed features of a linear model', exporting),
   value('layout', '<name>', to.choice(LAYOUTS), "names of the tensors (default: the model's, or admb)", exporting),
 
-  value('http', '<[host:]port>', text, `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`, {
-    group: 'HTTP',
-    for: PEERS
-  }),
+  value('http', '<[host:]port>', text, HTTP_HELP, { group: 'HTTP', for: ['demo'] }),
+  value('http', '<[host:]port[,…]>', to.http, `${HTTP_HELP}; cert=FILE, key=FILE, origin=URL, body=MIB, rate=N`, http),
   flag('stay', 'keep the peers and the page running at the end, until Ctrl-C', { group: 'HTTP', for: ['demo'] }),
   value('http-token-file', '<file>', to.collect, 'require a token (admb keygen token); repeatable', http),
   value('join-page', '[stun]', to.stun, 'browsers may join at /join, with stun:HOST:PORT servers', http),
-  value('http-cert', '<file[,key]>', to.certificate, 'certificate (PEM) for HTTPS, and its key', httpRare),
-  value('http-origin', '<url>', to.collect, 'origin of web pages that may use HTTP; repeatable', httpRare),
-  value('http-limits', '<key=n,…>', to.httpLimits, 'body in MiB, rate a second (default: body=8,rate=1000)', httpRare),
   value('http', '<address>', text, 'HOST:PORT or URL of the peer', {
     ...status,
     default: `127.0.0.1:${DEFAULT_HTTP_PORT}`

@@ -17,6 +17,7 @@ import { PRESETS, presetHelp } from '../../nn/spec/model-spec.js'
 import type { LoraOptions } from '../../nn/spec/network-spec.js'
 import { ROLES, type Role, type RoleRates } from '../../server/roles.js'
 import { type BatchOption, batchRange, type ClassWeights } from '../../task/option-values.js'
+import type { TaskOptions } from '../../task/options.js'
 import { NAME_PATTERN } from '../../view/names.js'
 import type { Parser } from './option.js'
 
@@ -177,12 +178,19 @@ export function period(word: string): { readonly period?: number | 'auto'; reado
   return { period: first === undefined ? undefined : first === 'auto' ? first : whole(1)(first), carry }
 }
 
-/** H, and μ. */
-export function localSteps(word: string): { readonly localSteps?: number; readonly localMomentum?: number } {
+/** H, μ, and the bytes of own sums a weight and update. */
+export function localSteps(word: string): Pick<TaskOptions, 'localSteps' | 'localMomentum' | 'sumBytes'> {
   const [first = '', rest] = split(word)
-  const { momentum } = keyed(rest, { momentum: amount() }, '4,momentum=0.5')
-  return { localSteps: whole(2)(first), localMomentum: momentum }
+  const { momentum, bytes } = keyed(rest, { momentum: amount(), bytes: amount(true) }, '30,momentum=0.5,bytes=0.03')
+  return { localSteps: whole(2)(first), localMomentum: momentum, sumBytes: bytes }
 }
+
+/** The kind of the program that learns, and the path of the socket where it joins. */
+export const learner: Completed<{ readonly socket?: string }> = completed(['external'], word => {
+  const [name = '', rest] = split(word)
+  choice(['external'] as const)(name)
+  return keyed(rest, { socket: (path: string) => path }, 'external,socket=peer.sock')
+})
 
 /** Addresses of STUN servers; none of `true`, as the option has without a value. */
 export function stun(word: string): string[] {
@@ -195,23 +203,41 @@ export function allow(word: string): { readonly file: string; readonly invited: 
   return { file: invited ? word.slice(0, -',invited'.length) : word, invited }
 }
 
-/** The files of a certificate and of its key. */
-export function certificate(word: string): { readonly cert: string; readonly key: string } {
-  const [cert, key = cert, ...more] = word.split(',')
-  if (more.length > 0 || cert === '' || key === '')
-    throw new InvalidArgumentError('It must be FILE, or FILE,KEY, such as http.cert,http.key.')
-  return { cert, key }
+/** Where HTTP is served, how, and for whom. */
+export interface HttpFlags {
+  readonly address?: string
+  readonly cert?: string
+  /** @default the file of the certificate */
+  readonly key?: string
+  /** Separated by `|`. */
+  readonly origin?: readonly string[]
+  /** MiB. */
+  readonly body?: number
+  /** Requests a second. */
+  readonly rate?: number | RoleRates
 }
 
-/** MiB of a request, and requests a second: of each role, or `rate` of all. */
-export function httpLimits(word: string): { readonly body?: number; readonly rate?: number | RoleRates } {
+/** `[HOST:]PORT` or `off`, and pairs; requests a second are those of each role, or `rate` of all. A repeated option adds to the first. */
+export function http(word: string, previous: HttpFlags = {}): HttpFlags {
+  const [address, rest] = split(word)
   const roles = Object.fromEntries(Object.keys(ROLES).map(role => [role, whole(1)])) as Record<Role, Parser<number>>
-  const found = keyed(word.split(','), { body: amount(true), rate: whole(1), ...roles }, 'body=8,rate=1000')
-  const { body, rate, ...rates } = found
+  const file = (path: string) => path
+  const parsers = {
+    cert: file,
+    key: file,
+    origin: (urls: string) => urls.split('|'),
+    body: amount(true),
+    rate: whole(1)
+  }
+  const found = keyed(rest, { ...parsers, ...roles }, '7280,cert=FILE,key=FILE,body=8,rate=1000')
+  const { cert, key, origin, body, rate, ...rates } = found
   const isByRole = Object.values(rates).some(one => one !== undefined)
   if (isByRole && rate !== undefined)
     throw new InvalidArgumentError(`Give rate of all, or of roles: ${Object.keys(ROLES).join(', ')}.`)
-  return { body, rate: isByRole ? rates : rate }
+  if (key !== undefined && (cert ?? previous.cert) === undefined)
+    throw new InvalidArgumentError('key is without its certificate: give cert=FILE as well.')
+  const own = { address, cert, key, origin, body, rate: isByRole ? rates : rate }
+  return { ...previous, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)) }
 }
 
 /** A number of features, and whether there is one more that is always 1. */
@@ -222,16 +248,19 @@ export function dimension(word: string): { readonly features?: number; readonly 
 }
 
 /** A schedule, and how it executes. */
-export const schedule: Completed<Execution> = completed([...SCHEDULES, 'auto'], word => {
+export const schedule: Completed<Execution> = completed([...SCHEDULES, 'auto'], word => scheduleWith(word, {}))
+
+/** A schedule, and the token file of devices that a peer admits. */
+export const peerSchedule: Completed<Execution & { readonly token?: string }> = completed(schedule.words, word =>
+  scheduleWith(word, { token: (file: string) => file })
+)
+
+function scheduleWith<const More extends Readonly<Record<string, Parser<unknown>>>>(word: string, more: More) {
   const [name, rest] = split(word)
-  const parsers = {
-    microbatch: whole(1),
-    stash: choice(STASH_LOCATIONS),
-    workers: whole(1, 64)
-  }
+  const parsers = { microbatch: whole(1), stash: choice(STASH_LOCATIONS), workers: whole(1, 64), ...more }
   const how = keyed(rest, parsers, 'l2l-p,microbatch=16')
   return name === undefined ? how : { ...how, schedule: choice([...SCHEDULES, 'auto'] as const)(name) }
-})
+}
 
 /** A number of classes, the largest one, or both. */
 export function classes(word: string): { readonly classes?: number; readonly classesMax?: number } {

@@ -54,7 +54,7 @@ export interface CertificateFiles {
 
 /** @throws UsageError */
 export async function readCertificate(files: CertificateFiles): Promise<TlsFiles> {
-  const [cert, key] = await Promise.all([readText(files.cert, '--http-cert'), readText(files.key, '--http-cert')])
+  const [cert, key] = await Promise.all([readText(files.cert, 'cert in --http'), readText(files.key, 'key in --http')])
   return { cert, key }
 }
 

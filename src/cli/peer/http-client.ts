@@ -88,7 +88,8 @@ function remedyFor(code: string | undefined, { protocol, host }: URL, option: st
   }
   if (given.includes('ALTNAME'))
     return `its certificate is for other names: give one of them as ${option} https://NAME:PORT`
-  if (given === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew the files of --http-cert CERT,KEY'
+  if (given === 'CERT_HAS_EXPIRED')
+    return 'its certificate has expired: renew the files of its --http …,cert=FILE,key=FILE'
   if (protocol === 'http:' && (given === 'ECONNRESET' || given.startsWith('HPE_'))) {
     return `it may serve HTTPS: give ${option} https://${host}`
   }

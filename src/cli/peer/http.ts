@@ -24,11 +24,12 @@ export interface HttpPlan extends Omit<HttpOptions, 'peer' | 'host' | 'port' | '
 
 /** Checks the flags and takes the port, before anything starts. @throws UsageError, HttpListenError */
 export async function planHttp(flags: Flags<'peer'>, log: Log): Promise<HttpPlan> {
-  const { http, httpTokenFile, httpOrigin, httpCert, httpLimits: { body, rate } = {}, joinPage } = flags
-  const where = parseHttp(http)
+  const { http: { address, cert, key = cert, origin, body, rate } = {}, httpTokenFile, joinPage } = flags
+  const where = parseHttp(address)
+  const renewable = cert === undefined || key === undefined ? undefined : { cert, key }
   if (joinPage && where === 'off') throw new UsageError('--join-page needs HTTP: remove --http off')
   const token = await Promise.all((httpTokenFile ?? []).map(file => readToken(file, log)))
-  const tls = httpCert && (await readCertificate(httpCert))
+  const tls = renewable && (await readCertificate(renewable))
   if (token.length === 0 && typeof where === 'object' && where.host !== undefined) {
     const { HttpTokenRequiredError, isLoopback } = await import('../../server/index.js')
     if (!isLoopback(where.host)) throw new HttpTokenRequiredError(where.host)
@@ -38,9 +39,9 @@ export async function planHttp(flags: Flags<'peer'>, log: Log): Promise<HttpPlan
     where,
     token,
     tls,
-    renewable: httpCert,
+    renewable,
     release: await reserved(where),
-    origins: httpOrigin?.map(parseOrigin),
+    origins: origin?.map(parseOrigin),
     bodyLimit,
     requestsPerSecond: rate,
     joinPage: joinPage !== undefined
@@ -113,5 +114,5 @@ export function parseHttp(where: string | undefined): HttpAddress {
 function parseOrigin(text: string): string {
   const { origin = 'null' } = URL.canParse(text) ? new URL(text) : {}
   if (origin !== 'null') return origin
-  throw new UsageError(`--http-origin ${text}: give scheme and host, such as https://example.org`)
+  throw new UsageError(`origin ${text} of --http: give scheme and host, such as https://example.org`)
 }

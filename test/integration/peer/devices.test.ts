@@ -37,7 +37,7 @@ describe('admb worker', function () {
     const [file, wrong] = [join(dir, token), join(dir, other)]
     writeFileSync(file, TOKEN, { mode: 0o600 })
     writeFileSync(wrong, `${TOKEN}-of-another`, { mode: 0o600 })
-    const execution = ['--backend', 'cpu', '--schedule', 'l2l,microbatch=8', '--worker-token', file]
+    const execution = ['--backend', 'cpu', '--schedule', `l2l,microbatch=8,token=${file}`]
     const stream = ['--data', 'digits', '--passes', '60', '--rate', '600', '--batch', '64']
     const peer = await processes.start(...stream, '--model', 'mlp', ...execution).ready()
     const [address] = peer.latest.addresses

@@ -34,7 +34,7 @@ describe('peers with a network', function () {
   for (const [kind, options] of [
     ['float32 sums', ['--sums', 'exact']],
     ['integer sums of local steps with momentum', ['--sums', 'lattice', '--local-steps', '8,momentum=0.5']],
-    ['sums with a budget of bytes', ['--local-steps', '8,momentum=0.5', '--sum-bytes', '0.03']]
+    ['sums with a budget of bytes', ['--local-steps', '8,momentum=0.5,bytes=0.03']]
   ] as const)
     it(`exchange one that is larger than a fragment by ${kind}, also with a late joiner`, async () => {
       const dir = await processes.scratch()

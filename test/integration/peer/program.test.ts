@@ -37,7 +37,7 @@ describe('a program that computes the gradients of a peer', function () {
   afterEach(() => processes.stop())
 
   const options = (dir: string, ...others: string[]) => [
-    ...['--learner', 'external', '--socket', `${dir}.s`, '--dir', dir, '--keep-journal'],
+    ...['--learner', `external,socket=${dir}.s`, '--dir', dir, '--keep-journal'],
     ...['--batch', `${BATCH}`, '--rule', 'adam,step=0.05', '--period', '20,carry=500', ...others]
   ]
 
@@ -153,17 +153,20 @@ describe('a program that computes the gradients of a peer', function () {
     const file = join(scratch, 'model.pt')
     writeFileSync(file, 'weights')
     const refused = async (socket: string) => {
-      const peer = processes.start('--learner', 'external', '--socket', socket)
+      const peer = processes.start('--learner', `external,socket=${socket}`)
       assert.equal(await peer.exit, 1)
       return peer.stderr
     }
-    assert.match(await refused(file), /model.pt exists, and is no socket: give another --socket/)
+    assert.match(await refused(file), /model.pt exists, and is no socket: give another path/)
     assert.equal(readFileSync(file, 'utf8'), 'weights')
     assert.match(await refused(scratch), /exists, and is no socket/)
-    assert.match(await refused(join(scratch, 'missing', 's')), /cannot listen .*give another --socket/)
-    assert.match(await refused(join(scratch, 'x'.repeat(100))), /path of a socket .* longer: give --socket PATH/)
+    assert.match(await refused(join(scratch, 'missing', 's')), /cannot listen .*give another path/)
+    assert.match(
+      await refused(join(scratch, 'x'.repeat(100))),
+      /path of a socket .* longer: give --learner external,socket=PATH/
+    )
     const socket = join(scratch, 's')
-    const waiting = processes.start('--learner', 'external', '--socket', socket)
+    const waiting = processes.start('--learner', `external,socket=${socket}`)
     await until('it waits', () => existsSync(socket) && waiting.stderr.includes('waits for a program'))
     assert.match(await refused(socket), /another peer listens/)
     assert.equal(await waiting.stop(), 0, waiting.stderr)

@@ -169,8 +169,8 @@ describe("the guards of a peer's HTTP server", function () {
       assert.equal(code, 1)
       assert.match(stderr, /needs a token: create one with admb keygen token --out/)
       assert.match(
-        (await admb([...start, '--http-origin', 'pages'])).stderr,
-        /--http-origin pages: give scheme and host/
+        (await admb([...start, '--http', 'origin=pages'])).stderr,
+        /origin pages of --http: give scheme and host/
       )
     })
 

@@ -69,7 +69,7 @@ describe('HTTPS', function () {
       if (files === undefined) this.skip()
       const token = join(dir, 'read.token')
       assert.equal((await admb(['keygen', 'token', '--role', 'read', '--out', token])).code, 0)
-      const serving = ['--http-cert', `${files.cert},${files.key}`, '--http-token-file', token]
+      const serving = ['--http', `cert=${files.cert},key=${files.key}`, '--http-token-file', token]
       const peer = await processes.start('--dimension', '4', ...serving).ready()
       const http = peer.latest.http as string
       const place = http.replace('https://', '')
@@ -93,11 +93,14 @@ describe('HTTPS', function () {
       const [one, two] = [makeCertificate(dir, 'one'), makeCertificate(dir, 'two')]
       if (one === undefined || two === undefined) this.skip()
       const run = async (...args: string[]) => (await admb([...start, ...args])).stderr
-      assert.match(await run('--http-cert', one.cert), /cannot serve HTTPS/)
-      assert.match(await run('--http-cert', `${one.cert},${two.key}`), /cannot serve HTTPS \(key values mismatch\)/)
-      assert.match(await run('--http-cert', `${join(dir, 'none')},${one.key}`), /check the path after --http-cert/)
+      assert.match(await run('--http', `cert=${one.cert}`), /cannot serve HTTPS/)
+      assert.match(await run('--http', `cert=${one.cert},key=${two.key}`), /cannot serve HTTPS \(key values mismatch\)/)
+      assert.match(
+        await run('--http', `cert=${join(dir, 'none')},key=${one.key}`),
+        /check the path after cert in --http/
+      )
       await writeFile(join(dir, 'empty.cert'), '')
-      assert.match(await run('--http-cert', `${join(dir, 'empty.cert')},${one.key}`), /cannot serve HTTPS/)
+      assert.match(await run('--http', `cert=${join(dir, 'empty.cert')},key=${one.key}`), /cannot serve HTTPS/)
     })
 
     it('uses new files without a restart', async function () {
@@ -106,7 +109,7 @@ describe('HTTPS', function () {
       const [cert, key] = [join(dir, 'used.cert'), join(dir, 'used.key')]
       const use = (files: typeof one) => Promise.all([copyFile(files.cert, cert), copyFile(files.key, key)])
       await use(one)
-      const peer = await processes.start('--dimension', '4', '--http-cert', `${cert},${key}`).ready()
+      const peer = await processes.start('--dimension', '4', '--http', `cert=${cert},key=${key}`).ready()
       const port = Number(new URL(peer.latest.http as string).port)
       assert.equal(await presented(port), 'one')
       await use(two)

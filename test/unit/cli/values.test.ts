@@ -1,0 +1,34 @@
+/** Option values that consist of several settings. */
+import assert from 'node:assert/strict'
+import * as to from '../../../src/cli/options/values.js'
+
+describe('values of options', () => {
+  it('of --http: an address and pairs, which a repeated option adds to', () => {
+    const first = to.http('[::1]:7280,cert=a.pem,origin=https://a.example|https://b.example')
+    assert.deepEqual(first, {
+      address: '[::1]:7280',
+      cert: 'a.pem',
+      origin: ['https://a.example', 'https://b.example']
+    })
+    assert.deepEqual(to.http('key=a.key,predict=50', first), { ...first, key: 'a.key', rate: { predict: 50 } })
+    assert.equal(to.http('0', first).address, '0')
+    assert.throws(() => to.http('7280,key=a.key'), /give cert=FILE as well/)
+    assert.throws(() => to.http('7280,rate=5,predict=50'), /Give rate of all, or of roles/)
+    assert.throws(() => to.http('7280,colour=red'), /Its keys are cert, key, origin, body, rate/)
+  })
+
+  it('of --schedule: only a peer admits workers by a token', () => {
+    assert.deepEqual(to.peerSchedule('l2l-p,microbatch=8,token=w.token'), {
+      schedule: 'l2l-p',
+      microbatch: 8,
+      token: 'w.token'
+    })
+    assert.throws(() => to.schedule('l2l,token=w.token'), /Its keys are microbatch, stash, workers/)
+  })
+
+  it('of --local-steps and --learner', () => {
+    assert.deepEqual(to.localSteps('30,bytes=0.03'), { localSteps: 30, localMomentum: undefined, sumBytes: 0.03 })
+    assert.deepEqual(to.learner('external,socket=a.sock'), { socket: 'a.sock' })
+    assert.throws(() => to.learner('internal'), /one of external/)
+  })
+})
