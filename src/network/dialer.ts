@@ -18,9 +18,10 @@ import {
   UnexpectedPeerError,
   UnreachablePeerError
 } from './errors.js'
+import { sendRequest } from './fetch.js'
 import type { Host } from './host.js'
 import { parsePeerId } from './keys.js'
-import type { Limits } from './limits.js'
+import { type Limits, maxControlBytes } from './limits.js'
 import { invitationRefused } from './membership.js'
 import type { PeerTarget } from './options.js'
 import { protectionFailed } from './protector.js'
@@ -56,6 +57,21 @@ export class Dialer {
     if (denial !== undefined) throw new PeerDeniedError(id, denial)
     const full = addresses.map(address => parseAddress(withPeer(address, id)))
     return this.#connect(full.length > 0 ? full : peerIdFromString(id), name, signal)
+  }
+
+  /** As `Network.fetch`, by a protocol. */
+  async fetch(
+    target: PeerTarget,
+    protocol: string,
+    request: Uint8Array,
+    maxFrameBytes: number,
+    signal: AbortSignal
+  ): Promise<Uint8Array> {
+    if (request.length > maxControlBytes) throw new RangeError(`requests are limited to ${maxControlBytes} bytes`)
+    const connection = await this.dial(target, signal)
+    const stream = await this.openStream(connection, protocol, signal)
+    const peer = connection.remotePeer.toString()
+    return sendRequest(stream, peer, request, maxFrameBytes, this.#limits, signal)
   }
 
   /**

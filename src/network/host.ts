@@ -29,11 +29,13 @@ import './polyfill.js'
 /** How many hosts can use up their share of half-open connections before others are refused. */
 const halfOpenHosts = 4
 
-interface HostOptions extends NetworkOptions {
+interface HostOptions extends Omit<NetworkOptions, 'hello'> {
   /** Tag of the hello. */
   readonly tag: string
   readonly access: AccessControl
   readonly limits: Limits
+  /** Whether the node only dials others, to ask them. Then it does not gossip, and others do not list it. @default false */
+  readonly asks?: boolean
 }
 
 export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
@@ -43,10 +45,12 @@ export type Host = Libp2p<{ identify: Identify; gossip: GossipSub }>
  * @throws MalformedAddressError, DamagedKeyError
  */
 export async function createHost(options: HostOptions): Promise<Host> {
-  const { limits, relay = false, mdns = false, dials = [], upgrades, stun = [] } = options
+  const { limits, asks = false, relay = false, mdns = false, dials = [], upgrades, stun = [] } = options
   const [listen, announce] = [options.listen, options.announce ?? []].map(texts => texts.map(parseAddress))
   const hasWebSockets = [...listen, ...announce, ...dials.map(parseAddress)].some(isWebSocket)
   const relaying = circuitRelayTransport()
+  // Relays must identify the peers that they connect.
+  const isSilent = asks && !dials.map(parseAddress).some(isRelayed)
   const needsRelay = listen.some(isRelayed)
   const signals = upgrades !== undefined
   const { peerDiscovery, services } = await hostServices({ limits, mdns, relay, signals, needsRelay })
@@ -54,7 +58,12 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const self = `/p2p/${peerIdOf(options.privateKey)}`
   const protector = options.networkKey ? networkKeyProtector(rawNetworkKey(options.networkKey)) : openProtector()
   let reservations: Reservations | undefined
-  const host = await createLibp2p({
+  const relayingTransport: typeof relaying = components => {
+    const transport = relaying(components)
+    reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
+    return transport
+  }
+  const host = (await createLibp2p({
     start: false,
     privateKey: libp2pKey(options.privateKey),
     nodeInfo: { name: 'admb', version: '1', userAgent: 'admb' },
@@ -67,14 +76,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
         ...(upgrades?.addresses ?? []).map(address => parseAddress(`${address}${self}`))
       ]
     },
-    transports: [
-      components => {
-        const transport = relaying(components)
-        reservations = (transport as Transport & { readonly reservationStore: Reservations }).reservationStore
-        return transport
-      },
-      ...transports
-    ],
+    transports: [...(isSilent ? [] : [relayingTransport]), ...transports],
     connectionEncrypters: [admittingNoise(options.membership)],
     streamMuxers: [boundedYamux(limits)],
     connectionProtector: () => protector,
@@ -91,11 +93,10 @@ export async function createHost(options: HostOptions): Promise<Host> {
     connectionMonitor: { enabled: false },
     peerDiscovery,
     services: {
-      identify: identify(),
-      gossip: gossipService(options.tag),
+      ...(isSilent ? {} : { identify: identify(), gossip: gossipService(options.tag) }),
       ...services
     }
-  })
+  })) as Host
   forgetStrangers(host)
   if (reservations) keepReservations(host, reservations, listen.filter(isRelayed), options.log)
   return host

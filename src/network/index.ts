@@ -2,6 +2,7 @@
 
 export { dialled } from '#transports'
 export { type TransportName, transportOf } from './addresses.js'
+export { Asker } from './asker.js'
 export type { PeerEvent } from './connections.js'
 export { decodeReferral, encodeReferral } from './connections.js'
 export { diagnose } from './diagnosis.js'

@@ -17,7 +17,7 @@ import {
   SessionClosedError,
   UnreachablePeerError
 } from './errors.js'
-import { type FetchHandler, sendRequest, serveRequest } from './fetch.js'
+import { type FetchHandler, serveRequest } from './fetch.js'
 import { Gossip, type GossipHandler, receiveCatchUp, sendCatchUp } from './gossip.js'
 import { exchangeHello, probeHello } from './handshake.js'
 import { type Hello, helloTag, inNetworkWithId } from './hello.js'
@@ -31,7 +31,6 @@ import {
   fetchProtocol,
   inNetwork,
   type Limits,
-  maxControlBytes,
   referralProtocol,
   type Topic,
   tagged
@@ -236,12 +235,8 @@ export class Network {
    * @returns the response, at most `maxFrameBytes`; it owns its whole ArrayBuffer
    * @throws NetworkError with the cause, or the signal's reason
    */
-  async fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
-    if (request.length > maxControlBytes) throw new RangeError(`requests are limited to ${maxControlBytes} bytes`)
-    const connection = await this.#dialler.dial(target, signal)
-    const stream = await this.#dialler.openStream(connection, this.#fetchProtocol, signal)
-    const peer = connection.remotePeer.toString()
-    return sendRequest(stream, peer, request, this.#options.maxFrameBytes, this.#limits, signal)
+  fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#dialler.fetch(target, this.#fetchProtocol, request, this.#options.maxFrameBytes, signal)
   }
 
   /** Publishes up to 16 KiB. Peers that connect before the topic's next message receive it too. @throws RangeError */

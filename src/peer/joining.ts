@@ -3,9 +3,9 @@
  * begins to learn when it holds the network's predictor. If nobody answers, it begins alone.
  */
 import { sleep } from '#platform'
-import { createNetwork, generateIdentityKey, type Log, type Network, type PeerTarget } from '../network/index.js'
+import { Asker, generateIdentityKey, type Log, type Network, type PeerTarget } from '../network/index.js'
 import { Store } from '../storage/index.js'
-import { type LearningSpec, PROTOCOL_VERSION } from '../task/learning-spec.js'
+import type { LearningSpec } from '../task/learning-spec.js'
 import { parseSpec, specText } from '../task/spec-text.js'
 import { joins, type PeerOptions } from './options.js'
 import { identityOf, networkIdOf } from './startup.js'
@@ -41,43 +41,40 @@ export async function networkSpec(options: JoinOptions): Promise<LearningSpec | 
   if (!joins(options)) return undefined
   const { dir, peers = [], mdns, networkKey, allow, stun, log } = options
   const store = dir === undefined ? undefined : await Store.open(dir)
-  let network: Network | undefined
+  let asker: Asker | undefined
   const ended = new AbortController()
   const timer = setTimeout(() => ended.abort(), ALONE_MS)
   try {
     const privateKey = dir === undefined ? await generateIdentityKey() : await identityOf(store, options.identity)
     const networkId = await networkIdOf(options, store)
-    network = await createNetwork({
+    asker = await Asker.start({
       privateKey: options.identity ?? privateKey,
-      listen: [],
       dials: peers,
       networkKey,
       networkId,
       allow,
       mdns,
       stun,
-      // Nothing is compared: this peer has no spec yet.
-      hello: { protocol: PROTOCOL_VERSION, fields: [] },
       maxFrameBytes: MAX_SPEC_BYTES,
       log: () => undefined
     })
-    return await firstSpec(network, peers, mdns ?? false, ended.signal, log)
+    return await firstSpec(asker, peers, mdns ?? false, ended.signal, log)
   } finally {
     clearTimeout(timer)
     ended.abort()
-    await network?.stop()
+    await asker?.stop()
     await store?.close()
   }
 }
 
 /** The spec of a peer, as text. @throws NetworkError */
-async function fetchSpec(network: Network, target: PeerTarget, signal: AbortSignal): Promise<string> {
+async function fetchSpec(network: Pick<Network, 'fetch'>, target: PeerTarget, signal: AbortSignal): Promise<string> {
   return new TextDecoder().decode(await network.fetch(target, new TextEncoder().encode(REQUEST), signal))
 }
 
 /** Asks all contacts, and those that are found on the local network, until one answers. */
 async function firstSpec(
-  network: Network,
+  asker: Asker,
   addresses: readonly string[],
   mdns: boolean,
   signal: AbortSignal,
@@ -87,7 +84,7 @@ async function firstSpec(
     signal.addEventListener('abort', () => resolve(undefined), { once: true })
     const ask = async (target: PeerTarget): Promise<boolean> => {
       try {
-        resolve(parseSpec(await fetchSpec(network, target, signal)))
+        resolve(parseSpec(await fetchSpec(asker, target, signal)))
         return true
       } catch (error) {
         log('debug', `no learning spec from a contact: ${(error as Error).message}`, {})
@@ -99,10 +96,8 @@ async function firstSpec(
         while (!signal.aborted && !(await ask({ addresses: [address] }))) await sleep(RETRY_MS)
       })()
     }
-    network.onPeer(event => {
-      // A relay on the way to a contact is discovered as well, and may belong to another network.
-      if (mdns && event.kind === 'discovered') void ask(event)
-    })
+    // A relay on the way to a contact is discovered as well, and may belong to another network.
+    if (mdns) asker.onDiscovered(target => void ask(target))
   })
 }
 
