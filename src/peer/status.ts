@@ -96,7 +96,8 @@ const device = z
       .nonnegative()
       .optional()
       .describe('Mean time of a microbatch; absent before the first one.'),
-    share: share.describe('Share of the microbatches that it computes.')
+    share: share.describe('Share of the microbatches that it computes.'),
+    peakBytes: count.optional().describe('Peak bytes of a step on it so far; absent before the first one.')
   })
   .describe('A device that computes for the peer.')
 

@@ -12,7 +12,7 @@ import { executionOf, taskOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
 import { model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
-import { showPlan, showStore } from '../output/plan-table.js'
+import { showAlternatives, showGroup, showPlan, showStore } from '../output/plan-table.js'
 
 const BATCH = 32
 
@@ -25,6 +25,7 @@ Examples:
   admb plan gpt --data book.txt --length 128 --device-memory 64MB
   admb plan convnet --data digits --device-memory 4MB
   admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json
+  admb plan gpt --data book.txt --length 128 --devices 1,1,0.5@125MB
   admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB`
   return add(program, 'plan', { help, arguments: [model.argParser(parseModel)] }, plan)
 }
@@ -38,21 +39,30 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   if (task.model?.kind !== 'network')
     throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)
   const { network: spec, rule, averaging } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
-  const { deviceFor, diskNeeds, networkModel, planFor, profileModel, serverThreadsOf } = await import(
+  const { planning, deviceFor, diskNeeds, networkModel, profileModel, serverThreadsOf } = await import(
     '../../l2l/index.js'
   )
   const execution = executionOf({ ...flags, schedule: { schedule: 'auto', ...flags.schedule } })
   const device = await deviceFor(execution)
   const network = networkModel(spec)
   const profile = profileModel(network)
-  const chosen = planFor(network, profile, execution, batch)
+  const { workers = 1 } = execution
+  const { devices: given = workers } = flags
+  const devices = typeof given === 'number' ? planning.localDevices(given) : given
+  const request = planning.planRequest(network, profile, execution, batch, devices)
+  const chosen = planning.fastestPlan(request)
+  const others = planning.alternatives(request)
+  const group = planning.speedupOf(request, chosen)
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
-    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), store })
+    const plans = others.map(({ schedule, plan }) => ({ schedule, plan: plan && planJson(plan) }))
+    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), plans, group, store })
     return
   }
   print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
-  showPlan(profile.layers, chosen, batch)
+  showPlan(profile.layers, chosen, Math.max(...(chosen.devices ?? [{ rows: batch }]).map(({ rows }) => rows)))
+  showAlternatives(others)
+  if (group) showGroup(chosen, group)
   if (store) showStore(store, `${rule.name}, average ${averaging.name}`)
 }

@@ -1,5 +1,6 @@
 /** `admb status`: prints the status of a running peer. */
 import type { Command } from 'commander'
+import { formatBytes } from '../../base/errors.js'
 import type { PeerStatus } from '../../peer/index.js'
 import { add } from '../options/command.js'
 import type { Flags } from '../options/table.js'
@@ -47,9 +48,10 @@ async function status({ json, ...flags }: Flags<'status'>): Promise<void> {
   print(`gradients     ${used} used, ${available} for the next update${waiting}`)
   print(`discarded     ${discarded}`)
   print(`adopted       ${formatNumber(peer.adopted)} predictors of other peers`)
-  for (const { name, from = 'this process', share, microbatchMs } of peer.devices ?? []) {
+  for (const { name, from = 'this process', share, microbatchMs, peakBytes } of peer.devices ?? []) {
     const speed = microbatchMs === undefined ? '' : `, ${microbatchMs.toFixed(1)} ms a microbatch`
-    print(`device        ${name} of ${from}: ${(100 * share).toFixed(0)} % of the rows${speed}`)
+    const memory = peakBytes === undefined ? '' : `, ${formatBytes(peakBytes)}`
+    print(`device        ${name} of ${from}: ${(100 * share).toFixed(0)} % of the rows${speed}${memory}`)
   }
   print(`neighbours    ${peer.neighbours.length === 0 ? 'none' : peer.neighbours.map(label).join(' ')}`)
   print(`received      ${formatNumber(peer.received.messages)} messages, ${formatNumber(peer.received.bytes)} bytes`)

@@ -281,6 +281,10 @@ export const rows = [
   value('microbatch', '<n>', to.whole(1), 'rows on the device at a time (default: the whole batch)', executionAlone),
   value('stash', '<place>', to.choice(STASH_LOCATIONS), 'of layer outputs (default: device)', executionAlone),
   value('workers', '<n>', to.whole(1, 64), 'devices that share each batch, a thread each (default: 1)', executionAlone),
+  value('devices', '<group>', to.devices, 'N equal devices, or speeds and lines: 1,0.5@125MB (a second)', {
+    group: 'Execution',
+    for: ['plan']
+  }),
   value('store', '<where>', to.choice(STORES), 'where a network and its optimizer state are (default: memory)', {
     group: 'Execution',
     for: ['train'],

@@ -3,6 +3,7 @@ import { CommanderError, InvalidArgumentError } from 'commander'
 import { type Delimiter, delimiterNames, delimiters, type Format, type From, formatNames } from '../../data/index.js'
 import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
+import type { GroupDevice } from '../../l2l/planning/types.js'
 import {
   modelNames,
   OptionError,
@@ -260,6 +261,17 @@ function scheduleWith<const More extends Readonly<Record<string, Parser<unknown>
   const parsers = { microbatch: whole(1), stash: choice(STASH_LOCATIONS), workers: whole(1, 64), ...more }
   const how = keyed(rest, parsers, 'l2l-p,microbatch=16')
   return name === undefined ? how : { ...how, schedule: choice([...SCHEDULES, 'auto'] as const)(name) }
+}
+
+/** Devices of a group: a number of equal ones, or the speed of each, with that of its line. */
+export function devices(word: string): number | readonly GroupDevice[] {
+  const parts = word.split(',')
+  if (parts.length === 1 && /^\d+$/.test(word)) return whole(1, 64)(word)
+  return parts.map(part => {
+    const [speed, line] = part.split('@')
+    const lineBytesPerMs = line === undefined ? undefined : bytes(line) / 1000
+    return { speed: amount(true)(speed), lineBytesPerMs }
+  })
 }
 
 /** A number of classes, the largest one, or both. */

@@ -1,6 +1,6 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
-import type { DiskNeeds, ExecutionReport, LayerProfile, Plan } from '../../l2l/index.js'
+import type { DiskNeeds, ExecutionReport, LayerProfile, Plan, planning } from '../../l2l/index.js'
 import { meanStepMs, planJson } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
@@ -23,18 +23,59 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
     ...(isMixed ? [outputsOf(plan, l)] : []),
     ...(varies ? [takesPart(layer)] : [])
   ])
-  const widths = head.map((word, i) => Math.max(word.length, ...rows.map(row => row[i].length)))
-  for (const row of [head, ...rows])
+  printTable([head, ...rows])
+  print('')
+  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}`)
+  const grows = layers.some(({ from }) => from > 0)
+  print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
+}
+
+/** The fastest plan of each schedule. */
+export function showAlternatives(all: readonly { readonly schedule: string; readonly plan: Plan | undefined }[]): void {
+  print('')
+  const rows = all.map(({ schedule, plan }) =>
+    plan === undefined
+      ? [schedule, 'does not fit']
+      : [
+          schedule,
+          milliseconds(plan.stepMs),
+          `${plan.microbatch}`,
+          formatBytes(plan.deviceBytes),
+          `${plan.stash}${plan.stashBytes > 0 ? `, ${formatBytes(plan.stashBytes)}` : ''}`
+        ]
+  )
+  printTable([['fastest of', 'step', 'microbatch', 'on a device', 'stash'], ...rows])
+}
+
+/** What each device of a group does, and how much faster the group is than one device. */
+export function showGroup({ devices = [] }: Plan, speedup: ReturnType<typeof planning.speedupOf>): void {
+  if (devices.length === 0) return
+  print('')
+  const rows = devices.map(({ speed, lineBytesPerMs, rows, computeMs, stepMs, receivedBytes, returnedBytes }, d) => [
+    `${d + 1}`,
+    speed.toFixed(2),
+    lineBytesPerMs === undefined ? 'memory' : `${formatBytes(1000 * lineBytesPerMs)}/s`,
+    `${rows}`,
+    milliseconds(computeMs),
+    milliseconds(stepMs),
+    formatBytes(receivedBytes),
+    formatBytes(returnedBytes)
+  ])
+  printTable([['device', 'speed', 'line', 'rows', 'computes', 'step', 'receives', 'returns'], ...rows])
+  if (speedup === undefined) return
+  const [expected, closedForm, ideal] = [speedup.expected, speedup.closedForm, speedup.ideal].map(n => n.toFixed(2))
+  print(`speed-up      ${expected} expected, ${closedForm} by the closed form, at most ${ideal}`)
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0].map((_, i) => Math.max(...rows.map(row => row[i]?.length ?? 0)))
+  for (const row of rows)
     print(
       row
         .map((cell, i) => cell.padEnd(widths[i]))
         .join('  ')
         .trimEnd()
     )
-  print('')
-  print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}`)
-  const grows = layers.some(({ from }) => from > 0)
-  print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
 }
 
 /** Memory of the parameter server, and what `--store disk` takes. */

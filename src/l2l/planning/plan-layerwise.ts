@@ -8,6 +8,7 @@
  */
 import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
+import { againMs, isStashed, layerTimes, offloadCopies, stashCopies } from './times.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Saved bytes are quantized to this many buckets of the device's memory. */
@@ -63,22 +64,12 @@ export function planLayerwise(
   if (rows[last + 1].size === 0) return undefined
   const best = [...rows[last + 1].values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
   const plans = plansOf(best.chosen)
-  const isSaved = (l: number) => l === last || (plans[l].activations ?? 'recomputed') !== 'recomputed'
   const isOffloaded = (l: number) => plans[l].activations === 'host'
-  const isStashed = (l: number) => l < last && stash !== 'device' && plans[l].outputs !== 'device'
-  const times = layers.map((layer, l) => {
-    const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
-    const loads = l === last || plans[l].isResident || !hasBackward ? 1 : 2
-    const stashed = isStashed(l) ? stashCopies(layer, batch) : 0
-    const offloaded = isOffloaded(l) ? offloadCopies(layer, batch) : 0
-    const copies = loads * weightBytes + gradientBytes + stashed + offloaded
-    const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved(l) ? savedVjpMs : vjpMs)))
-    return { ms: ms + (plans[l].outputs === 'recomputed' ? againMs(layer, batch, bytesPerMs) : 0), from }
-  })
+  const times = layerTimes(profile, { schedule, stash, layers: plans }, batch)
   const stashBytes = layers.reduce(
     (sum, { outputBytes, activationBytes }, l) =>
       sum +
-      (isStashed(l) && isKept(layers, l) ? batch * outputBytes : 0) +
+      (isStashed({ schedule, stash, layers: plans }, l) && isKept(layers, l) ? batch * outputBytes : 0) +
       (isOffloaded(l) ? batch * activationBytes : 0),
     0
   )
@@ -91,24 +82,6 @@ export function planLayerwise(
     stashBytes,
     ...stepTimes(times, head.ms * batch)
   }
-}
-
-/**
- * Bytes between device and stash: an output is stored and read in the forward pass; for the backward pass it is read again, and its
- * gradient stored and read.
- */
-function stashCopies({ outputBytes, hasBackward }: LayerProfile, batch: number): number {
-  return (hasBackward ? 5 : 2) * batch * outputBytes
-}
-
-/** Bytes between device and host for saved activations. */
-function offloadCopies({ activationBytes }: LayerProfile, batch: number): number {
-  return 2 * batch * activationBytes
-}
-
-/** Time of a further forward pass of a layer. */
-function againMs({ share, forwardMs, weightBytes }: LayerProfile, batch: number, bytesPerMs: number): number {
-  return share * (batch * forwardMs + weightBytes / bytesPerMs)
 }
 
 /** The layers whose activations may move to the host, with the time that this saves: those that save most for their bytes. */

@@ -3,13 +3,16 @@
  * location, which may differ between layers. Times are summed, because the supported backends compute and copy on one thread.
  * The baseline schedules keep everything on the device at once.
  */
+import { availableParallelism } from 'node:os'
 import { formatBytes } from '../../base/errors.js'
 import type { Model } from '../../nn/types.js'
 import { OverBudgetError } from '../executor/step.js'
-import type { Execution, ExecutorOptions, Schedule } from '../executor/types.js'
+import { type Execution, type ExecutorOptions, SCHEDULES, type Schedule } from '../executor/types.js'
+import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, isKept, profileModel } from './profile.js'
-import { type Plan, type PlanRequest, stepTimes } from './types.js'
+import { layerTimes } from './times.js'
+import { type GroupDevice, type Plan, type PlanRequest, stepTimes } from './types.js'
 
 /** Limit of the bytes of activations that move to the host, of all workers. */
 const HOST_MEMORY = 2 ** 30
@@ -34,21 +37,43 @@ export function resolveExecution(model: Model, execution: Execution, batch: numb
   return { executorOptions: executorOptionsOf(plan, deviceMemory), plan }
 }
 
+/** @param devices of the group @default `workers` equal devices of this machine */
+export function planRequest(
+  model: Model,
+  profile: DeviceProfile,
+  execution: Execution,
+  batch: number,
+  devices: readonly GroupDevice[] = localDevices(execution.workers ?? 1)
+): PlanRequest {
+  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  return {
+    profile,
+    inputBytes: inputBytes(model),
+    batch,
+    devices,
+    deviceMemory,
+    hostMemory: HOST_MEMORY / devices.length,
+    fixed: { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
+  }
+}
+
+/** Equal devices of this machine, which share its cores. */
+export function localDevices(count: number): readonly GroupDevice[] {
+  const speed = Math.min(1, availableParallelism() / count)
+  return Array.from({ length: count }, () => ({ speed }))
+}
+
 /**
- * The plan of one worker, each of which executes its share of a minibatch.
+ * The plan of each device, which executes its share of a minibatch.
  * @throws OverBudgetError
  */
 export function planFor(model: Model, profile: DeviceProfile, execution: Execution, batch: number): Plan {
-  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, workers = 1 } = execution
-  const fixed = { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
-  const request: PlanRequest = {
-    profile,
-    inputBytes: inputBytes(model),
-    batch: Math.ceil(batch / workers),
-    deviceMemory,
-    hostMemory: HOST_MEMORY / workers,
-    fixed
-  }
+  return fastestPlan(planRequest(model, profile, execution, batch))
+}
+
+/** @throws OverBudgetError */
+export function fastestPlan(request: PlanRequest): Plan {
+  const { deviceMemory } = request
   const plan = makePlan(request)
   if (!('tooLarge' in plan)) return plan
   const { tooLarge, needsBytes } = plan
@@ -61,26 +86,66 @@ export function planFor(model: Model, profile: DeviceProfile, execution: Executi
   throw new OverBudgetError('a step with these options', bytes, deviceMemory, advice)
 }
 
+/** The fastest plan of each schedule that the request allows; undefined where none fits. */
+export function alternatives(request: PlanRequest): { readonly schedule: Schedule; readonly plan: Plan | undefined }[] {
+  const { fixed } = request
+  return SCHEDULES.filter(schedule => fixed.schedule === undefined || fixed.schedule === schedule).map(schedule => {
+    const microbatch = schedule === 'baseline' ? undefined : fixed.microbatch
+    const plan = makePlan({ ...request, fixed: { ...fixed, schedule, microbatch } })
+    return { schedule, plan: 'tooLarge' in plan ? undefined : plan }
+  })
+}
+
+/** How much faster a group is than one device of speed 1 with the same schedule and limits. */
+interface Speedup {
+  readonly expected: number
+  /** An upper bound of it, which is exact without lines: see `closedFormMs`. */
+  readonly closedForm: number
+  /** With a minibatch that can be divided in any way, and without copies. */
+  readonly ideal: number
+}
+
+/** @returns undefined for one device, or where it does not fit alone */
+export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined {
+  const { schedule } = plan
+  const alone = makePlan({ ...request, devices: ONE_DEVICE, fixed: { ...request.fixed, schedule } })
+  if (plan.devices === undefined || 'tooLarge' in alone) return undefined
+  const ideal = request.devices.reduce((sum, { speed }) => sum + speed, 0)
+  return { expected: alone.stepMs / plan.stepMs, closedForm: alone.stepMs / closedFormMs(request, plan), ideal }
+}
+
 /** @returns the fastest plan, or, if none fits, the layer that needs the most memory */
 export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
-  const { batch, fixed, profile } = request
+  const { batch, devices, fixed, profile } = request
   const plans: Plan[] = []
-  for (const microbatch of fixed.microbatch ? [Math.min(batch, fixed.microbatch)] : halvings(batch)) {
-    if (fixed.schedule === undefined || fixed.schedule.startsWith('baseline')) {
-      const schedule = fixed.schedule ?? 'baseline-ag'
-      const plan = planBaseline(request, schedule, schedule === 'baseline' ? batch : microbatch)
-      if (plan && fixed.stash === undefined) plans.push(plan)
+  /** Plans the largest share of the minibatch. @param unit rows that are not divided */
+  const add = (unit: number, planOf: (share: PlanRequest) => Plan | undefined) => {
+    const rows = rowsOf(batch, unit, devices)
+    const plan = planOf({ ...request, batch: Math.max(...rows) })
+    if (plan) plans.push(inGroup(request, plan, rows))
+  }
+  const equalShare = Math.ceil(batch / devices.length)
+  for (const microbatch of fixed.microbatch ? [Math.min(batch, fixed.microbatch)] : halvings(equalShare)) {
+    for (const schedule of baselinesOf(fixed)) {
+      const isWhole = schedule === 'baseline'
+      add(isWhole ? 1 : microbatch, share => planBaseline(share, schedule, isWhole ? share.batch : microbatch))
     }
     if (fixed.schedule?.startsWith('baseline')) continue
     for (const stash of fixed.stash ? [fixed.stash] : (['device', 'host'] as const)) {
-      const plan = planLayerwise(request, fixed.schedule ?? 'l2l-p', microbatch, stash)
-      if (plan) plans.push(plan)
+      add(microbatch, share => planLayerwise(share, fixed.schedule ?? 'l2l-p', microbatch, stash))
     }
   }
   if (plans.length > 0) return plans.reduce((best, plan) => (plan.stepMs < best.stepMs ? plan : best))
   const least = profile.layers.map(layer => layer.weightBytes + backwardBytes(layer, 0, 1, false))
   const needsBytes = Math.max(...least)
   return { tooLarge: profile.layers[least.indexOf(needsBytes)].name, needsBytes }
+}
+
+/** Among equally fast plans, the first is chosen. `baseline` divides a minibatch by rows, so a group may be faster with it. */
+function baselinesOf({ schedule, microbatch, stash }: PlanRequest['fixed']): Schedule[] {
+  if (stash !== undefined) return []
+  if (schedule !== undefined) return schedule.startsWith('baseline') ? [schedule] : []
+  return microbatch === undefined ? ['baseline-ag', 'baseline'] : ['baseline-ag']
 }
 
 /** batch, batch/2, … 1, rounded up. */
@@ -123,7 +188,7 @@ function planBaseline(
   schedule: Schedule,
   microbatch: number
 ): Plan | undefined {
-  const { layers, bytesPerMs, head } = profile
+  const { layers, head } = profile
   const isSplit = microbatch < batch
   const weights = layers.reduce((sum, { weightBytes }) => sum + weightBytes, 0)
   const gradients = layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0)
@@ -146,17 +211,13 @@ function planBaseline(
   const headBytes = saved + head.work.fixed + microbatch * head.work.sample
   const merge = Math.max(...layers.map(({ loadBytes, weightBytes }) => loadBytes - weightBytes))
   deviceBytes = Math.max(deviceBytes, weights + merge, weights + (isSplit ? gradients : 0) + headBytes)
-  const times = layers.map(({ weightBytes, gradientBytes, forwardMs, savedVjpMs, share, from }) => {
-    return { ms: share * ((weightBytes + gradientBytes) / bytesPerMs + batch * (forwardMs + savedVjpMs)), from }
-  })
+  const way = { schedule, stash: 'device', layers: layers.map(() => ({})) } as const
   const plan: Plan = {
-    schedule,
+    ...way,
     microbatch,
-    stash: 'device',
-    layers: layers.map(() => ({})),
     deviceBytes,
     stashBytes: 0,
-    ...stepTimes(times, head.ms * batch)
+    ...stepTimes(layerTimes(profile, way, batch), head.ms * batch)
   }
   return deviceBytes <= deviceMemory ? plan : undefined
 }

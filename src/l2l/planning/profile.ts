@@ -8,6 +8,7 @@ import { executionProbability, firstTrained } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
 import { FLOAT_BYTES, type Layer, type Model, sizeOf, totalSize } from '../../nn/types.js'
 import { deviceMeter, upload } from '../executor/step.js'
+import { addToBlock } from '../executor/types.js'
 
 export interface LayerProfile extends Variation {
   readonly name: string
@@ -44,6 +45,8 @@ export interface Work {
 export interface DeviceProfile {
   /** Bytes per millisecond of transfers to and from the device. */
   readonly bytesPerMs: number
+  /** Bytes per millisecond of gradients that a thread of the host adds. */
+  readonly sumBytesPerMs: number
   readonly layers: readonly LayerProfile[]
   /** Loss and its gradient. */
   readonly head: {
@@ -86,7 +89,7 @@ export function profileModel(model: Model): DeviceProfile {
     }
     return { name, kind, share, from, hasBackward, ...bytes, ...measured }
   })
-  return { bytesPerMs: bandwidth(), layers, head: measureHead(model) }
+  return { bytesPerMs: bandwidth(), sumBytesPerMs: sumBandwidth(), layers, head: measureHead(model) }
 }
 
 /** Equal for layers that take the same time and memory. */
@@ -256,6 +259,18 @@ function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
 function bandwidth(): number {
   const values = new Float32Array(PROBE_BYTES / FLOAT_BYTES)
   return (2 * PROBE_BYTES) / minMs(() => tf.tensor(values))
+}
+
+/** Minimum over several runs. */
+function sumBandwidth(): number {
+  const [sum, values] = [0, 1].map(() => new Float32Array(PROBE_BYTES / FLOAT_BYTES))
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i <= REPEATS; i++) {
+    const start = performance.now()
+    addToBlock(sum, values)
+    least = Math.min(least, performance.now() - start)
+  }
+  return PROBE_BYTES / least
 }
 
 /** Bytes per sample of the model's input. */

@@ -2,15 +2,37 @@
 import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile } from './profile.js'
 
+/** A device of a group. */
+export interface GroupDevice {
+  /** In multiples of the speed of the device that was measured. */
+  readonly speed: number
+  /** Bytes per millisecond of its line, in each direction. @default it shares the memory of this machine */
+  readonly lineBytesPerMs?: number
+}
+
+/** What a device of a group does in a step. */
+export interface DevicePlan extends GroupDevice {
+  /** Samples of its share of the minibatch. */
+  readonly rows: number
+  /** Time without waiting for its line, and with it. */
+  readonly computeMs: number
+  readonly stepMs: number
+  /** Bytes over its line: rows and weights to it, gradients back. */
+  readonly receivedBytes: number
+  readonly returnedBytes: number
+}
+
 export interface PlanRequest {
   readonly profile: DeviceProfile
   /** Bytes per sample of the model's input. */
   readonly inputBytes: number
-  /** Samples per minibatch. */
+  /** Samples per minibatch, of all devices. */
   readonly batch: number
-  /** Limit of the bytes on the device. */
+  /** The devices that share a minibatch. The first one sums the gradients. */
+  readonly devices: readonly GroupDevice[]
+  /** Limit of the bytes on each device. */
   readonly deviceMemory: number
-  /** Limit of the bytes of saved activations on the host. */
+  /** Limit of the bytes of saved activations on the host, of each device. */
   readonly hostMemory: number
   /** Options that the user has set. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
@@ -31,9 +53,11 @@ export interface Plan {
   readonly stepMs: number
   /**
    * The mean time of each layer and, last, of the head, including steps that skip it; and the updates after which it
-   * takes part.
+   * takes part. A group adds the rest of its time.
    */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
+  /** With several devices, those of the group; `deviceBytes` and `stashBytes` are then those of the one with the largest share. */
+  readonly devices?: readonly DevicePlan[]
 }
 
 /** A plan as the commands print it: the indices of the layers by what is done with them. */

@@ -51,7 +51,7 @@ export interface ExecutionReport {
   readonly stepMs: number
   /** Mean time per step spent waiting for the parameter server. */
   readonly exposedMs: number
-  /** Peak bytes of all live buffers, which `deviceMemory` limits. */
+  /** Peak bytes of all live buffers, which `deviceMemory` limits; of several devices, those of the one with the most. */
   readonly devicePeakBytes: number
   /**
    * Peak bytes that the backend allocated, including temporary memory of kernels and memory that it does not release.
@@ -84,6 +84,7 @@ export class L2LEngine implements Engine {
   readonly #rows: DenseRows
   #pool: DevicePool | undefined
   #workerCount = 1
+  #othersPeakBytes = 0
   #lostSteps = 0
   #firstMs = 0
   #totalMs = 0
@@ -144,6 +145,7 @@ export class L2LEngine implements Engine {
     if (this.#options.disk === undefined) this.#server.close()
     this.#executor.close()
     this.#workerCount = this.#pool?.size ?? 1
+    this.#othersPeakBytes = Math.max(0, ...(this.#pool?.report() ?? []).map(({ peakBytes = 0 }) => peakBytes))
     this.#pool?.close()
     return { dimension: this.#rows.width, parameters, average, state, updates: this.updates }
   }
@@ -191,7 +193,7 @@ export class L2LEngine implements Engine {
       steps,
       stepMs: each(this.#totalMs, this.#firstMs),
       exposedMs: each(this.#waitedMs, this.#firstWaitedMs),
-      devicePeakBytes: meter.peakBytes,
+      devicePeakBytes: Math.max(meter.peakBytes, this.#othersPeakBytes),
       deviceTakenBytes: openedDevice().peakBytes(),
       hostPeakBytes: this.#server.bytes + frozenBytes + stashPeakBytes,
       dropped: this.#server.dropped,

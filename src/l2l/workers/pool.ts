@@ -18,6 +18,7 @@ import {
   type StepScore,
   WorkerFailedError
 } from '../executor/types.js'
+import { LoadBalancer, sum } from './balancer.js'
 import {
   ABORTED,
   allocateGradients,
@@ -50,6 +51,8 @@ export interface DeviceReport {
   readonly microbatchMs?: number
   /** Share of the microbatches, 0 … 1. */
   readonly share: number
+  /** Peak bytes on the device so far; undefined before the first step. */
+  readonly peakBytes?: number
 }
 
 /** Largest number of workers besides this thread. */
@@ -66,6 +69,7 @@ export class DevicePool {
   readonly #balancer = new LoadBalancer(1)
   readonly #origins = new WeakMap<WorkerHandle, Pick<DeviceReport, 'name' | 'from'>>()
   #attempts = 0
+  #peakBytes: number | undefined
 
   private constructor(options: PoolOptions) {
     this.#options = options
@@ -125,7 +129,8 @@ export class DevicePool {
     return [own, ...this.#workers.map(worker => this.#origins.get(worker) ?? own)].map((origin, i) => ({
       ...origin,
       microbatchMs: costs[i],
-      share: all === 0 ? 0 : (shares[i] ?? 0) / all
+      share: all === 0 ? 0 : (shares[i] ?? 0) / all,
+      peakBytes: i === 0 ? this.#peakBytes : this.#workers[i - 1].peakBytes
     }))
   }
 
@@ -190,13 +195,17 @@ export class DevicePool {
         Atomics.notify(this.#cells, REDUCED)
       })
       const ownRows = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
+      const { meter } = executor
+      const before = meter.bytes
       const score = { ...executor.train(reduction, ownRows, { step, updates }) }
+      this.#peakBytes = meter.peakBytes - before
       reduction.finish()
       this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs)
       for (const worker of busy) {
         const done = worker.receive()
         if (done.kind !== 'done') throw this.#failure(worker, done)
         worker.isBusy = false
+        worker.peakBytes = done.peakBytes
         score.loss += done.loss
         score.hits += done.hits
         const index = this.#workers.indexOf(worker) + 1
@@ -259,97 +268,6 @@ export class DevicePool {
 
 function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
-}
-
-/** Weight of the latest measurement in the exponential moving average. */
-const SMOOTHING = 0.3
-/** Factor of a worker's cost after a step without a share. A worker that was slow in its first step so gets another share. */
-const FORGETTING = 0.95
-/** Shares change only if the step time falls below this fraction, so that summation order stays the same. */
-const REBALANCE_THRESHOLD = 0.9
-
-/**
- * Divides microbatches among workers in proportion to their speed, so that all finish at the same time (as in HetPipe).
- */
-export class LoadBalancer {
-  #costs: (number | undefined)[]
-  #current: readonly number[] = []
-
-  constructor(workers: number) {
-    this.#costs = Array.from({ length: workers }, () => undefined)
-  }
-
-  /** @returns the number of microbatches of each worker, `count` in total */
-  assign(count: number): readonly number[] {
-    const costs = this.#estimates()
-    const best = divide(count, costs)
-    const isCurrentValid = this.#current.length === costs.length && sum(this.#current) === count
-    if (!isCurrentValid || makespan(best, costs) < REBALANCE_THRESHOLD * makespan(this.#current, costs))
-      this.#current = best
-    this.#costs = this.#costs.map((cost, i) =>
-      cost !== undefined && this.#current[i] === 0 ? FORGETTING * cost : cost
-    )
-    return this.#current
-  }
-
-  /** Milliseconds per microbatch of each worker; undefined before the first measurement. */
-  get costs(): readonly (number | undefined)[] {
-    return this.#costs
-  }
-
-  /** Microbatches of each worker in the last step; empty after a change of workers. */
-  get shares(): readonly number[] {
-    return this.#current
-  }
-
-  /** One worker more. */
-  add(): void {
-    this.#costs = [...this.#costs, undefined]
-    this.#current = []
-  }
-
-  record(worker: number, microbatches: number, ms: number): void {
-    if (microbatches === 0) return
-    const average = this.#costs[worker]
-    const latest = ms / microbatches
-    this.#costs[worker] = average === undefined ? latest : average + SMOOTHING * (latest - average)
-  }
-
-  remove(worker: number): void {
-    this.#costs = this.#costs.filter((_, i) => i !== worker)
-    this.#current = []
-  }
-
-  /** Workers without a measurement are assumed to be average. */
-  #estimates(): readonly number[] {
-    const record = this.#costs.filter(cost => cost !== undefined)
-    const mean = record.length === 0 ? 1 : sum(record) / record.length
-    return this.#costs.map(cost => cost ?? mean)
-  }
-}
-
-/**
- * Assigns each microbatch to the worker that would finish it first; ties go to the last, because the first also does
- * the reduction. The first worker gets at least one.
- */
-function divide(count: number, costs: readonly number[]): readonly number[] {
-  const shares = costs.map((_, worker) => (worker === 0 ? 1 : 0))
-  for (let i = 1; i < count; i++) {
-    let best = 0
-    for (const [worker, cost] of costs.entries()) {
-      if ((shares[worker] + 1) * cost <= (shares[best] + 1) * costs[best]) best = worker
-    }
-    shares[best]++
-  }
-  return shares
-}
-
-function makespan(shares: readonly number[], costs: readonly number[]): number {
-  return Math.max(...shares.map((share, worker) => share * costs[worker]))
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => a + b, 0)
 }
 
 /** Another worker's gradients, in the order of the backward pass. */

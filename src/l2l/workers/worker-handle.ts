@@ -46,8 +46,14 @@ export interface WorkerTask {
 }
 
 export type WorkerMessage =
-  /** The task is done; `ms` excludes waiting. */
-  | { readonly kind: 'done'; readonly loss: number; readonly hits: number; readonly ms: number }
+  /** The task is done; `ms` excludes waiting; `peakBytes` are on the device, so far. */
+  | {
+      readonly kind: 'done'
+      readonly loss: number
+      readonly hits: number
+      readonly ms: number
+      readonly peakBytes: number
+    }
   /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
@@ -118,6 +124,8 @@ export class Inbox {
 export class WorkerHandle {
   /** Whether a task was submitted whose result has not been received. */
   isBusy = false
+  /** Peak bytes on its device so far. */
+  peakBytes: number | undefined
   /** Index of its shared integers. */
   readonly number: number
   /** Ring of its gradients: see `Contributor`. */

@@ -83,8 +83,11 @@ function execute(executor: Executor, { rows: copy, ...part }: WorkerTask): void 
   waitedMs = 0
   try {
     rows.load(copy)
+    const { meter } = executor
+    const before = meter.bytes
     const { loss, hits } = executor.train(new WorkerStore(part.attempt), rows, part)
-    reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs })
+    const peakBytes = meter.peakBytes - before
+    reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs, peakBytes })
   } catch (error) {
     const { code, message } = error as Error & { readonly code?: string }
     reply({ kind: 'failed', code, reason: message })

@@ -343,11 +343,23 @@ describe('a command', function () {
       'digits',
       '--device-memory',
       '4MB',
+      '--devices',
+      '1,0.5@125MB',
       '--json'
     ])
     assert.equal(code, 0, stderr)
-    const { plan } = JSON.parse(stdout)
+    const { plan, plans, group } = JSON.parse(stdout)
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
+    const [own, other] = plan.devices
+    assert.ok(own.rows > other.rows && own.receivedBytes === 0 && other.receivedBytes > 0, stdout)
+    assert.ok(group.expected > 0 && group.expected <= group.closedForm + 1e-9, stdout)
+    type Alternative = { readonly schedule: string; readonly plan: { readonly stepMs: number } }
+    // `auto` never chooses l2l, which does not update layers in parallel with execution.
+    const times = plans.map(({ schedule, plan }: Alternative) =>
+      schedule === 'l2l' ? Number.POSITIVE_INFINITY : plan.stepMs
+    )
+    assert.equal(plan.stepMs, Math.min(...times))
+    await fails(['plan', 'mlp', '--data', 'digits', '--devices', '1,0@1MB'], 2, /must be a number above 0/)
   })
 
   it('trains with 8-bit rule state, no average and two devices, and scores the stored model', async () => {

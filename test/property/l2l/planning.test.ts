@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import * as tf from '#tfjs'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { networkModel } from '../../../src/l2l/execution.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
 import {
@@ -13,14 +14,17 @@ import {
   STASH_LOCATIONS,
   type StashLocation
 } from '../../../src/l2l/executor/types.js'
+import { closedFormMs, ONE_DEVICE } from '../../../src/l2l/planning/group.js'
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
-import { meanStepMs, type Plan, planJson } from '../../../src/l2l/planning/types.js'
+import { type GroupDevice, meanStepMs, type Plan, planJson } from '../../../src/l2l/planning/types.js'
+import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { zeros } from '../../../src/learning/index.js'
 import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { trainingOrder } from '../../../src/nn/layer-order.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { share } from '../../support/runs.js'
@@ -106,9 +110,9 @@ describe('the planner', () => {
         fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 2, maxLength: 2 }),
         (chain, limits) => {
           const [less, more] = limits.sort((a, b) => a - b)
-          const profile = { bytesPerMs: 1, layers: profiles(chain), head }
+          const profile = { bytesPerMs: 1, sumBytesPerMs: 1, layers: profiles(chain), head }
           const plan = (deviceMemory: number) =>
-            makePlan({ profile, inputBytes: 4, batch: 8, deviceMemory, hostMemory, fixed: {} })
+            makePlan({ profile, devices: ONE_DEVICE, inputBytes: 4, batch: 8, deviceMemory, hostMemory, fixed: {} })
           const [tight, wide] = [plan(less), plan(more)]
           if ('tooLarge' in tight) return
           // Saved bytes are quantized to buckets, so the last bucket may be unused.
@@ -117,6 +121,113 @@ describe('the planner', () => {
       )
     )
   })
+})
+
+describe('the plan of a group', () => {
+  const device = fc.record({
+    speed: fc.constantFrom(1, 0.5, 2),
+    lineBytesPerMs: fc.option(fc.constantFrom(0.5, 4), { nil: undefined })
+  })
+  const requests = fc.record({
+    chain: chains,
+    others: fc.array(device, { minLength: 1, maxLength: 3 }),
+    schedule: fc.constantFrom(...SCHEDULES),
+    batch: fc.integer({ min: 1, max: 9 })
+  })
+  const requestOf = ({
+    chain,
+    others,
+    schedule,
+    batch
+  }: typeof requests extends fc.Arbitrary<infer T> ? T : never) => ({
+    profile: { bytesPerMs: 1, sumBytesPerMs: 2, layers: profiles(chain), head },
+    inputBytes: 4,
+    batch,
+    devices: [{ speed: 1 }, ...others],
+    deviceMemory: 1e6,
+    hostMemory,
+    fixed: { schedule }
+  })
+
+  it('takes at least the time of the closed form, and that time if all devices share one memory', () => {
+    fc.assert(
+      fc.property(requests, fc.boolean(), (drawn, isLocal) => {
+        const others = drawn.others.map(other => (isLocal ? { ...other, lineBytesPerMs: undefined } : other))
+        const request = requestOf({ ...drawn, others })
+        const plan = makePlan(request) as Plan
+        const bound = closedFormMs(request, plan)
+        ok(plan.stepMs >= bound - 1e-9, `${plan.stepMs}, closed form ${bound}`)
+        if (isLocal) ok(plan.stepMs <= bound + 1e-9, `${plan.stepMs}, closed form ${bound}`)
+        const parts = plan.parts.reduce((sum, { ms }) => sum + ms, 0)
+        ok(Math.abs(parts - plan.stepMs) < 1e-9)
+        equal(
+          plan.devices?.reduce((sum, { rows }) => sum + rows, 0),
+          drawn.batch
+        )
+      })
+    )
+  })
+
+  it('takes less time with faster lines', () => {
+    fc.assert(
+      fc.property(requests, drawn => {
+        const request = requestOf(drawn)
+        const plan = makePlan(request) as Plan
+        const devices = request.devices.map(({ speed, ...rest }: GroupDevice) => ({
+          speed,
+          lineBytesPerMs: rest.lineBytesPerMs && 3 * rest.lineBytesPerMs
+        }))
+        ok((makePlan({ ...request, devices }) as Plan).stepMs <= plan.stepMs + 1e-9)
+      })
+    )
+  })
+
+  const ways = {
+    2: [['baseline-ag'], ['l2l-p', 'host']],
+    3: [
+      ['l2l', 'host'],
+      ['l2l-p', 'device']
+    ]
+  } as const
+  for (const workers of [2, 3] as const) {
+    it(`expects the memory that each of ${workers} workers takes`, async () => {
+      await openDevice('cpu')
+      const network: NetworkSpec = {
+        layers: parseModel({ model: 'mlp', hidden: [48, 40] }, 'test'),
+        sample: { kind: 'features', shape: [20] },
+        target: { kind: 'class', classes: 5 }
+      }
+      const model = networkModel(network)
+      const profile = withEqualTimes(profileModel(model))
+      for (const [schedule, stash] of ways[workers]) {
+        // 5 microbatches, so that shares differ.
+        const plan = planFor(model, profile, { schedule, stash, microbatch: 4, workers }, 18)
+        const executorOptions = { schedule, stash, microbatch: 4, layers: plan.layers }
+        const blocks = initialBlocks(model, 1).map(block => {
+          const shared = new Float32Array(new SharedArrayBuffer(block.byteLength))
+          shared.set(block)
+          return shared
+        })
+        const pool = await DevicePool.open({ network, backend: 'cpu', executorOptions, weights: { blocks }, workers })
+        const executor = new Executor(model, executorOptions)
+        executor.meter.resetPeak()
+        const batch = new DenseRows(model)
+        const examples = randomRows(model, 18)
+        for (let row = 0; row < 18; row++) batch.append(examples, row)
+        pool.train(executor, new BlockStore(model, blocks, zeros(layoutOf(model))), batch)
+        const peaks = (pool.report() ?? []).map(({ peakBytes = 0 }) => peakBytes)
+        pool.close()
+        executor.close()
+        const what = `${schedule}, stash ${stash}: ${peaks}, expected ${plan.deviceBytes}`
+        equal(peaks.length, workers)
+        ok(
+          peaks.every(peak => peak > 0 && peak <= plan.deviceBytes),
+          what
+        )
+        ok(plan.deviceBytes <= 1.25 * Math.max(...peaks), what)
+      }
+    }).timeout(60_000)
+  }
 })
 
 /** Without measured times, on which plans depend: those of other plans are looser bounds. */
@@ -204,9 +315,17 @@ function isBest(
   onDevice?: Choices
 ): Plan | undefined {
   const layers = profiles(chain)
-  const profile = { bytesPerMs: 1, layers, head }
+  const profile = { bytesPerMs: 1, sumBytesPerMs: 1, layers, head }
   const options = { schedule: 'l2l', microbatch: 2, ...fixed } as const
-  const found = makePlan({ profile, inputBytes: 4, batch: 4, deviceMemory, hostMemory, fixed: options })
+  const found = makePlan({
+    profile,
+    devices: ONE_DEVICE,
+    inputBytes: 4,
+    batch: 4,
+    deviceMemory,
+    hostMemory,
+    fixed: options
+  })
   const most = Math.max(
     onHost ? mostSaved(layers, onHost, deviceMemory, false) : Number.NEGATIVE_INFINITY,
     onDevice ? mostSaved(layers, onDevice, deviceMemory, true) : Number.NEGATIVE_INFINITY
@@ -290,8 +409,8 @@ describe('layers that vary', () => {
   const schedules = fc.constantFrom(...SCHEDULES)
   const taskOf = (layers: readonly LayerProfile[], schedule: Schedule) => {
     const fixed = { schedule, microbatch: schedule === 'baseline' ? undefined : 2 }
-    const profile = { bytesPerMs: 1, layers, head }
-    return { profile, inputBytes: 4, batch: 4, deviceMemory: 1e6, hostMemory, fixed }
+    const profile = { bytesPerMs: 1, sumBytesPerMs: 1, layers, head }
+    return { profile, devices: ONE_DEVICE, inputBytes: 4, batch: 4, deviceMemory: 1e6, hostMemory, fixed }
   }
 
   it('take the time of the steps that execute them, and the memory of always being present', () => {

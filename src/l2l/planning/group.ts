@@ -1,0 +1,130 @@
+/**
+ * The expected step of a device group: data parallel L2L-p (Pudipeddi et al., "parallel reduce"), and any other schedule, whose
+ * microbatches several devices share. Each device executes all layers. Weights come to it, and gradients leave it, through the memory of
+ * this machine or over a line, in parallel with execution.
+ */
+import { divide } from '../workers/balancer.js'
+import { type LayerTime, layerTimes } from './times.js'
+import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
+
+/** Devices of the group that was measured: the first of this machine, which also sums the gradients. */
+export const ONE_DEVICE: readonly GroupDevice[] = [{ speed: 1 }]
+
+/** The rows of each device, as the pool of devices divides a minibatch. */
+export function rowsOf(batch: number, microbatch: number, devices: readonly GroupDevice[]): readonly number[] {
+  const count = Math.ceil(batch / microbatch)
+  let left = batch
+  return divide(
+    count,
+    devices.map(({ speed }) => 1 / speed)
+  ).map(share => {
+    const rows = Math.min(left, share * microbatch)
+    left -= rows
+    return rows
+  })
+}
+
+/** @returns what each device does in a step of the plan */
+export function devicePlans(
+  { profile, inputBytes, devices }: PlanRequest,
+  plan: Pick<Plan, 'schedule' | 'stash' | 'layers'>,
+  rows: readonly number[]
+): DevicePlan[] {
+  const { layers, head, sumBytesPerMs } = profile
+  const gradientBytes = layers.reduce((sum, layer) => sum + layer.gradientBytes, 0)
+  const weightBytes = layers.reduce((sum, layer) => sum + (layer.gradientBytes > 0 ? layer.weightBytes : 0), 0)
+  const active = rows.filter(count => count > 0).length
+  return devices.map((device, d) => {
+    const computed = layerTimes(profile, plan, rows[d])
+    const times = computed.map(({ ms, forwardMs }, l) => {
+      const inHead = l === computed.length - 1 ? head.ms * rows[d] : 0
+      return { forwardMs: forwardMs / device.speed, backwardMs: (ms + inHead - forwardMs) / device.speed }
+    })
+    const computeMs = times.reduce((sum, { forwardMs, backwardMs }) => sum + forwardMs + backwardMs, 0)
+    // Each device copies its gradients; the first one also adds those of the others.
+    const sums = active === 1 ? 0 : d === 0 ? active : 1
+    const reductionMs = (sums * gradientBytes) / sumBytesPerMs
+    const isRemote = device.lineBytesPerMs !== undefined
+    const endMs = isRemote ? streamedMs(layers, plan, times, device.lineBytesPerMs, rows[d] * inputBytes) : computeMs
+    return {
+      ...device,
+      rows: rows[d],
+      computeMs: computeMs + reductionMs,
+      stepMs: rows[d] === 0 ? 0 : endMs + reductionMs,
+      receivedBytes: isRemote && rows[d] > 0 ? weightBytes + rows[d] * inputBytes : 0,
+      returnedBytes: isRemote && rows[d] > 0 ? gradientBytes : 0
+    }
+  })
+}
+
+interface Split {
+  readonly forwardMs: number
+  readonly backwardMs: number
+}
+
+/** Time of a step whose weights arrive over a line in the order of the layers, and whose gradients return in the opposite order. */
+function streamedMs(
+  layers: PlanRequest['profile']['layers'],
+  { schedule }: Pick<Plan, 'schedule'>,
+  times: readonly Split[],
+  bytesPerMs: number,
+  rowBytes: number
+): number {
+  const isBaseline = schedule.startsWith('baseline')
+  const last = layers.length - 1
+  let arrived = rowBytes / bytesPerMs
+  const arrivals = layers.map(({ weightBytes, gradientBytes }) => {
+    arrived += (gradientBytes > 0 ? weightBytes : 0) / bytesPerMs
+    return arrived
+  })
+  let end = 0
+  for (const [l, { forwardMs }] of times.entries()) {
+    // The baseline loads all layers first; L2L-p loads the next one before it executes a layer.
+    const needed = isBaseline ? last : Math.min(last, schedule === 'l2l-p' ? l + 1 : l)
+    end = Math.max(end, arrivals[needed]) + forwardMs
+  }
+  const backwardEnd = times.reduce((sum, { backwardMs }) => sum + backwardMs, end)
+  let sent = 0
+  for (let l = last; l >= 0; l--) {
+    end += times[l].backwardMs
+    // The baseline has the sums of no layer before the last microbatch ends.
+    sent = Math.max(sent, isBaseline ? backwardEnd : end) + layers[l].gradientBytes / bytesPerMs
+  }
+  return Math.max(backwardEnd, sent)
+}
+
+/** The plan with the time of the group that executes it. @param rows of each device */
+export function inGroup(request: PlanRequest, plan: Plan, rows: readonly number[]): Plan {
+  if (request.devices.length === 1) return plan
+  const devices = devicePlans(request, plan, rows)
+  const stepMs = Math.max(...devices.map(device => device.stepMs))
+  // What the group adds to the time of the layers is one part more.
+  const parts = [...plan.parts, { ms: stepMs - plan.stepMs, from: 0 }]
+  return { ...plan, stepMs, parts, devices }
+}
+
+/**
+ * A lower bound of the time of a group's step, in closed form: with f and b the times of the forward and the backward pass, W and G the
+ * bytes of weights and gradients, B the speed of a line and R the time of the reduction, the maximum over the devices of
+ * max(f, W/B) + max(b, G/B) + R. It is exact where all devices share one memory.
+ */
+export function closedFormMs(request: PlanRequest, plan: Plan): number {
+  const { profile } = request
+  const { head } = profile
+  return Math.max(
+    ...(plan.devices ?? []).map(device => {
+      const { rows, speed, lineBytesPerMs = Number.POSITIVE_INFINITY, stepMs } = device
+      if (stepMs === 0) return 0
+      const times: readonly LayerTime[] = layerTimes(profile, plan, rows)
+      const forward = times.reduce((sum, { forwardMs }) => sum + forwardMs, 0) / speed
+      const whole = (times.reduce((sum, { ms }) => sum + ms, 0) + head.ms * rows) / speed
+      const line = (bytes: number) => bytes / lineBytesPerMs
+      const reductionMs = device.computeMs - whole
+      return (
+        Math.max(forward, line(device.receivedBytes)) +
+        Math.max(whole - forward, line(device.returnedBytes)) +
+        reductionMs
+      )
+    })
+  )
+}

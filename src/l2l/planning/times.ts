@@ -1,0 +1,63 @@
+/** The expected time of each layer under a plan, from measured times and bytes. */
+import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
+import type { DeviceProfile, LayerProfile } from './profile.js'
+
+/** The mean time of a layer, including steps that skip it. */
+export interface LayerTime {
+  readonly ms: number
+  /** Part of it in the forward pass. */
+  readonly forwardMs: number
+  /** Number of updates after which the layer takes part. */
+  readonly from: number
+}
+
+/** What the time of a layer depends on. */
+interface Way {
+  readonly schedule: Schedule
+  readonly stash: StashLocation
+  readonly layers: readonly LayerPlan[]
+}
+
+/** @param batch samples per minibatch */
+export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batch: number): LayerTime[] {
+  const isBaseline = way.schedule.startsWith('baseline')
+  const last = layers.length - 1
+  return layers.map((layer, l) => {
+    const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
+    const { activations = 'recomputed', isResident, outputs } = way.layers[l]
+    const isSaved = isBaseline || l === last || activations !== 'recomputed'
+    const loads = isBaseline || l === last || isResident || !hasBackward ? 1 : 2
+    const stashed = isStashed(way, l) ? stashCopies(layer, batch) : 0
+    const offloaded = activations === 'host' ? offloadCopies(layer, batch) : 0
+    const copies = loads * weightBytes + gradientBytes + stashed + offloaded
+    const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs)))
+    const again = outputs === 'recomputed' ? againMs(layer, batch, bytesPerMs) : 0
+    // Of an output in the stash, two copies are in the forward pass.
+    const forward = weightBytes + (stashed > 0 ? 2 * batch * layer.outputBytes : 0) + offloaded / 2
+    return { ms: ms + again, forwardMs: share * (forward / bytesPerMs + batch * forwardMs), from }
+  })
+}
+
+/** Whether the outputs of a layer move to the stash and back. */
+export function isStashed({ schedule, stash, layers }: Way, l: number): boolean {
+  const isDevice = schedule.startsWith('baseline') || stash === 'device' || layers[l].outputs === 'device'
+  return l < layers.length - 1 && !isDevice
+}
+
+/**
+ * Bytes between device and stash: an output is stored and read in the forward pass; for the backward pass it is read again, and its
+ * gradient stored and read.
+ */
+export function stashCopies({ outputBytes, hasBackward }: LayerProfile, batch: number): number {
+  return (hasBackward ? 5 : 2) * batch * outputBytes
+}
+
+/** Bytes between device and host for saved activations. */
+export function offloadCopies({ activationBytes }: LayerProfile, batch: number): number {
+  return 2 * batch * activationBytes
+}
+
+/** Time of a further forward pass of a layer. */
+export function againMs({ share, forwardMs, weightBytes }: LayerProfile, batch: number, bytesPerMs: number): number {
+  return share * (batch * forwardMs + weightBytes / bytesPerMs)
+}
