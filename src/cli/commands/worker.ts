@@ -18,8 +18,8 @@ const CONNECT_MS = 15_000
 export function workerCommand(program: Command): Command {
   const help = `Examples:
   admb keygen token --out worker.token
-  admb peer --model mlp --data digits --schedule l2l-p,microbatch=8 \\
-      --batch 128 --schedule l2l-p,token=worker.token
+  admb peer --model mlp --data digits --batch 128 \\
+      --schedule l2l-p,microbatch=8,token=worker.token
   admb worker --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --token worker.token
 
 The peer divides each minibatch by the speed of its devices. A worker that
