@@ -182,7 +182,7 @@ const reservedShare = 0.1
 interface TrimmerOptions {
   readonly host: Host
   readonly limits: Limits
-  /** Whether this peer needs the connection: for a session, for gossip, or as a relay. */
+  /** Whether this peer needs the connection: for a session, for gossip, for a device, or as a relay. */
   readonly isUsed: (peer: string) => boolean
   /** Peers to include in referrals, the best first. */
   readonly contacts: () => readonly KnownPeer[]

@@ -129,7 +129,8 @@ export class Network {
     this.#trimmer = new Trimmer({
       host,
       limits,
-      isUsed: peer => options.relay === true || this.#hasSession(peer) || this.#gossip.isInMesh(peer),
+      isUsed: peer =>
+        options.relay === true || this.#hasSession(peer) || this.#gossip.isInMesh(peer) || this.#hasDevice(peer),
       contacts: () => this.#contacts()
     })
   }
@@ -362,6 +363,11 @@ export class Network {
 
   #hasSession(peer: string): boolean {
     return [...this.#sessions.keys()].some(session => session.peer === peer && session.ended === undefined)
+  }
+
+  #hasDevice(peer: string): boolean {
+    const connections = this.#host.getConnections(peerIdFromString(peer))
+    return connections.some(({ streams }) => streams.some(({ protocol }) => protocol === deviceProtocol))
   }
 
   /** Connected peers in random order, those with a session first. */

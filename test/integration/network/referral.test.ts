@@ -14,6 +14,18 @@ describe('connections', function () {
     const hub = await peers.start({ limits: { connections: 48, idleConnectionMs: 200 } })
     const neighbour = await peers.start()
     const [session, inbound] = await openSession(neighbour, hub)
+    let ended: string | undefined
+    hub.onDevice(() => undefined)
+    const device = await (await peers.start({ hello: { protocol: 1, fields: [['worker', '1']] } })).openDevice(
+      targetOf(hub),
+      timeout()
+    )
+    device.receive({
+      message: () => undefined,
+      closed: reason => {
+        ended = reason
+      }
+    })
     const recorder = new Recorder()
     for (const end of [session, inbound]) end.start(recorder)
     const contacts = new Map<Network, Set<string>>()
@@ -35,6 +47,7 @@ describe('connections', function () {
     )
     assert.equal(session.ended, undefined, 'the session has ended')
     assert.ok(hub.peers.some(({ id }) => id === neighbour.id))
+    assert.equal(ended, undefined, 'the line to a device has ended')
   })
 
   it('are refused with the right reason when none is free', async () => {
