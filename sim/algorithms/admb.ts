@@ -238,7 +238,10 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
     driver.inOwnSegment(() => {
       const last = Math.min(end, first + AGAIN_PER_PERIOD)
       for (let input = first; input < last && node.room > 0 && node.relearnable?.[0] === input; input++)
-        learn(index, inputs.get(input) as Examples, input)
+        if (node.onlyCounts) {
+          node.added(1, input)
+          driver.flush()
+        } else learn(index, inputs.get(input) as Examples, input)
     })
   }
   /** Whether a link is free. If not, a timer starts that expires when it is. */

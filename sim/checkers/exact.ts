@@ -378,7 +378,9 @@ export class SparseBooks implements Invariant {
   }
 
   learned(_checked: CheckedNode, count: number, input = this.#inputs.last): void {
-    this.#received[input] = (this.#received[input] ?? 0) + count
+    // An input that is learned again only counts.
+    if (this.#received[input] !== undefined) return
+    this.#received[input] = count
     this.#all += count
   }
 

@@ -133,6 +133,8 @@ export class SimulatedDisk {
   #keepAppended(): void {
     if (this.#appending === undefined) return
     const { records, inputs } = this.#appending
+    if (records.some(({ kind }) => kind === 'unsent'))
+      this.#journal = this.#journal.filter(({ kind }) => kind !== 'unsent')
     for (const record of records) if (record.kind !== 'dropped') this.#journal.push(record)
     this.#journaledInputs = inputs
     this.#appending = undefined
@@ -149,5 +151,6 @@ export class SimulatedDisk {
 
 function epochOf(record: JournalRecord): number {
   if (record.kind === 'dropped') return record.before
+  if (record.kind === 'unsent') return Number.POSITIVE_INFINITY
   return record.kind === 'epoch' ? record.number : record.epoch
 }

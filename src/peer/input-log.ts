@@ -64,9 +64,9 @@ export class InputLog {
    * @param stream identifies the stream that this run reads
    */
   constructor(stored: StoredJournal | undefined, stream: string | undefined) {
-    const { records, pending, tail } = stored ?? NO_JOURNAL
+    const { records, pending, tail, unsent } = stored ?? NO_JOURNAL
     const parsed = records.map(text => JSON.parse(text) as SegmentRecord)
-    this.records = parsed
+    this.records = unsent ? [...parsed, { kind: 'unsent', bytes: unsent }] : parsed
     this.pending = pending.map(text => JSON.parse(text) as InputPiece)
     this.#isDurable = stored !== undefined
     this.#stream = stream
@@ -140,8 +140,10 @@ export class InputLog {
   take(records: readonly JournalRecord[], sums: Omit<SavedProgress, 'moments'>): JournalAppend {
     this.close()
     const entries: (readonly [{ epoch: number; segment: number }, string])[] = []
+    let unsent: Uint8Array | undefined
     for (const record of records) {
       if (record.kind === 'dropped') this.#journalFrom = record.before
+      else if (record.kind === 'unsent') unsent = record.bytes
       else if (record.kind === 'epoch') entries.push([{ epoch: record.number, segment: 0 }, JSON.stringify(record)])
       else {
         const pieces = this.#piecesOf(record.inputs)
@@ -152,7 +154,8 @@ export class InputLog {
     return {
       records: entries,
       pending: [],
-      tail: { next: this.#next, text: JSON.stringify({ ...sums, next: this.#next }) }
+      tail: { next: this.#next, text: JSON.stringify({ ...sums, next: this.#next }) },
+      unsent
     }
   }
 

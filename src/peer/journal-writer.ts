@@ -45,6 +45,7 @@ function merged(a: JournalAppend, b: JournalAppend): JournalAppend {
     pending: [...a.pending, ...b.pending],
     tail: b.tail ?? a.tail,
     budget: b.budget ?? a.budget,
-    keys: b.keys ?? a.keys
+    keys: b.keys ?? a.keys,
+    unsent: b.unsent ?? a.unsent
   }
 }

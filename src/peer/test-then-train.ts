@@ -118,6 +118,12 @@ export class TestThenTrain {
     for (let row = from; row < to; ) {
       const number = first + row - from
       if (this.#node.relearnable?.[0] !== number) return row
+      if (this.#node.onlyCounts) {
+        this.#node.added(1, number)
+        this.#onLearned()
+        row++
+        continue
+      }
       const next = Math.min(to, row + this.#room)
       const { examples, end: known } = this.#numbered(rows, row - start, next - start)
       const end = known + start

@@ -123,6 +123,8 @@ export interface StoredJournal {
   readonly tail: string | undefined
   /** The keys of requests that are learned, as text. @default none */
   readonly keys?: string
+  /** The record of what was not sent. @default none */
+  readonly unsent?: Uint8Array
 }
 
 /** The journal with the records that were kept for an audit, and the heads of checkpoints. */
@@ -153,6 +155,8 @@ export interface JournalAppend {
   readonly budget?: string
   /** Replaces the keys of requests that are learned. */
   readonly keys?: string
+  /** Replaces the record of what was not sent. */
+  readonly unsent?: Uint8Array
 }
 
 /** The journal's keys on the disk. The caller writes the records. */
@@ -166,8 +170,8 @@ export class JournalKeys {
     const [records, pending] = [await all('journal'), await all('pending')]
     this.#keys = [...records, ...pending].map(([key]) => key)
     const texts = (entries: readonly [string, Uint8Array][]) => entries.map(([, value]) => text(value) as string)
-    const [tail, keys] = (await database.getMany(['tail', 'keys'])).map(text)
-    return { records: texts(records), pending: texts(pending), tail, keys }
+    const [tail, keys, unsent] = await database.getMany(['tail', 'keys', 'unsent'])
+    return { records: texts(records), pending: texts(pending), tail: text(tail), keys: text(keys), unsent }
   }
 
   /** Whether there are records of epochs. */
@@ -196,7 +200,7 @@ export class JournalKeys {
   }
 
   /** @returns the records to write and the keys to delete, in one batch */
-  append({ records, pending, tail, budget, keys }: JournalAppend): {
+  append({ records, pending, tail, budget, keys, unsent }: JournalAppend): {
     readonly records: readonly (readonly [string, Uint8Array])[]
     readonly dropped: readonly string[]
   } {
@@ -211,7 +215,8 @@ export class JournalKeys {
     if (tail !== undefined) kept.push(['tail', tail.text])
     if (budget !== undefined) kept.push(['privacy', budget])
     if (keys !== undefined) kept.push(['keys', keys])
-    return { records: kept.map(([key, value]) => [key, encode(value)] as const), dropped }
+    const written = kept.map(([key, value]) => [key, encode(value)] as const)
+    return { records: unsent ? [...written, ['unsent', unsent]] : written, dropped }
   }
 
   /** Removes the keys of the epochs before this number. @returns the keys, to be deleted */

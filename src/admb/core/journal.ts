@@ -9,11 +9,13 @@
  * a run for inputs that a jump to another lineage has left unused.
  */
 
+import type { Layout } from '../../learning/types.js'
 import type { CompactBlock } from '../../numeric/sums.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
 import { FrameError } from '../wire/bytes.js'
+import { decodeUnsent, type KeptUnsent } from '../wire/unsent.js'
 
 /** A record; records are in chronological order. Segments and epochs are numbered 1, 2, 3, … */
 export type JournalRecord =
@@ -41,6 +43,8 @@ export type JournalRecord =
     }
   /** Epochs before this number, and their segments, are no longer needed. */
   | { readonly kind: 'dropped'; readonly before: number }
+  /** Encoded `KeptUnsent`, which replaces earlier ones. */
+  | { readonly kind: 'unsent'; readonly bytes: Uint8Array }
 
 /** Epochs and segments that earlier runs recorded. */
 export interface Recovered {
@@ -50,14 +54,22 @@ export interface Recovered {
   readonly segments: readonly Segment[]
   /** Number of the next segment. */
   readonly nextSegment: number
+  readonly unsent: KeptUnsent | undefined
 }
 
 /**
  * Reads the records of earlier runs.
+ * @param layout of sums, if there is a budget
  * @throws FrameError if they contradict each other
  */
-export function recover(records: readonly JournalRecord[], self: string, table: ContributorTable): Recovered {
+export function recover(
+  records: readonly JournalRecord[],
+  self: string,
+  table: ContributorTable,
+  layout: Layout = { blocks: [] }
+): Recovered {
   const segments = new Map<number, Segment>()
+  let unsent: KeptUnsent | undefined
   const lists = new Map<number, { readonly record: JournalRecord & { kind: 'epoch' }; readonly list: Segment[] }>()
   const found = (number: number): Segment => {
     // The record of a segment that is no longer needed may have been deleted, but later lists still
@@ -78,7 +90,7 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       segments.set(record.number, segment)
       epoch.list.push(segment)
       for (let one = of; one !== undefined; one = one.of) one.remaining = without(one.remaining, record.inputs)
-    }
+    } else if (record.kind === 'unsent') unsent = decodeUnsent(record.bytes, layout)
   }
   const epochs = [...lists.values()].map(({ record, list }): Epoch => {
     return {
@@ -94,7 +106,10 @@ export function recover(records: readonly JournalRecord[], self: string, table: 
       settled: Settled.none
     }
   })
-  return { epochs, segments: [...segments.values()], nextSegment: Math.max(0, ...segments.keys()) + 1 }
+  const sums = new Map(unsent?.sums)
+  for (const segment of segments.values())
+    if (unsent && segment.number <= unsent.segment) segment.kept = sums.get(segment.number) ?? []
+  return { epochs, segments: [...segments.values()], nextSegment: Math.max(0, ...segments.keys()) + 1, unsent }
 }
 
 function recovered(number: number, inputs: Ranges, updates: number, of: Segment | undefined): Segment {
@@ -103,6 +118,7 @@ function recovered(number: number, inputs: Ranges, updates: number, of: Segment 
   return {
     number,
     sum: undefined,
+    kept: undefined,
     grid: undefined,
     count,
     period: 0,
@@ -122,6 +138,11 @@ export interface Segment {
   readonly number: number
   /** Sum of its gradients; undefined if it can no longer be carried over, or is recovered. */
   sum: readonly CompactBlock[] | undefined
+  /**
+   * With a budget, if the residual contains its gradients but for this sum: its inputs only count when they are learned again, and the sum
+   * returns to the residual.
+   */
+  kept: readonly CompactBlock[] | undefined
   /** Grid to which the sum was rounded; undefined without one, and without a sum. */
   grid: LazyGrid | undefined
   readonly count: number

@@ -23,6 +23,7 @@ import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
+import { encodeUnsent } from '../wire/unsent.js'
 import {
   isAmong,
   isIn,
@@ -150,7 +151,8 @@ export class Ledger {
   }
 
   /** Continues the journal of earlier runs. Call it at the initial predictor, before `added`. */
-  recover({ epochs, segments, nextSegment }: Recovered): void {
+  recover({ epochs, segments, nextSegment, unsent }: Recovered): void {
+    if (unsent) this.#own.restoreUnsent(unsent)
     this.#past = new PastEpochs(this.#contributors[0], epochs)
     this.#nextSegment = nextSegment
     this.#epochNumber = this.#past.newest
@@ -160,6 +162,13 @@ export class Ledger {
 
   /** The journal records since the last call. */
   takeRecords(): readonly JournalRecord[] {
+    if (this.#run && this.#own.takeChanged()) {
+      const sums = [...this.#list, ...this.#open].flatMap(({ number, sum, kept = sum }) =>
+        kept?.some(block => block instanceof Float32Array || block.indices.length > 0) ? [[number, kept] as const] : []
+      )
+      const bytes = encodeUnsent({ ...this.#own.toKeep, segment: this.#nextSegment - 1, sums })
+      this.#records.push({ kind: 'unsent', bytes })
+    }
     if (this.#records.length === 0) return []
     const records = this.#records
     this.#records = []
@@ -170,6 +179,11 @@ export class Ledger {
   get relearnable(): readonly [first: number, end: number] | undefined {
     const segment = this.#open.find(one => this.#isRelearnable(one))
     return segment && [segment.remaining[0], segment.remaining[1]]
+  }
+
+  /** Whether these inputs only count, because their gradients are already in what the node sends. */
+  get onlyCounts(): boolean {
+    return this.#open.find(one => this.#isRelearnable(one))?.kept !== undefined
   }
 
   /** Inputs [first, end) cannot be learned again. */
@@ -246,6 +260,10 @@ export class Ledger {
         throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
       }
       this.#openOf = of
+      if (of?.kept) {
+        this.#own.returnSum(of.kept)
+        of.kept = []
+      }
       this.#openInputs = withRange(this.#openInputs, first, first + count)
       if (of !== undefined) of.remaining = without(of.remaining, [first, first + count])
       if (of?.isRecovered === false) this.#repeated += count
@@ -272,6 +290,7 @@ export class Ledger {
       const segment: Segment = {
         number: this.#nextSegment++,
         sum: this.#own.closeSegment(this.#isStale, isRetained, this.#gradients - this.#gradientsBefore),
+        kept: undefined,
         grid: isRetained ? this.#own.grid : undefined,
         count: this.#openCount,
         period,
@@ -419,7 +438,8 @@ export class Ledger {
       const isExcess = this.#retained.length - released > max
       if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
-      for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
+      if (this.#run && this.#own.hasBudget) segment.kept = isUsed(segment) ? [] : segment.sum
+      else for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
       segment.sum = segment.grid = undefined
     }
     if (released > 0) this.#retained.splice(0, released)

@@ -507,7 +507,7 @@ export class AdmbNode {
    * @throws FrameError
    */
   recover(records: readonly JournalRecord[]): void {
-    this.#ledger.recover(recover(records, this.#options.self, this.#table))
+    this.#ledger.recover(recover(records, this.#options.self, this.#table, this.shapes.parameters))
   }
 
   /** The journal's records since the last call, to be durable before later frames leave. */
@@ -522,6 +522,11 @@ export class AdmbNode {
    */
   get relearnable(): readonly [first: number, end: number] | undefined {
     return this.#ledger.relearnable
+  }
+
+  /** With a budget: whether these inputs need no gradients, because the node still has theirs. They must be `added` all the same. */
+  get onlyCounts(): boolean {
+    return this.#ledger.onlyCounts
   }
 
   /** Inputs [first, end) of earlier runs cannot be learned again, because their rows are gone. */

@@ -5,7 +5,15 @@
  * recorded by `Ledger`.
  */
 import type { Blocks, Layout, SumBudget, Unsent } from '../../learning/types.js'
-import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
+import {
+  blocksOf,
+  type CompactBlock,
+  type MarkElements,
+  recordWrites,
+  type Sum,
+  SumBlock,
+  sumOf
+} from '../../numeric/sums.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, zeros } from '../state/vectors.js'
 import type { OwnInfluence } from '../trust/influence.js'
@@ -41,6 +49,8 @@ export class OwnSum {
   #sent: number[] = []
   /** Typical number of gradients of an epoch; 0 before the first one has ended. */
   #typical = 0
+  /** Whether elements were sent, or returned to the residual. */
+  #hasChanged = false
 
   /** @param grid that of the initial predictor, if sums are integers */
   constructor(layout: Layout, grid: LazyGrid | undefined, options: OwnSumOptions) {
@@ -78,6 +88,38 @@ export class OwnSum {
     return { sum: this.#rounding.residual, count: this.#typical }
   }
 
+  get hasBudget(): boolean {
+    return this.#options.budget !== undefined
+  }
+
+  /** With a budget: whether a later run could not continue with the last copy of what is unsent. */
+  takeChanged(): boolean {
+    const hasChanged = this.#hasChanged
+    this.#hasChanged = false
+    return hasChanged
+  }
+
+  /** What a later run needs of it. */
+  get toKeep(): Unsent {
+    return { sum: this.#rounding?.residual ?? [], count: this.#typical }
+  }
+
+  /** Continues an earlier run. */
+  restoreUnsent({ sum, count }: Unsent): void {
+    if (!this.hasBudget) return
+    this.#rounding?.return(sum)
+    this.#typical = count
+  }
+
+  /** Gradients of a segment that were sent in vain: drops those in the accumulator that were computed again. */
+  returnSum(sum: readonly CompactBlock[]): void {
+    const { place = 0 } = this.#options.budget ?? {}
+    for (const block of this.#open.slice(0, place)) block.write().fill(0)
+    if (sum.length === 0) return
+    this.#rounding?.return(sum.slice(0, place))
+    this.#hasChanged = true
+  }
+
   /** Gradients were added to the accumulator. @param mark see `recordWrites` of a sum */
   recordWrites(mark: MarkElements | undefined): void {
     recordWrites(this.#open, mark)
@@ -111,6 +153,7 @@ export class OwnSum {
       const isDue = count >= SENT_AT * this.#typical
       const limits = this.#limits.map((limit, b) => (isDue ? limit - (this.#sent[b] ?? 0) : 0))
       const sent = this.#rounding?.close(this.#open, this.#closed, this.#grid, isStale, limits) ?? []
+      this.#hasChanged ||= sent.some(elements => elements > 0)
       this.#sent = sent.map((elements, b) => elements + (this.#sent[b] ?? 0))
     } else addInto(this.#closed, this.#open)
     const sum = isRetained ? this.#open.map(block => block.compactCopy()) : undefined

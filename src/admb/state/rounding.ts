@@ -133,6 +133,11 @@ export class Rounding {
     }
   }
 
+  /** Adds what is not sent after all to the residual. */
+  return(sum: readonly CompactBlock[]): void {
+    for (const [b, block] of sum.entries()) forEachElement(block, (i, value) => (this.#residual[b][i] += value))
+  }
+
   /** Adds a segment's integers on a grid to a list's sum. */
   static carry(sum: Sum, segment: readonly CompactBlock[], grid: LazyGrid): void {
     for (let b = 0; b < sum.length; b++) {

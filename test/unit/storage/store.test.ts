@@ -43,10 +43,11 @@ describe('Store', () => {
         await store.create(bytes(9, 8))
       }
       assert.deepEqual(Buffer.from(store.identity as Uint8Array), Buffer.from([9, 8]))
-      const { incarnation, checkpoint } = await store.begin(model)
+      const { incarnation, checkpoint, journal } = await store.begin(model)
       assert.equal(incarnation, run)
-      if (run === 1) assert.equal(checkpoint, undefined)
+      if (run === 1) assert.equal(checkpoint ?? journal.unsent, undefined)
       else {
+        assert.deepEqual(Buffer.from(journal.unsent as Uint8Array), Buffer.from([run - 1]))
         assert.deepEqual(Buffer.from(checkpoint?.head as Uint8Array), Buffer.from([run - 1]))
         assert.equal(checkpoint?.blocks, run - 1)
         for (let i = 0; i < run - 1; i++) {
@@ -56,6 +57,7 @@ describe('Store', () => {
       }
       const blocks = Array.from({ length: run }, (_, i) => bytes(run, i))
       await store.save({ head: bytes(run), blocks, progress: { inputs: run } })
+      await store.append({ records: [], pending: [], unsent: bytes(run) })
       await store.close()
     }
   })

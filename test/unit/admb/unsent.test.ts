@@ -1,0 +1,83 @@
+/** With a budget, what a node has not sent survives a restart, and inputs that are learned again do not add to it. */
+import assert from 'node:assert/strict'
+import { sparseCountingRecipe } from '../../../sim/checkers/exact.js'
+import { AdmbNode, type JournalRecord, startingPredictor } from '../../../src/admb/index.js'
+import { SparseSums, sparseParts } from '../../../src/learning/rules/sparse-sums.js'
+import type { Learner } from '../../../src/learning/types.js'
+
+const LENGTH = 300
+const COUNT = 8
+
+const layout = { blocks: [{ name: 'weights', length: LENGTH }] }
+const budget = new SparseSums(0.05, layout)
+const plain = { layout, initial: () => [new Float32Array(LENGTH)] } as unknown as Learner
+const { learner, recipe } = sparseParts({ learner: plain, recipe: sparseCountingRecipe }, budget)
+
+function nodeOf(self: string, incarnation: number): AdmbNode {
+  const initial = startingPredictor(learner.initial(), recipe)
+  const journal = { journal: true, repeats: true, carry: 100 }
+  return new AdmbNode({
+    ...recipe,
+    ...journal,
+    layout: learner.layout,
+    initial,
+    batch: COUNT,
+    budget,
+    self,
+    incarnation
+  })
+}
+
+/** Every input has a gradient of 1 at all elements but the last one, which the rule does not use. */
+function learn(node: AdmbNode, count: number, first: number): void {
+  node.accumulator[0].fill(count, 0, LENGTH - 1)
+  node.added(count, first)
+}
+
+describe('what a node with a budget has not sent', () => {
+  for (const isUsed of [true, false])
+    it(`survives a restart when a batch ${isUsed ? 'uses' : 'does not use'} its last sum`, () => {
+      const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
+      const records: JournalRecord[] = []
+      node.connect(1, 1, 'maker')
+      maker.connect(1, 1, 'node')
+      const exchange = (at: AdmbNode) => {
+        for (let i = 0; i < 6; i++) {
+          at.tick()
+          maker.tick()
+          const frame = at.frame(1)
+          records.push(...at.takeJournal())
+          if (frame) maker.receive(1, frame)
+          const reply = maker.frame(1)
+          if (reply) at.receive(1, reply)
+        }
+      }
+      exchange(node)
+      learn(node, COUNT / 2, 0)
+      if (isUsed) exchange(node)
+      else node.closeSegment()
+      records.push(...node.takeJournal())
+      assert.ok(node.inspect.unused[0].some(value => value !== 0))
+
+      const others = isUsed ? COUNT / 2 : COUNT
+      if (isUsed) learn(maker, others, 0)
+      // The node is killed.
+      maker.disconnect(1)
+      if (!isUsed) learn(maker, others, 0)
+      const restarted = nodeOf('node', 2)
+      restarted.recover(records)
+      restarted.connect(1, 2, 'maker')
+      maker.connect(1, 2, 'node')
+      exchange(restarted)
+      assert.equal(restarted.predictor.id.updates, maker.predictor.id.updates)
+      assert.equal(restarted.predictor.id.updates, 1)
+      if (!isUsed) {
+        assert.deepEqual(restarted.relearnable, [0, COUNT / 2])
+        assert.equal(restarted.onlyCounts, true)
+        learn(restarted, COUNT / 2, 0)
+      }
+      const [used, left, held] = [restarted.predictor.parameters, restarted.inspect.unused, maker.inspect.unused]
+      for (let i = 0; i < LENGTH - 1; i++)
+        assert.equal(used[0][i] + left[0][i] + held[0][i], COUNT / 2 + others, `element ${i}`)
+    })
+})
