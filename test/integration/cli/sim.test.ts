@@ -25,7 +25,7 @@ describe('admb sim', function () {
     return { child, ended }
   }
 
-  const SWEEP = ['sweep', '--over', 'seed=1..5', '--set', 'nodes=8', 'inputs=12000', '--threads', '1']
+  const SWEEP = ['sweep', '--over', 'seed=1..5', '--set', 'nodes=8', 'inputs=5000', '--threads', '1']
 
   it('saves finished runs when a sweep is interrupted, and --resume completes it with the same result', async () => {
     const file = join(folder, 'sweep.jsonl')

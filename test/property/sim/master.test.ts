@@ -34,7 +34,7 @@ describe('DMB and MaWo-DMB on the nodes of ADMB', () => {
     it(`${algorithm}: only the master updates, no gradient counts twice, and none is lost, under any faults`, () => {
       fc.assert(
         fc.property(trials({ algorithm }), trial => checkExactly(trial) === undefined),
-        { numRuns: 40 }
+        { numRuns: 20 }
       )
     })
 })

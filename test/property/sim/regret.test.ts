@@ -81,7 +81,7 @@ describe('the bound', () => {
           if (boundTerms.nu <= Math.min(100, 4 * boundTerms.b) && algorithm !== 'isolated')
             assert.ok((bound as number) < (Math.LN2 - comparatorLoss) * inputs, `${bound} for ν = ${boundTerms.nu}`)
         }),
-        { numRuns: 10, endOnFailure: true }
+        { numRuns: 5, endOnFailure: true }
       )
     })
   }
@@ -130,7 +130,7 @@ describe('the constants of a stream', () => {
         const steepness = norm(means[0], means[1]) / norm(points[0], points[1])
         assert.ok(steepness <= L * 1.1, `${steepness} above ${L}`)
       }),
-      { numRuns: 25 }
+      { numRuns: 12 }
     )
   })
 

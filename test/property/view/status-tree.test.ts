@@ -76,7 +76,7 @@ describe('aggregates of statuses', () => {
         assert.deepEqual(exact(viewer.tree.network(network.now)), expected)
         assert.equal(viewer.tree.rows(network.now).length, shape.length)
       }),
-      { numRuns: 20 }
+      { numRuns: 10 }
     )
   })
 
@@ -103,7 +103,7 @@ describe('aggregates of statuses', () => {
         const checked = isWatched ? [network.nodes[0]] : network.nodes
         for (const { tree } of checked) assert.equal(tree.network(network.now).peers, count)
       }),
-      { numRuns: 15 }
+      { numRuns: 8 }
     )
   })
 

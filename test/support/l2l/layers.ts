@@ -15,7 +15,10 @@ const OPENERS = {
 }
 export type BackendName = keyof typeof OPENERS
 
-/** The backends of this machine; the first two are always available. */
+/**
+ * The backends of this machine; the first two are always available. With `ADMB_TEST_BACKENDS=native` those two, which other runs
+ * test, are left out.
+ */
 export const BACKENDS = await available()
 
 async function available(): Promise<readonly BackendName[]> {
@@ -32,7 +35,10 @@ async function available(): Promise<readonly BackendName[]> {
       console.log(`skipping tests on ${name}: ${(error as Error).message}`)
     }
   }
-  return names
+  if (process.env.ADMB_TEST_BACKENDS !== 'native') return names
+  const native = names.filter(name => name !== 'cpu' && name !== 'wasm')
+  if (native.length === 0) throw new Error('ADMB_TEST_BACKENDS=native: this machine has no native backend')
+  return native
 }
 
 /** Number of runs of a property: fewer with WebGPU, because a software driver is slow. */

@@ -19,7 +19,7 @@ describe('simulations', function () {
   it('are deterministic for a seed, and differ for another', () => {
     for (const algorithm of algorithmNames) {
       const faults = { crashShare: 0.1, partitionShare: 0.1 }
-      const values = { algorithm, inputs: 3000, loss: 0.1, delay: 'exponential', faults }
+      const values = { algorithm, inputs: 1500, loss: 0.1, delay: 'exponential', faults }
       const one = simulate(scenario(values))
       const same = simulate(scenario(values))
       assert.equal(one.traceHash, same.traceHash, algorithm)
@@ -34,7 +34,7 @@ describe('simulations', function () {
   })
 
   it('predict with what the paper of the algorithm predicts with, unless the scenario names an average', () => {
-    const lossOf = (values: object) => simulate(scenario({ inputs: 3000, batch: 32, ...values })).averageLoss
+    const lossOf = (values: object) => simulate(scenario({ inputs: 2000, batch: 32, ...values })).averageLoss
     for (const algorithm of algorithmNames) {
       const [paper, newest, mean] = [{}, { average: 'none' }, { average: 'uniform' }].map(average =>
         lossOf({ algorithm, ...average })
@@ -63,7 +63,7 @@ describe('simulations', function () {
   })
 
   it('use nearly all gradients with carry-over, and fewer without', () => {
-    const discarded = (carry: number) => simulate(scenario({ carry })).discarded / 20_000
+    const discarded = (carry: number) => simulate(scenario({ carry, inputs: 8000 })).discarded / 8000
     assert.ok(discarded(16) < 0.05)
     assert.ok(discarded(0) > 0.15)
   })
@@ -129,7 +129,7 @@ describe('simulations', function () {
     for (const { name } of builtInScenarios()) {
       const { source, values } = loadScenario(name)
       const result = simulate(
-        parseScenario(applyOverrides(values, [`inputs=${name === 'thousand' ? 8000 : 4000}`]), source)
+        parseScenario(applyOverrides(values, [`inputs=${name === 'thousand' ? 8000 : 2000}`]), source)
       )
       assert.deepEqual(result.violations, [], name)
       assert.ok(result.updates > 0, name)
