@@ -6,6 +6,9 @@
  * whether they arrive, in which order, once or twice, is up to the network. A test shows that
  * `AdmbNode` refines this specification.
  *
+ * Sums with a budget of bytes are left out: they contain parts of gradients, so a set does not describe their values. Which
+ * inputs they cover is the same as here. The checker `sparse books` adds up the parts.
+ *
  * | paper | here |
  * | --- | --- |
  * | Algorithm 3: an input arrives | `learn` |

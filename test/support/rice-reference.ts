@@ -2,7 +2,7 @@
 
 /** @param block integers of magnitude 2^28 at most */
 export function referenceBytes(block: Float32Array): Uint8Array {
-  const log = block.filter(value => value !== 0).length < block.length / 32 ? 16 : 8
+  const log = lengthOf(block)
   const bits: number[] = []
   put(bits, log, 8)
   for (let from = 0; from < block.length; from += 2 ** log)
@@ -10,6 +10,30 @@ export function referenceBytes(block: Float32Array): Uint8Array {
   const bytes = new Uint8Array(Math.ceil(bits.length / 8))
   for (const [i, bit] of bits.entries()) bytes[i >> 3] |= bit << (7 - (i & 7))
   return bytes
+}
+
+/** The length of chunks: long ones for few numbers, short ones for many, and otherwise those that take fewer bits, about. */
+function lengthOf(block: Float32Array): 8 | 16 {
+  const nonZero = block.filter(value => value !== 0).length
+  if (nonZero < block.length / 32) return 16
+  if (nonZero >= block.length / 4) return 8
+  const bits = (log: number) => {
+    let all = 0
+    for (let from = 0; from < block.length; from += 2 ** log)
+      all += 8 + bitsOf([...block.subarray(from, from + 2 ** log)], log)
+    return all
+  }
+  return bits(16) <= bits(8) ? 16 : 8
+}
+
+function bitsOf(values: readonly number[], log: number): number {
+  const nonZero = values.filter(value => value !== 0).length
+  if (nonZero === 0) return 0
+  const sum = values.reduce((all, value) => all + (value < 0 ? -2 * value - 1 : 2 * value), 0)
+  const [zeros, rest] = [values.length - nonZero, sum / 2 - nonZero]
+  const [k, gap, magnitude] = [best(values.length, sum, 24), best(nonZero, zeros, 15), best(nonZero, rest, 7)]
+  const sparse = log + 1 + nonZero + estimate(nonZero, zeros, gap) + estimate(nonZero, rest, magnitude)
+  return Math.min(sparse, estimate(values.length, sum, k))
 }
 
 function putChunk(bits: number[], values: readonly number[], log: number): void {

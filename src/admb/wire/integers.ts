@@ -8,11 +8,13 @@ import { BitReader } from './bits.js'
 import { zigzag } from './rice.js'
 import { RiceWriter } from './rice-writer.js'
 
-/** Logarithms of chunk lengths: the long chunks are for blocks with few non-zero elements. */
+/** Logarithms of chunk lengths: long chunks are for blocks with few non-zero elements, or where their density hardly varies. */
 const SHORT_CHUNK = 8
 const LONG_CHUNK = 16
 const LONG = 1 << LONG_CHUNK
 const LONG_CHUNK_DENSITY = 1 / 32
+const SHORT_CHUNK_DENSITY = 1 / 4
+const HEAD_BITS = 8
 
 /** Heads of chunks: 1 + k if dense; SPARSE + 8·(k of gaps) + (k of magnitudes) if sparse. */
 const ZERO = 0
@@ -36,7 +38,7 @@ export function encodeIntegers(sum: SumBlock): Uint8Array {
 }
 
 function encodeAll(block: Float32Array, writer: RiceWriter): void {
-  const log = isSparse(block, writer) ? LONG_CHUNK : SHORT_CHUNK
+  const log = chunkLengthOf(block, writer)
   writer.put(log, 8)
   for (let from = 0; from < block.length; from += LONG) {
     const elements = block.subarray(from, from + LONG)
@@ -52,15 +54,27 @@ function encodeAll(block: Float32Array, writer: RiceWriter): void {
   }
 }
 
-/** Whether less than `LONG_CHUNK_DENSITY` of the elements are not 0. */
-function isSparse(block: Float32Array, writer: RiceWriter): boolean {
-  let left = block.length * LONG_CHUNK_DENSITY
+/** The length of chunks that takes fewer bytes, where neither many nor few elements differ from 0. */
+function chunkLengthOf(block: Float32Array, writer: RiceWriter): number {
+  let left = block.length * SHORT_CHUNK_DENSITY
+  let difference = 0
   for (let from = 0; from < block.length && left > 0; from += LONG) {
     const elements = block.subarray(from, from + LONG)
     writer.load(elements)
-    left -= writer.measure(0, elements.length).nonZero
+    let [allNonZero, allSum] = [0, 0]
+    for (let at = 0; at < elements.length; at += 1 << SHORT_CHUNK) {
+      const count = Math.min(elements.length - at, 1 << SHORT_CHUNK)
+      const { nonZero, sum } = writer.measure(at, count)
+      difference -= HEAD_BITS + codingOf(count, nonZero, sum, SHORT_CHUNK).bits
+      allNonZero += nonZero
+      allSum += sum
+    }
+    difference += HEAD_BITS + codingOf(elements.length, allNonZero, allSum, LONG_CHUNK).bits
+    left -= allNonZero
   }
-  return left > 0
+  if (left <= 0) return SHORT_CHUNK
+  const isSparse = left > block.length * (SHORT_CHUNK_DENSITY - LONG_CHUNK_DENSITY)
+  return isSparse || difference <= 0 ? LONG_CHUNK : SHORT_CHUNK
 }
 
 /**
@@ -95,6 +109,8 @@ function encodeSparse(block: Float32Array, indices: Int32Array, writer: RiceWrit
 /** Coding of a chunk. `dense` is the parameter of dense chunks. */
 interface Coding {
   readonly head: number
+  /** Approximate bits after the head. */
+  readonly bits: number
   readonly dense?: number
   readonly gap: number
   readonly magnitude: number
@@ -102,14 +118,15 @@ interface Coding {
 
 /** @param sum of the zigzag codes */
 function codingOf(length: number, nonZero: number, sum: number, log: number): Coding {
-  if (nonZero === 0) return { head: ZERO, gap: 0, magnitude: 0 }
+  if (nonZero === 0) return { head: ZERO, bits: 0, gap: 0, magnitude: 0 }
   const dense = parameterFor(length, sum, MAX_DENSE_K)
   const gap = parameterFor(nonZero, length - nonZero, MAX_GAP_K)
   const magnitude = parameterFor(nonZero, sum / 2 - nonZero, MAX_MAGNITUDE_K)
   const sparseBits =
     log + 1 + nonZero + riceBits(nonZero, length - nonZero, gap) + riceBits(nonZero, sum / 2 - nonZero, magnitude)
-  if (riceBits(length, sum, dense) <= sparseBits) return { head: 1 + dense, dense, gap, magnitude }
-  return { head: SPARSE | (gap << 3) | magnitude, gap, magnitude }
+  const denseBits = riceBits(length, sum, dense)
+  if (denseBits <= sparseBits) return { head: 1 + dense, bits: denseBits, dense, gap, magnitude }
+  return { head: SPARSE | (gap << 3) | magnitude, bits: sparseBits, gap, magnitude }
 }
 
 /**
