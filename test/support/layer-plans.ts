@@ -7,6 +7,7 @@ export function layerPlans(maxLength: number): fc.Arbitrary<readonly LayerPlan[]
   const plan = fc.record({
     activations: fc.constantFrom('recomputed' as const, 'device' as const, 'host' as const),
     outputs: fc.constantFrom('stash' as const, 'device' as const, 'recomputed' as const),
+    keptIn: fc.integer({ min: 1, max: 3 }),
     isResident: fc.boolean()
   })
   return fc.array(plan, { maxLength })

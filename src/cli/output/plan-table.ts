@@ -1,6 +1,7 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
 import type { DiskNeeds, ExecutionReport, LayerProfile, Plan, planning } from '../../l2l/index.js'
+import { recomputations } from '../../l2l/planning/times.js'
 import { meanStepMs, planJson } from '../../l2l/planning/types.js'
 import { print } from './output.js'
 
@@ -119,7 +120,8 @@ function activationsOf({ schedule, layers }: Plan, l: number): string {
 function weightsOf({ schedule, layers }: Plan, l: number): string {
   if (schedule.startsWith('baseline') || l === layers.length - 1) return 'loaded once'
   if (layers[l].isResident) return 'resident'
-  return layers[l].outputs === 'recomputed' ? 'loaded 3 times' : 'loaded twice'
+  const again = recomputations(layers)[l]
+  return again > 0 ? `loaded ${2 + again} times` : 'loaded twice'
 }
 
 function outputsOf({ layers, stash }: Plan, l: number): string {

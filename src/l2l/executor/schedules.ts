@@ -9,6 +9,7 @@
 import * as tf from '#tfjs'
 import { firstTrained } from '../../nn/layer-order.js'
 import type { Layer } from '../../nn/types.js'
+import { type LayerPass, passesOf } from './passes.js'
 import {
   GradientSum,
   load,
@@ -50,26 +51,24 @@ export function runForward(
   }
 }
 
-/** A pass through the layer at a position. `recompute`: a forward pass whose output the backward pass needs again. */
-interface LayerPass {
-  readonly kind: 'forward' | 'recompute' | 'backward'
-  readonly position: number
-}
-
 /** One training step. The backward pass ends at the first layer that is trained; outputs of the layers below are not stashed. */
 export function runLayerwise(context: StepContext, prefetch: boolean): void {
   const { model, order } = context
   const last = order.length - 1
   const first = firstTrained(model, order)
   const loader = new LayerLoader(context, prefetch)
-  const passes = passesOf(context, first)
-  for (const [i, { kind, position }] of passes.entries()) {
+  const passes = passesOf(
+    order.map(l => context.plans[l]),
+    first
+  )
+  for (const [i, pass] of passes.entries()) {
+    const { kind, position } = pass
     const next = passes.at(i + 1)
     // What is loaded ahead is the layer above in a forward pass, and the one below in a backward pass.
     const isTurn = kind === 'backward' && next?.kind === 'recompute'
     const weights = loader.load(order[position], isTurn || next === undefined ? undefined : order[next.position])
     if (kind !== 'backward') {
-      forward(context, position, first, weights, kind)
+      forward(context, pass, weights)
       loader.release(order[position], weights, position >= first)
       continue
     }
@@ -80,28 +79,6 @@ export function runLayerwise(context: StepContext, prefetch: boolean): void {
     sum.flush(context, order[position])
     if (position === last) skipOmittedLayers(context)
   }
-}
-
-/** The passes of a step in their order. */
-function passesOf(context: StepContext, first: number): LayerPass[] {
-  const last = context.order.length - 1
-  const passes: LayerPass[] = []
-  for (let position = 0; position < last; position++) passes.push({ kind: 'forward', position })
-  let available = last
-  for (let position = last; position >= first; position--) {
-    if (position < available) {
-      available = position
-      while (isDropped(context, available, first)) available--
-      for (let below = available; below < position; below++) passes.push({ kind: 'recompute', position: below })
-    }
-    passes.push({ kind: 'backward', position })
-  }
-  return passes
-}
-
-/** Whether the forward pass drops the input of the layer at a position. */
-function isDropped({ order, plans }: StepContext, position: number, first: number): boolean {
-  return position > first && plans[order[position - 1]]?.outputs === 'recomputed'
 }
 
 /** Loads layers in the order of execution. */
@@ -132,19 +109,12 @@ class LayerLoader {
   }
 }
 
-function forward(
-  context: StepContext,
-  position: number,
-  first: number,
-  weights: tf.Tensor[],
-  kind: 'forward' | 'recompute'
-): void {
+function forward(context: StepContext, { position, dropsInput, keepsOutput }: LayerPass, weights: tf.Tensor[]): void {
   const { order, plans, saved, outputs } = context
   const layer = layerAt(context, position)
   const l = order[position]
   const { activations = 'recomputed', outputs: place } = plans[l] ?? {}
-  const isSaved = kind === 'forward' && position >= first && activations !== 'recomputed'
-  const isDone = position > 0 && (position < first || isDropped(context, position, first))
+  const isSaved = keepsOutput && activations !== 'recomputed'
   for (const [microbatch, rows] of microbatches(context).entries()) {
     const pass = trainingPass(context, l, microbatch)
     const x = inputOf(context, position, microbatch, rows)
@@ -154,7 +124,7 @@ function forward(
       outputs.put(position + 1, microbatch, result.y, place === 'device')
     } else outputs.put(position + 1, microbatch, layer.forward(x, weights, pass), place === 'device')
     releaseInput(context, position, x)
-    if (isDone && kind === 'forward') outputs.drop(position, microbatch)
+    if (dropsInput) outputs.drop(position, microbatch)
   }
 }
 

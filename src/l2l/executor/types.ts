@@ -33,6 +33,8 @@ export interface LayerPlan {
    * recomputes them from the nearest output below that is kept, those of adjacent layers together. @default 'stash'
    */
   readonly outputs?: 'stash' | 'device' | 'recomputed'
+  /** The sweep of recomputation that keeps its recomputed outputs, from 1: see `passesOf`. @default 1 */
+  readonly keptIn?: number
   /** Whether its weights stay on the device from the forward to the backward pass. @default false */
   readonly isResident?: boolean
 }

@@ -3,11 +3,12 @@
  * activations instead of recomputing them, and which weights stay resident instead of being loaded again. If the user has not
  * asked for a stash, it also decides which activations move to the host, and, if the stash is there, which outputs stay on the
  * device. With the stash on the device, it divides the layers into segments: only the output of the last layer of a segment is
- * stashed, and those of the others are recomputed together in the backward pass.
+ * stashed, and those of the others are recomputed in the backward pass, in nested sweeps.
  * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
 import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
+import { fitting, plansOfSegment, type SegmentLayer, type SegmentPlan, segmentPlans } from './segments.js'
 import { againMs, isStashed, layerTimes, offloadCopies, stashCopies } from './times.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
 
@@ -52,18 +53,24 @@ export function planLayerwise(
   // Where layers may be absent, segments may become longer.
   const isFixed = layers.every(({ share, from }) => share === 1 && from === 0)
   const longest = stash === 'device' && isFixed && Number.isFinite(deviceMemory) ? MOST_LAYERS : 1
+  const ways = segmentPlans(steps.slice(0, last).map(segmentLayer), longest, deviceMemory, bucket)
   // The best state before each layer for each number of saved buckets: the rows of the dynamic program.
-  const rows = Array.from({ length: layers.length + 1 }, () => new Map<number, State>())
-  rows[0].set(0, INITIAL_STATE)
+  const rows = Array.from({ length: layers.length + 1 }, () => new States())
+  rows[0].improve({ savedMs: 0, savedBytes: 0, peak: 0 }, bucket, -1, [])
   for (let l = 0; l <= last; l++) {
     extend(rows[l], rows[l + 1], deviceMemory, bucket, steps[l])
     if (!layers[l].hasBackward) continue
-    for (let end = l + 1; end < Math.min(last, l + longest); end++)
-      extendBySegment(rows[l], rows[end + 1], [l, end], deviceMemory, bucket, steps)
+    // Below the first layer that is trained, the outputs of two layers are on the device.
+    const input = steps[l].stashed - steps[l].staying
+    for (let end = l + 1; end < Math.min(last, l + longest); end++) {
+      const front = ways(l, end)
+      const segment = { front, input, staying: steps[end].staying }
+      if (front.length > 0) extendBySegment(rows[l], rows[end + 1], deviceMemory, bucket, segment)
+    }
   }
-  if (rows[last + 1].size === 0) return undefined
-  const best = [...rows[last + 1].values()].reduce((a, b) => (b.savedMs > a.savedMs ? b : a))
-  const plans = plansOf(best.chosen)
+  const best = rows[last + 1].best()
+  if (best === undefined) return undefined
+  const plans = plansOf(rows, best)
   const isOffloaded = (l: number) => plans[l].activations === 'host'
   const times = layerTimes(profile, { schedule, stash, layers: plans }, batch)
   const stashBytes = layers.reduce(
@@ -78,7 +85,7 @@ export function planLayerwise(
     microbatch,
     stash,
     layers: plans,
-    deviceBytes: best.peak,
+    deviceBytes: rows[last + 1].peak[best],
     stashBytes,
     ...stepTimes(times, head.ms * batch)
   }
@@ -156,31 +163,65 @@ function* liveBytes(
   }
 }
 
-/** What is done with a layer, and with the layers below. States share the choices that they have in common. */
-interface Chosen {
-  readonly plan: LayerPlan
-  readonly below: Chosen | undefined
-}
-
-/** From the lowest layer on. */
-function plansOf(chosen: Chosen | undefined): LayerPlan[] {
-  const plans: LayerPlan[] = []
-  for (let at = chosen; at !== undefined; at = at.below) plans.push(at.plan)
-  return plans.reverse()
-}
-
-/**
- * The states of the planner's dynamic program: what has been decided for the layers below, of which the best is kept for each number of
- * saved buckets.
- */
-interface State {
+/** What a state is compared by, and the peak of the bytes on the device. */
+interface Value {
   readonly savedMs: number
   readonly savedBytes: number
-  readonly chosen: Chosen | undefined
   readonly peak: number
 }
 
-const INITIAL_STATE: State = { savedMs: 0, savedBytes: 0, chosen: undefined, peak: 0 }
+/**
+ * The states of the planner's dynamic program: what has been decided for the layers below. For each number of saved buckets, and whether
+ * the last layer is resident, the best one is kept. An index is twice the number of buckets, plus 1 if the layer is resident.
+ */
+class States {
+  readonly savedMs = new Float64Array(2 * BUCKETS + 4).fill(Number.NEGATIVE_INFINITY)
+  readonly savedBytes = new Float64Array(2 * BUCKETS + 4)
+  readonly peak = new Float64Array(2 * BUCKETS + 4)
+  /** Index of the state before. */
+  readonly before = new Int16Array(2 * BUCKETS + 4)
+  /** What was decided last: the plans of one layer, or the way of a segment. */
+  readonly decided: (readonly LayerPlan[] | SegmentPlan)[] = []
+
+  /** Keeps a state if it is the best one with its index. */
+  improve(
+    { savedMs, savedBytes, peak }: Value,
+    bucket: number,
+    before: number,
+    decided: readonly LayerPlan[] | SegmentPlan,
+    isResident = false
+  ): void {
+    const index = 2 * Math.ceil(savedBytes / bucket) + (isResident ? 1 : 0)
+    // What exceeds the memory already cannot be extended.
+    if (!(savedMs > this.savedMs[index])) return
+    this.savedMs[index] = savedMs
+    this.savedBytes[index] = savedBytes
+    this.peak[index] = peak
+    this.before[index] = before
+    this.decided[index] = decided
+  }
+
+  /** Index of the state that saves the most time; undefined if there is none. */
+  best(): number | undefined {
+    let best = 0
+    for (let i = 1; i < this.savedMs.length; i++) if (this.savedMs[i] > this.savedMs[best]) best = i
+    return this.savedMs[best] === Number.NEGATIVE_INFINITY ? undefined : best
+  }
+}
+
+/** The plans of all layers, from the lowest one on. */
+function plansOf(rows: readonly States[], best: number): LayerPlan[] {
+  const parts: (readonly LayerPlan[])[] = []
+  for (let [row, index] = [rows.length - 1, best]; row > 0; ) {
+    const { decided, before } = rows[row]
+    const last = decided[index]
+    const plans = 'peak' in last ? plansOfSegment(last) : last
+    parts.push(plans)
+    index = before[index]
+    row -= plans.length
+  }
+  return parts.reverse().flat()
+}
 
 /** One layer of the dynamic program. */
 interface Step {
@@ -203,106 +244,72 @@ interface Step {
   readonly againMs: number
 }
 
-/** What a state is compared by: the time that it saves, for the number of saved buckets and whether the last layer is resident. */
-interface Value {
-  readonly savedMs: number
-  readonly savedBytes: number
-  readonly isResident: boolean
-}
-
-/** Keeps the state if it is the best one with its number of saved buckets. It is created only then. */
-function keepBest(
-  next: Map<number, State>,
-  bucket: number,
-  { savedMs, savedBytes, isResident }: Value,
-  create: () => State
-): void {
-  const index = 2 * Math.ceil(savedBytes / bucket) + (isResident ? 1 : 0)
-  const other = next.get(index)
-  if (other === undefined || other.savedMs < savedMs) next.set(index, create())
+/** Layers of segments are executed without resident weights. */
+function segmentLayer(step: Step): SegmentLayer {
+  const { staying, activationBytes, activationMs, againMs } = step
+  return { live: step.live(false), outputBytes: staying, activationBytes, activationMs, againMs }
 }
 
 /**
  * Extends all states by one layer: with and without saved activations, on the device or on the host, resident weights, and outputs on
  * the device, as far as they fit.
  */
-function extend(
-  states: ReadonlyMap<number, State>,
-  next: Map<number, State>,
-  limit: number,
-  bucket: number,
-  step: Step
-): void {
+function extend(states: States, next: States, limit: number, bucket: number, step: Step): void {
   const { activationBytes, activationMs, offloadMs, outputBytes, outputMs, weightBytes, weightMs } = step
-  const choices = [
+  const places = [
     { bytes: 0, ms: 0, place: 'recomputed' as const },
     ...(activationMs > 0 ? [{ bytes: activationBytes, ms: activationMs, place: 'device' as const }] : []),
     ...(offloadMs > 0 ? [{ bytes: 0, ms: offloadMs, place: 'host' as const }] : [])
-  ].map(choice => ({
-    ...choice,
-    liveBytes: step.stashed + step.live(false, choice.place === 'host'),
-    liveAboveResident: step.stashed + step.live(true, choice.place === 'host')
-  }))
-  for (const before of states.values()) {
-    const isBelowResident = before.chosen?.plan.isResident
-    for (const { bytes, ms, place: activations, liveBytes, liveAboveResident } of choices) {
-      const live = isBelowResident ? liveAboveResident : liveBytes
-      for (const keepsOutputs of outputMs > 0 ? [false, true] : [false]) {
-        const during = before.savedBytes + bytes + (keepsOutputs ? outputBytes : 0)
-        if (during + live > limit) continue
-        for (const isResident of weightMs > 0 ? [false, true] : [false]) {
-          const savedMs = before.savedMs + ms + (keepsOutputs ? outputMs : 0) + (isResident ? weightMs : 0)
-          const savedBytes = during + step.staying + (isResident ? weightBytes : 0)
-          keepBest(next, bucket, { savedMs, savedBytes, isResident }, () => ({
-            savedMs,
-            savedBytes,
-            chosen: {
-              plan: { activations, outputs: keepsOutputs ? 'device' : 'stash', isResident },
-              below: before.chosen
-            },
-            peak: Math.max(before.peak, during + live)
-          }))
-        }
+  ]
+  const choices = places.flatMap(({ bytes, ms, place: activations }) =>
+    (outputMs > 0 ? [false, true] : [false]).flatMap(keepsOutputs =>
+      (weightMs > 0 ? [false, true] : [false]).map(isResident => ({
+        bytes: bytes + (keepsOutputs ? outputBytes : 0),
+        later: step.staying + (isResident ? weightBytes : 0),
+        ms: ms + (keepsOutputs ? outputMs : 0) + (isResident ? weightMs : 0),
+        live: [false, true].map(isBelowResident => step.stashed + step.live(isBelowResident, activations === 'host')),
+        isResident,
+        plans: [{ activations, outputs: keepsOutputs ? 'device' : 'stash', isResident } as const]
+      }))
+    )
+  )
+  for (let i = 0; i < states.savedMs.length; i++) {
+    if (states.savedMs[i] === Number.NEGATIVE_INFINITY) continue
+    for (const { bytes, later, ms, live, isResident, plans } of choices) {
+      const during = states.savedBytes[i] + bytes
+      const peak = during + live[i % 2]
+      if (peak > limit) continue
+      const value = {
+        savedMs: states.savedMs[i] + ms,
+        savedBytes: during + later,
+        peak: Math.max(states.peak[i], peak)
       }
+      next.improve(value, bucket, i, plans, isResident)
     }
   }
 }
 
-/**
- * Extends all states by a segment of layers, which save nothing else. While they are executed, the outputs of all of them are on the
- * device, and then only those of the last one.
- */
+/** Extends all states by a segment of layers, of which only the outputs of the last one stay. */
 function extendBySegment(
-  states: ReadonlyMap<number, State>,
-  next: Map<number, State>,
-  [from, to]: readonly [number, number],
+  states: States,
+  next: States,
   limit: number,
   bucket: number,
-  steps: readonly Step[]
+  {
+    front,
+    input,
+    staying
+  }: { readonly front: readonly SegmentPlan[]; readonly input: number; readonly staying: number }
 ): void {
-  const segment = steps.slice(from, to + 1)
-  const inner = segment.slice(0, -1)
-  const outputs = segment.reduce((sum, { staying }) => sum + staying, 0)
-  // Below the first layer that is trained, the outputs of two layers are on the device.
-  const input = steps[from].stashed - steps[from].staying
-  const lostMs = inner.reduce((sum, { againMs }) => sum + againMs, 0)
-  const [most, mostAboveResident] = [false, true].map(isBelowResident =>
-    Math.max(...segment.map(({ live }, k) => live(k === 0 && isBelowResident)))
-  )
-  for (const before of states.values()) {
-    const live = before.chosen?.plan.isResident ? mostAboveResident : most
-    const during = before.savedBytes + input + outputs + live
-    if (during > limit) continue
-    const savedMs = before.savedMs - lostMs
-    const savedBytes = before.savedBytes + steps[to].staying
-    keepBest(next, bucket, { savedMs, savedBytes, isResident: false }, () => ({
-      savedMs,
-      savedBytes,
-      chosen: segment.reduce<Chosen | undefined>(
-        (below, step) => ({ plan: step === segment.at(-1) ? {} : { outputs: 'recomputed' }, below }),
-        before.chosen
-      ),
-      peak: Math.max(before.peak, during)
-    }))
+  for (let i = 0; i < states.savedMs.length; i++) {
+    if (states.savedMs[i] === Number.NEGATIVE_INFINITY) continue
+    const way = fitting(front, limit - input - states.savedBytes[i])
+    if (way === undefined) continue
+    const value = {
+      savedMs: states.savedMs[i] - way.lostMs,
+      savedBytes: states.savedBytes[i] + staying,
+      peak: Math.max(states.peak[i], states.savedBytes[i] + input + way.peak)
+    }
+    next.improve(value, bucket, i, way)
   }
 }

@@ -1,4 +1,5 @@
 /** The expected time of each layer under a plan, from measured times and bytes. */
+import { passesOf } from '../executor/passes.js'
 import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
 import type { DeviceProfile, LayerProfile } from './profile.js'
 
@@ -22,20 +23,29 @@ interface Way {
 export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batch: number): LayerTime[] {
   const isBaseline = way.schedule.startsWith('baseline')
   const last = layers.length - 1
+  const again = isBaseline ? layers.map(() => 0) : recomputations(way.layers)
   return layers.map((layer, l) => {
     const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
-    const { activations = 'recomputed', isResident, outputs } = way.layers[l]
+    const { activations = 'recomputed', isResident } = way.layers[l]
     const isSaved = isBaseline || l === last || activations !== 'recomputed'
     const loads = isBaseline || l === last || isResident || !hasBackward ? 1 : 2
     const stashed = isStashed(way, l) ? stashCopies(layer, batch) : 0
     const offloaded = activations === 'host' ? offloadCopies(layer, batch) : 0
     const copies = loads * weightBytes + gradientBytes + stashed + offloaded
     const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs)))
-    const again = outputs === 'recomputed' ? againMs(layer, batch, bytesPerMs) : 0
+    const againAll = again[l] * againMs(layer, batch, bytesPerMs)
     // Of an output in the stash, two copies are in the forward pass.
     const forward = weightBytes + (stashed > 0 ? 2 * batch * layer.outputBytes : 0) + offloaded / 2
-    return { ms: ms + again, forwardMs: share * (forward / bytesPerMs + batch * forwardMs), from }
+    return { ms: ms + againAll, forwardMs: share * (forward / bytesPerMs + batch * forwardMs), from }
   })
+}
+
+/** How often the backward pass executes each layer again to recompute outputs. */
+export function recomputations(plans: readonly LayerPlan[]): number[] {
+  const counts = plans.map(() => 0)
+  if (plans.every(({ outputs }) => outputs !== 'recomputed')) return counts
+  for (const { kind, position } of passesOf(plans, 0)) if (kind === 'recompute') counts[position]++
+  return counts
 }
 
 /** Whether the outputs of a layer move to the stash and back. */

@@ -69,6 +69,7 @@ export function planJson({ layers, ...plan }: Plan) {
     keeps: where(({ activations }) => activations === 'device'),
     offloads: where(({ activations }) => activations === 'host'),
     unstashed: where(({ outputs }) => outputs === 'recomputed'),
+    nested: where(({ keptIn = 1 }) => keptIn > 1),
     resident: where(({ isResident }) => isResident),
     deviceOutputs: where(({ outputs }) => outputs === 'device')
   }
