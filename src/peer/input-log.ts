@@ -5,7 +5,6 @@
 import type { JournalRecord } from '../admb/index.js'
 import { NEW_CLASS, RowBuffer, type Rows, type StreamPosition } from '../data/parsing.js'
 import type { JournalAppend, StoredJournal } from '../storage/index.js'
-import { restoredRows, type SavedRows, savedRows } from './saved-rows.js'
 import type { SavedProgress } from './thread-messages.js'
 
 /** Consecutive inputs. */
@@ -259,4 +258,36 @@ function savedPiece(rows: Rows): Pick<InputPiece, 'rows' | 'newClasses'> {
 /** The rows of a piece that holds them. */
 export function restored({ count, rows = {}, newClasses }: InputPiece): Rows {
   return { ...restoredRows(count, rows), newClasses }
+}
+
+/** The arrays of `Rows` as JSON, in journals. */
+type SavedRows = {
+  readonly [name: string]: { readonly type: 'float' | 'int'; readonly values: readonly number[] }
+}
+
+/** Saves the first `size` rows, without identifiers. */
+function savedRows(rows: Rows): SavedRows {
+  const { size } = rows
+  const entries = rows.offsets[size]
+  const arrays: Record<string, SavedRows[string]> = {}
+  for (const [name, array] of Object.entries(rows)) {
+    const isDouble = name === 'labels' && array instanceof Float64Array
+    if (!(isDouble || array instanceof Float32Array || array instanceof Int32Array)) continue
+    const length = name === 'offsets' ? size + 1 : name === 'indices' || name === 'values' ? entries : size
+    const type = array instanceof Int32Array ? 'int' : 'float'
+    arrays[name] = { type, values: [...array.subarray(0, length)] }
+  }
+  return arrays
+}
+
+function restoredRows(size: number, rows: SavedRows): Rows {
+  const arrays = Object.entries(rows).map(([name, { type, values }]) => [
+    name,
+    name === 'labels'
+      ? Float64Array.from(values)
+      : type === 'float'
+        ? Float32Array.from(values)
+        : Int32Array.from(values)
+  ])
+  return { size, ...Object.fromEntries(arrays) } as Rows
 }

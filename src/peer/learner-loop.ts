@@ -17,7 +17,6 @@ import type { Layout } from '../learning/index.js'
 import type { LearningParts } from '../task/learning-parts.js'
 import { Checkpoints } from './checkpoints.js'
 import { EdgeWriters } from './edge-writers.js'
-import { warningOf } from './effect-warnings.js'
 import { InputLog } from './input-log.js'
 import { LateLabels } from './late-labels.js'
 import { LearnedKeys } from './learned-keys.js'
@@ -32,7 +31,7 @@ import { StreamLoop } from './stream-loop.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
 import type { LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
-import { WarningLimiter } from './warning-limiter.js'
+import { WarningLimiter, warningOf } from './warnings.js'
 
 export type Post = LearnerContext['post']
 

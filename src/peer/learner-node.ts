@@ -4,8 +4,7 @@ import { isCustomFormat } from '../data/parsing.js'
 import { addNoise, type Blocks, extendsTable, type Learner, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
 import type { LearningParts } from '../task/learning-parts.js'
-import { gaussian } from './gaussian.js'
-import type { PrivacyBudget } from './privacy-budget.js'
+import { gaussian, type PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'
 
 /** Approximate size of a fragment. Larger vectors of a frame are sent ahead of it in fragments. */

@@ -3,7 +3,8 @@
  * data, and an input of a request once, so the input that is released most often determines what is spent. The state is written with
  * the records of the first segment of a pass, before the segment can leave.
  */
-import { Privacy, type PrivacyOptions } from '../learning/index.js'
+import { OptionError, Privacy, type PrivacyOptions } from '../learning/index.js'
+import type { StartedRun, Store } from '../storage/index.js'
 import type { PrivacyStatus } from './status.js'
 
 /** The budget in the state directory, as JSON. */
@@ -95,5 +96,67 @@ export class PrivacyBudget {
     // The search for the noise rounds.
     const spent = Math.min(options.epsilon, this.privacy.epsilonOf(released * rho))
     return { ...options, released, spent, exhausted: this.#isExhausted }
+  }
+}
+
+/** The budget with which a run starts. @throws OptionError if the state directory belongs to other options */
+export async function initialBudget(
+  { dp, dir }: { readonly dp?: PrivacyOptions; readonly dir?: string },
+  store: Store | undefined,
+  run: StartedRun | undefined
+): Promise<InitialBudget | undefined> {
+  const text = await store?.privacy()
+  const stored = text === undefined ? undefined : (JSON.parse(text) as StoredBudget)
+  if (dp === undefined) {
+    if (stored === undefined) return undefined
+    throw new OptionError(`${dir} protects its inputs: give --dp ${textOf(stored.options)}, or another --dir`)
+  }
+  const hasLearned = run?.checkpoint !== undefined || (run?.journal.records.length ?? 0) > 0
+  if (stored === undefined && hasLearned) {
+    throw new OptionError(`${dir} has learned inputs without --dp: give a new --dir, or remove --dp`)
+  }
+  const { options } = new Privacy(dp)
+  if (stored === undefined || textOf(stored.options) === textOf(options)) return { options, stored }
+  throw new OptionError(`${dir} has a budget of ${textOf(stored.options)}: give --dp with these values, or a new --dir`)
+}
+
+function textOf({ epsilon, delta, clip, releases }: Required<PrivacyOptions>): string {
+  return `epsilon=${epsilon},delta=${delta},clip=${clip}${releases === 1 ? '' : `,releases=${releases}`}`
+}
+
+/** Fills an array of at most 16,384 numbers with random bits. */
+export type RandomBits = (words: Uint32Array<ArrayBuffer>) => void
+
+const WORDS = 4096
+const SCALE = 2 ** -53
+
+/**
+ * Draws from the standard normal distribution with a cryptographic generator: noise that can be predicted protects nothing. Box–Muller
+ * with uniform numbers of 53 bits, whose largest result is 8.6.
+ * @param fill a cryptographic generator, or a seeded one in tests
+ */
+export function gaussian(fill: RandomBits = words => crypto.getRandomValues(words)): () => number {
+  const words = new Uint32Array(WORDS)
+  let used = WORDS
+  let second: number | undefined
+  // 53 bits, from 0 to 1 − 2^−53.
+  const uniform = () => {
+    if (used === WORDS) {
+      fill(words)
+      used = 0
+    }
+    const high = words[used++] >>> 5
+    return (high * 2 ** 26 + (words[used++] >>> 6)) * SCALE
+  }
+  return () => {
+    if (second !== undefined) {
+      const drawn = second
+      second = undefined
+      return drawn
+    }
+    const radius = Math.sqrt(-2 * Math.log(uniform() + SCALE))
+    const angle = 2 * Math.PI * uniform()
+    second = radius * Math.sin(angle)
+    return radius * Math.cos(angle)
   }
 }

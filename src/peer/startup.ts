@@ -19,7 +19,7 @@ import { PROTOCOL_VERSION } from '../task/learning-spec.js'
 import { learningSpecFields } from '../task/spec-text.js'
 import type { LearnerHandle } from './learner-handle.js'
 import { CARRY_PARAMETERS, DEFAULT_CARRY, DEFAULT_PERIOD_MS, joins, type PeerOptions } from './options.js'
-import { initialBudget } from './privacy-options.js'
+import { initialBudget } from './privacy-budget.js'
 import type { LearnerStatus, SavedProgress, StoredHead, StoredPredictor, ThreadInit } from './thread-messages.js'
 import { trustLimits } from './trust.js'
 

@@ -1,7 +1,7 @@
 /** The noise of differential privacy. */
 import assert from 'node:assert/strict'
 import { Random } from '../../../sim/engine/random.js'
-import { gaussian } from '../../../src/peer/gaussian.js'
+import { gaussian } from '../../../src/peer/privacy-budget.js'
 
 function seeded(seed: number): () => number {
   const random = new Random(seed)
