@@ -43,7 +43,7 @@ async function available(): Promise<readonly BackendName[]> {
 
 /** Number of runs of a property: fewer with WebGPU, because a software driver is slow. */
 export function runs(count: number): number {
-  return BACKENDS.includes('webgpu') ? Math.ceil(count / 4) : count
+  return BACKENDS.includes('webgpu') ? Math.ceil(count / 10) : count
 }
 
 export async function useBackend(name: BackendName): Promise<void> {
