@@ -42,12 +42,7 @@ export class Executor {
     private readonly options: ExecutorOptions
   ) {
     const { schedule = 'l2l', microbatch, stash = 'device' } = options
-    if (schedule === 'baseline' && microbatch !== undefined) {
-      throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
-    }
-    if (schedule.startsWith('baseline') && stash !== 'device') {
-      throw new OptionError(`schedule ${schedule} does not support --stash ${stash}; omit it, or use l2l`)
-    }
+    checkSchedule({ schedule, microbatch, stash })
     this.schedule = schedule
     this.meter = deviceMeter()
     const isMixed = options.layers?.some(({ outputs }) => outputs === 'device') ?? false
@@ -178,6 +173,16 @@ export class Executor {
         stashes.reduce((sum, { peakBytes }) => sum + peakBytes, 0)
       )
     }
+  }
+}
+
+/** @throws OptionError for conflicting options */
+export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device' }: ExecutorOptions): void {
+  if (schedule === 'baseline' && microbatch !== undefined) {
+    throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
+  }
+  if (schedule.startsWith('baseline') && stash !== 'device') {
+    throw new OptionError(`schedule ${schedule} does not support --stash ${stash}; omit it, or use l2l`)
   }
 }
 

@@ -6,6 +6,7 @@
 import { availableParallelism } from 'node:os'
 import { formatBytes } from '../../base/errors.js'
 import type { Model } from '../../nn/types.js'
+import { checkSchedule } from '../executor/executor.js'
 import { OverBudgetError } from '../executor/step.js'
 import { type Execution, type ExecutorOptions, SCHEDULES, type Schedule } from '../executor/types.js'
 import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
@@ -37,7 +38,10 @@ export function resolveExecution(model: Model, execution: Execution, batch: numb
   return { executorOptions: executorOptionsOf(plan, deviceMemory), plan }
 }
 
-/** @param devices of the group @default `workers` equal devices of this machine */
+/**
+ * @param devices of the group @default `workers` equal devices of this machine
+ * @throws OptionError for conflicting options
+ */
 export function planRequest(
   model: Model,
   profile: DeviceProfile,
@@ -45,7 +49,9 @@ export function planRequest(
   batch: number,
   devices: readonly GroupDevice[] = localDevices(execution.workers ?? 1)
 ): PlanRequest {
-  const { schedule, deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const schedule = execution.schedule === 'auto' ? undefined : execution.schedule
+  checkSchedule({ schedule, microbatch, stash })
   return {
     profile,
     inputBytes: inputBytes(model),
@@ -53,7 +59,7 @@ export function planRequest(
     devices,
     deviceMemory,
     hostMemory: HOST_MEMORY / devices.length,
-    fixed: { schedule: schedule === 'auto' ? undefined : schedule, microbatch, stash }
+    fixed: { schedule, microbatch, stash }
   }
 }
 

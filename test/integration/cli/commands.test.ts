@@ -331,6 +331,8 @@ describe('a command', function () {
       1,
       /a step with these options needs at least .*allows 3\.0 MB: use --device-memory [\d.]+MB or more, or --schedule auto/
     )
+    const conflict = ['--schedule', 'baseline-ag,stash=host']
+    await fails(['plan', 'mlp', '--data', 'digits', ...conflict], 2, /does not support --stash host; omit it/)
     await fails(['plan', 'softmax', '--data', 'digits'], 2, /softmax is a linear model/)
     await fails(['plan'], 2, /no network to plan: give a model .*, or --weights FOLDER/)
     await fails(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)

@@ -606,10 +606,10 @@ describe('expected device memory', () => {
   })
 })
 
-function* ways(): Generator<[Schedule, StashLocation | undefined, number]> {
+function* ways(): Generator<[Schedule, StashLocation | undefined, number | undefined]> {
   for (const microbatch of [4, 16]) {
     for (const schedule of SCHEDULES) {
-      if (schedule.startsWith('baseline')) yield [schedule, undefined, microbatch]
+      if (schedule.startsWith('baseline')) yield [schedule, undefined, schedule === 'baseline' ? undefined : microbatch]
       else for (const stash of STASH_LOCATIONS) yield [schedule, stash, microbatch]
     }
   }
