@@ -62,10 +62,7 @@ export function createLearning(
   const influence = scenario.trust.bounded ? new InfluenceBound(learner.layout) : undefined
   const adaptiveBatch = adaptiveBatchOf(scenario, carryingLayout(learner.layout, [influence]))
   ;({ learner, recipe } = carry({ learner, recipe }, [influence, adaptiveBatch]))
-  const budget =
-    sumBytes === undefined
-      ? undefined
-      : new SparseSums(sumBytes, learner.layout, { firstSquare: recipe.rule.firstSquare, perTurn: scenario.turnNodes })
+  const budget = sumBytes === undefined ? undefined : new SparseSums(sumBytes, learner.layout, recipe.rule)
   if (budget) ({ learner, recipe } = sparseParts({ learner, recipe }, budget))
   // Exact learners count with numbers that must not be rounded.
   if (sums === 'lattice' && options.recipe === undefined) recipe = roundedRecipe(recipe, learner.layout, MIN_ROUNDED)

@@ -175,8 +175,6 @@ const schema = z.strictObject({
   localMomentum: z.number().min(0).lt(1).default(0),
   /** Bytes of a node's own sum for each weight and update of local steps. Without it, sums contain all elements that do not round to 0. */
   sumBytes: z.number().positive().max(1).optional(),
-  /** Contributors for each part of a layer that is sent in its turn, with `sumBytes`: with twice as many, nodes begin to take turns. */
-  turnNodes: count.default(8),
   /** Number of nodes with an open page; the nodes report statuses, as peers do. Without it, they report none. */
   watchers: z.int().min(0).optional(),
   /** Number of nodes for each node that compresses its statuses. The sizes of the other statuses are estimated from these. */

@@ -295,7 +295,7 @@ export function fuzzTrials(fixed: FixedKeys = {}): fc.Arbitrary<Trial> {
     const { seed, sums, algorithm, trust } = scenario
     const isSparse =
       seed % 16 === 4 && sums === 'lattice' && algorithm === 'admb' && !trust.bounded && fixed.sumBytes === undefined
-    return { scenario: isSparse ? { ...scenario, sumBytes: 0.02, turnNodes: 1 + (seed % 3) } : scenario, faults }
+    return { scenario: isSparse ? { ...scenario, sumBytes: 0.02 } : scenario, faults }
   })
 }
 

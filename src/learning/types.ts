@@ -291,8 +291,8 @@ export interface Unsent {
 export interface SumBudget {
   /** Index of the block of steps in parameters, and of counts in sums. */
   readonly place: number
-  /** Largest number of elements of each block that a node sends at the predictor with these parameters. */
-  limits(parameters: Blocks): readonly number[]
+  /** Largest number of elements of each block that a node sends in an epoch. */
+  limits(): readonly number[]
   /** Counts elements of a block that a node sends. @param magnitude their total */
   count(counts: Float32Array, block: number, nonZero: number, magnitude: number): void
 }

@@ -139,7 +139,6 @@ export class AdmbNode {
     this.#influence = influence && new OwnInfluence(influence, initial.parameters)
     const { noise, budget } = options
     this.#own = new OwnSum(layout, gridOf(initial, rule), { influence: this.#influence, noise, budget })
-    this.#own.predictorChanged(initial.parameters)
     this.#ledger = new Ledger({
       own: this.#own,
       carry,
@@ -631,7 +630,6 @@ export class AdmbNode {
     const grid = gridOf(predictor, this.#options.rule)
     this.#ledger.switchPredictor(predictor.id, this.#current.lineage, this.#period, { carries, grid })
     this.#influence?.switchPredictor(predictor.parameters)
-    this.#own.predictorChanged(predictor.parameters)
     this.#sums.switchPredictor()
     for (const edge of this.#edges.values()) edge.switchPredictor(predictor.id)
     this.#switchedAt = this.#period

@@ -45,7 +45,7 @@ export class OwnSum {
   #grid: LazyGrid | undefined
   #settled = Settled.none
   /** With a budget: numbers of elements that may be sent in an epoch, and that were. */
-  #limits: readonly number[] = []
+  readonly #limits: readonly number[]
   #sent: number[] = []
   /** Typical number of gradients of an epoch; 0 before the first one has ended. */
   #typical = 0
@@ -58,6 +58,7 @@ export class OwnSum {
     this.#closed = zeros(layout)
     this.accumulator = blocksOf(this.#open)
     this.#options = options
+    this.#limits = options.budget?.limits() ?? []
     this.#grid = grid
     this.#rounding = grid && new Rounding(layout, options.budget)
   }
@@ -164,11 +165,6 @@ export class OwnSum {
   /** The sum of closed segments as it is sent, valid until the next call. @param count of gradients */
   closed(count: number): Sum {
     return this.isBounded ? this.#closed.map((block, b) => this.#bounded(block, b, count)) : this.#closed
-  }
-
-  /** The predictor has these parameters from now on. */
-  predictorChanged(parameters: Blocks): void {
-    this.#limits = this.#options.budget?.limits(parameters) ?? []
   }
 
   /** The same with the open segment, which stays open. */

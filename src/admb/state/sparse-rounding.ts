@@ -16,7 +16,7 @@ const bucketOf = (magnitude: number): number => {
   return oneBits[0] >>> SHIFT
 }
 
-/** Whether the value rounds to a multiple of the step other than 0. No value reaches the step of an element out of its turn. */
+/** Whether the value rounds to a multiple of the step other than 0. */
 const reaches = (value: number, step: number): boolean => value >= step / 2 || value < -step / 2
 
 /** What was sent of a segment's block. `energy` and `left` are the squared norms of the block and of its residual. */

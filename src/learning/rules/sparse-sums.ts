@@ -4,9 +4,6 @@
  * carries. Each sum has two counts for each layer: its elements that are not 0, and their total magnitude. From these counts, all
  * nodes double or halve the step alike. Sending the largest elements with error feedback follows Aji and Heafield ("Sparse Communication for
  * Distributed Gradient Descent", EMNLP 2017) and SparseLoCo (Sarfi et al., 2025), whose sums are not exact.
- *
- * With many nodes, elements take turns: an update changes one part of each layer. Nodes then send the same elements, so sums near the
- * middle of the tree have fewer of them.
  */
 import { exponentOfRoot, type Grid, multiplyInto } from '../../numeric/lattice.js'
 import { OptionError } from '../options.js'
@@ -19,13 +16,8 @@ const MAX_MEAN = 1.4
 const MIN_USE = 0.6
 /** Smallest number of elements of a budget for which the used share is meaningful. */
 const MIN_DUE = 8
-/** Exponent of the step of elements that are not in their turn: no value reaches half of it. */
-const NEVER = 64
-/** Largest and smallest exponent of other steps. */
+/** Largest and smallest exponent of a step. */
 const MAX_EXPONENT = 40
-/** Contributors for each part of a layer: a node begins to take turns with twice as many. */
-const PER_TURN = 8
-const MAX_TURNS = 64
 /** Bits of an element without those of its position: sign, magnitude and remainder of the Rice code of the gap. */
 const ELEMENT_BITS = 3.8
 /** Counts of a contributor that fills its budget are about as large, so that sums of counts are valid integers. */
@@ -39,7 +31,7 @@ export function checkSumBytes(bytes: number): void {
     throw new OptionError(`the bytes of a weight in sums must be above 0 and at most 1, not ${bytes}`)
 }
 
-/** The block with steps and turns in predictors, and with counts in sums. */
+/** The block with steps in predictors, and with counts in sums. */
 export class SparseSums implements CarriedBlock, SumBudget {
   readonly name = 'sparse'
   readonly length: number
@@ -48,30 +40,27 @@ export class SparseSums implements CarriedBlock, SumBudget {
   readonly #bytes: number
   readonly #lengths: readonly number[]
   readonly #initial: number
-  readonly #perTurn: number
   readonly #grids = new WeakMap<Float32Array, Grid>()
 
   /**
    * @param bytes that a contribution takes for each weight in an update
    * @param layout of the model, without blocks that predictors carry
-   * @param options firstSquare: see `UpdateRule.firstSquare`; perTurn: contributors for each part of a layer @default 8
+   * @param options firstSquare: see `UpdateRule.firstSquare`
    */
-  constructor(bytes: number, { blocks }: Layout, { firstSquare = FIRST_SQUARE, perTurn = PER_TURN } = {}) {
-    this.#perTurn = perTurn
+  constructor(bytes: number, { blocks }: Layout, { firstSquare = FIRST_SQUARE } = {}) {
     this.#bytes = bytes
     this.description = `sum-bytes(${bytes})`
     this.#lengths = blocks.map(({ length }) => length)
     this.place = blocks.length
-    this.length = 2 * blocks.length + 1
+    this.length = 2 * blocks.length
     // A contribution is a part of a batch, and its largest elements are sent.
     this.#initial = limited(exponentOfRoot(firstSquare / 4))
   }
 
-  /** Exponents of steps at even positions; the last element is the number of turns. */
+  /** Exponents of steps at even positions. */
   initial(): Float32Array {
     const block = new Float32Array(this.length)
     for (let k = 0; k < this.#lengths.length; k++) block[2 * k] = this.#initial
-    block[this.length - 1] = 1
     return block
   }
 
@@ -86,22 +75,20 @@ export class SparseSums implements CarriedBlock, SumBudget {
     _gradients: unknown,
     contributors = 1
   ): Float32Array {
-    const turns = turnsIn(before)
     const next = new Float32Array(this.length)
     for (const [k, length] of this.#lengths.entries()) {
       const [nonZero, magnitude] = [counts[2 * k] * this.#unit(k), counts[2 * k + 1] * this.#unit(k)]
-      const due = contributors * length * this.#density(turns)
+      const due = contributors * length * this.#density()
       const exponent = limited(before[2 * k])
       if (nonZero > 0 && magnitude > MAX_MEAN * nonZero) next[2 * k] = limited(exponent + 1)
       else if (due >= MIN_DUE && nonZero < MIN_USE * due) next[2 * k] = limited(exponent - 1)
       else next[2 * k] = exponent
     }
-    next[this.length - 1] = turnsFor(contributors, turns, this.#perTurn)
     return next
   }
 
-  limits(parameters: Blocks): readonly number[] {
-    const density = this.#density(turnsIn(parameters[this.place]))
+  limits(): readonly number[] {
+    const density = this.#density()
     return this.#lengths.map(length => Math.max(1, Math.ceil(length * density)))
   }
 
@@ -112,41 +99,26 @@ export class SparseSums implements CarriedBlock, SumBudget {
   }
 
   /** The steps of all elements at a predictor. Equal ones are the same object. */
-  grid(parameters: Blocks, updates: number): Grid {
+  grid(parameters: Blocks): Grid {
     const block = parameters[this.place]
     const known = this.#grids.get(block)
     if (known !== undefined) return known
-    const turns = turnsIn(block)
-    const exponents = this.#lengths.map((length, k) => {
-      const exponent = limited(block[2 * k])
-      if (turns === 1) return Int8Array.of(exponent)
-      return new Int8Array(length).fill(NEVER).fill(exponent, ...turnOf(length, updates, turns))
-    })
-    const created = [...exponents, Int8Array.of(0)]
+    const created = [...this.#lengths.map((_, k) => Int8Array.of(limited(block[2 * k]))), Int8Array.of(0)]
     this.#grids.set(block, created)
     return created
   }
 
-  /** The elements of a block that an update may change. */
-  turn(parameters: Blocks, k: number, updates: number): readonly [from: number, to: number] {
-    return turnOf(this.#lengths[k], updates, turnsIn(parameters[this.place]))
-  }
-
-  /**
-   * Share of a layer's elements that a contributor sends in an update: an element costs the bits of its position among those in turn,
-   * and `ELEMENT_BITS`.
-   */
-  #density(turns: number): number {
+  /** Share of a layer's elements that a contributor sends in an update: an element costs the bits of its position, and `ELEMENT_BITS`. */
+  #density(): number {
     let density = this.#bytes
-    for (let i = 0; i < 4; i++)
-      density = Math.min(1 / turns, (8 * this.#bytes) / (ELEMENT_BITS + Math.max(0, -log2(density * turns))))
+    for (let i = 0; i < 4; i++) density = Math.min(1, (8 * this.#bytes) / (ELEMENT_BITS + Math.max(0, -log2(density))))
     return density
   }
 
   /** Elements for each 1 of a count. */
   #unit(k: number): number {
     let unit = 1
-    while (this.#lengths[k] * this.#density(1) > MAX_COUNT * unit) unit *= 2
+    while (this.#lengths[k] * this.#density() > MAX_COUNT * unit) unit *= 2
     return unit
   }
 }
@@ -154,22 +126,6 @@ export class SparseSums implements CarriedBlock, SumBudget {
 /** The number may come from another peer, and is not trusted. */
 function limited(exponent: number): number {
   return Math.max(-MAX_EXPONENT, Math.min(MAX_EXPONENT, Math.round(exponent) || 0))
-}
-
-function turnsIn(block: Float32Array): number {
-  const turns = block[block.length - 1]
-  return turns >= 1 && turns <= MAX_TURNS ? Math.round(turns) : 1
-}
-
-/** Twice or half as many turns if there are many or few contributors for each. */
-function turnsFor(contributors: number, turns: number, perTurn: number): number {
-  if (contributors >= 2 * perTurn * turns) return Math.min(MAX_TURNS, 2 * turns)
-  return contributors < 0.75 * perTurn * turns ? Math.max(1, Math.floor(turns / 2)) : turns
-}
-
-function turnOf(length: number, updates: number, turns: number): [from: number, to: number] {
-  const turn = updates % turns
-  return [Math.floor((length * turn) / turns), Math.floor((length * (turn + 1)) / turns)]
 }
 
 const float = new Float32Array(1)
@@ -192,7 +148,6 @@ export function sparseParts<R extends Recipe, Parts extends { readonly learner: 
   return { ...parts, learner: carryingLearner(learner, [sparse]), recipe: sparseRecipe(recipe, sparse) }
 }
 
-/** Updates change only the elements in turn. */
 function sparseRecipe<R extends Recipe>(recipe: R, sparse: SparseSums): R {
   const { rule } = recipe
   const { begin } = rule
@@ -200,7 +155,7 @@ function sparseRecipe<R extends Recipe>(recipe: R, sparse: SparseSums): R {
   const last = sparse.place
   const started: NonNullable<UpdateRule['begin']> = (previous, count, updates, contributors) => {
     const { parameters, state } = previous
-    const grid = sparse.grid(parameters, updates)
+    const grid = sparse.grid(parameters)
     const { states, section, end } = begin({ parameters: parameters.slice(0, last), state }, count, updates)
     let scratch = new Float32Array(0)
     return {
@@ -210,14 +165,8 @@ function sparseRecipe<R extends Recipe>(recipe: R, sparse: SparseSums): R {
           weights.set(sparse.next(parameters[last], sum, count, undefined, contributors))
           return
         }
-        const turn = sparse.turn(parameters, k, updates)
-        const [start, stop] = [Math.max(0, turn[0] - from), Math.min(sum.length, turn[1] - from)]
-        if (start >= stop) return
-        if (scratch.length < stop - start) scratch = new Float32Array(stop - start)
-        const part = (block: Float32Array) => block.subarray(start, stop)
-        const exponent = grid[k].subarray(turn[0] % grid[k].length).subarray(0, 1)
-        const values = multiplyInto(scratch.subarray(0, stop - start), part(sum), exponent)
-        section(k, from + start, part(weights), velocities.map(part), values)
+        if (scratch.length < sum.length) scratch = new Float32Array(sum.length)
+        section(k, from, weights, velocities, multiplyInto(scratch.subarray(0, sum.length), sum, grid[k]))
       },
       end
     }
@@ -238,7 +187,7 @@ function sparseRecipe<R extends Recipe>(recipe: R, sparse: SparseSums): R {
           section(k, 0, parameters[k], state.slice(k * states, (k + 1) * states), block)
         return { parameters, state: [...state.slice(0, states * sum.length), ...end()] }
       },
-      grid: ({ parameters }, updates) => sparse.grid(parameters, updates)
+      grid: ({ parameters }) => sparse.grid(parameters)
     }
   }
 }

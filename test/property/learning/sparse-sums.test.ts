@@ -1,11 +1,8 @@
-/** Sums with a budget of bytes: which elements are sent, how steps follow from counts, and whose turn it is. */
+/** Sums with a budget of bytes: which elements are sent, and how steps follow from counts. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { closeSparse } from '../../../src/admb/state/sparse-rounding.js'
-import { averagingRule, createAveraging, createRule } from '../../../src/learning/index.js'
-import { carryingLayout } from '../../../src/learning/rules/carried.js'
-import { SparseSums, sparseParts } from '../../../src/learning/rules/sparse-sums.js'
-import type { Blocks, Learner } from '../../../src/learning/types.js'
+import { SparseSums } from '../../../src/learning/rules/sparse-sums.js'
 import { MAX_OWN } from '../../../src/numeric/block-code.js'
 import { rounded } from '../../../src/numeric/lattice.js'
 import { SumBlock } from '../../../src/numeric/sums.js'
@@ -14,12 +11,12 @@ const BYTES = 0.03
 const LENGTH = 4096
 const layout = { blocks: [{ name: 'layer', length: LENGTH }] }
 const sparse = new SparseSums(BYTES, layout)
-const [limit] = sparse.limits([new Float32Array(LENGTH), sparse.initial()])
+const [limit] = sparse.limits()
 
 /** The block after a batch of that many contributors, each of which has sent its budget with that mean magnitude. */
 function after(before: Float32Array, contributors: number, mean: number, share = 1): Float32Array {
   const counts = new Float32Array(sparse.length)
-  const sent = Math.round(share * contributors * sparse.limits([new Float32Array(LENGTH), before])[0])
+  const sent = Math.round(share * contributors * limit)
   sparse.count(counts, 0, sent, mean * sent)
   return sparse.next(before, counts, 100, undefined, contributors)
 }
@@ -89,54 +86,8 @@ describe('steps of sparse sums', () => {
   it('are limited, whatever a neighbour sends', () => {
     for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, -1e9, 0.3]) {
       const parameters = [new Float32Array(LENGTH), new Float32Array(sparse.length).fill(wrong)]
-      const [exponents] = sparse.grid(parameters, 3)
+      const [exponents] = sparse.grid(parameters)
       assert.ok(exponents.every(exponent => Math.abs(exponent) <= 64))
-      assert.ok(sparse.limits(parameters)[0] >= 1)
     }
-  })
-})
-
-describe('turns', () => {
-  const turnsWith = (contributors: number, updates = 8) => {
-    let block: Float32Array = sparse.initial()
-    for (let update = 0; update < updates; update++) block = after(block, contributors, 1)
-    return block
-  }
-  const turnsIn = (block: Float32Array) => block[block.length - 1]
-
-  it('begin with 16 contributors, and are more with more of them', () => {
-    assert.deepEqual(
-      [1, 15, 16, 31, 32, 64].map(contributors => turnsIn(turnsWith(contributors))),
-      [1, 1, 2, 2, 4, 8]
-    )
-  })
-
-  it('end when contributors have left', () => {
-    let block = turnsWith(64)
-    for (let update = 0; update < 8; update++) block = after(block, 3, 1)
-    assert.equal(turnsIn(block), 1)
-  })
-
-  it('come for each element once, and only these change in an update', () => {
-    const averaging = createAveraging({ name: 'none' })
-    const plain = averagingRule(createRule({ name: 'adam' }), { batch: 8, steps: 4, momentum: 0.5 })
-    const learner = { layout, initial: () => [new Float32Array(LENGTH)] } as Pick<Learner, 'layout'> as Learner
-    const { recipe } = sparseParts({ learner, recipe: { rule: plain, averaging } }, sparse)
-    const { rule } = recipe
-    const carried = turnsWith(64)
-    const all = carryingLayout(layout, [sparse])
-    const state = rule.stateLayout(all).blocks.map(({ length }) => new Float32Array(length).fill(0.5))
-    const parameters: Blocks = [new Float32Array(LENGTH), carried]
-    const changes = new Float32Array(LENGTH)
-    for (let update = 0; update < 8; update++) {
-      const sum = [new Float32Array(LENGTH).fill(1), new Float32Array(sparse.length)]
-      const next = rule.step({ parameters, state }, sum, 8, update, 64)
-      for (let i = 0; i < LENGTH; i++) {
-        if (next.parameters[0][i] !== 0) changes[i]++
-        // The velocity of other elements waits for their turn.
-        assert.equal(next.state[0][i] !== 0.5, next.parameters[0][i] !== 0)
-      }
-    }
-    assert.ok(changes.every(count => count === 1))
   })
 })

@@ -22,7 +22,7 @@ describe('simulated local steps with momentum', () => {
   })
 
   it('take few bytes with a budget, and violate no property under faults', () => {
-    const keys = { sumBytes: 0.05, nodes: 16, batch: 512, dimension: 500, turnNodes: 4 }
+    const keys = { sumBytes: 0.05, nodes: 16, batch: 512, dimension: 500 }
     const [all, few] = [{ ...keys, sumBytes: undefined }, keys].map(each => run({ ...each, checks: false }))
     assert.ok(few.bytes < 0.6 * all.bytes, `${few.bytes} bytes, and ${all.bytes} without a budget`)
     const faults = { crashShare: 0.1, partitionShare: 0.1 }
