@@ -61,8 +61,8 @@ export class LoadBalancer {
 
   /** Workers without a measurement are assumed to be average. */
   #estimates(): readonly number[] {
-    const record = this.#costs.filter(cost => cost !== undefined)
-    const mean = record.length === 0 ? 1 : sum(record) / record.length
+    const known = this.#costs.filter(cost => cost !== undefined)
+    const mean = known.length === 0 ? 1 : sum(known) / known.length
     return this.#costs.map(cost => cost ?? mean)
   }
 }

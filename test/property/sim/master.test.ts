@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import { checkExactly, scenarios, trials } from '../../../sim/testing/index.js'
 import { describeMutants } from '../../support/mutants.js'
+import { share } from '../../support/runs.js'
 
 const CALM = {
   algorithm: 'mawo',
@@ -34,7 +35,7 @@ describe('DMB and MaWo-DMB on the nodes of ADMB', () => {
     it(`${algorithm}: only the master updates, no gradient counts twice, and none is lost, under any faults`, () => {
       fc.assert(
         fc.property(trials({ algorithm }), trial => checkExactly(trial) === undefined),
-        { numRuns: 20 }
+        { numRuns: share(160) }
       )
     })
 })

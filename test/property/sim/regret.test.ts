@@ -7,6 +7,7 @@ import { theorem1, theorem3 } from '../../../sim/regret/bounds.js'
 import { type Constants, constantsOf, theoryRule } from '../../../sim/regret/constants.js'
 import { createInputs } from '../../../sim/streams/create.js'
 import { createLearner } from '../../../src/learning/index.js'
+import { share } from '../../support/runs.js'
 
 const CONSTANTS = { D: 1.5, L: 2, sigma: 4 }
 const near = (a: number, b: number) => assert.ok(Math.abs(a / b - 1) <= 1e-9, `${a} and ${b}`)
@@ -81,7 +82,7 @@ describe('the bound', () => {
           if (boundTerms.nu <= Math.min(100, 4 * boundTerms.b) && algorithm !== 'isolated')
             assert.ok((bound as number) < (Math.LN2 - comparatorLoss) * inputs, `${bound} for ν = ${boundTerms.nu}`)
         }),
-        { numRuns: 5, endOnFailure: true }
+        { numRuns: share(40), endOnFailure: true }
       )
     })
   }
@@ -130,7 +131,7 @@ describe('the constants of a stream', () => {
         const steepness = norm(means[0], means[1]) / norm(points[0], points[1])
         assert.ok(steepness <= L * 1.1, `${steepness} above ${L}`)
       }),
-      { numRuns: 12 }
+      { numRuns: share(96) }
     )
   })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { type Aggregate, aggregateOf, merge } from '../../../src/view/aggregate.js'
 import type { NetworkStatus } from '../../../src/view/index.js'
+import { share } from '../../support/runs.js'
 import { idOf, StatusNetwork } from '../../support/status-network.js'
 import { status } from '../../support/statuses.js'
 
@@ -76,7 +77,7 @@ describe('aggregates of statuses', () => {
         assert.deepEqual(exact(viewer.tree.network(network.now)), expected)
         assert.equal(viewer.tree.rows(network.now).length, shape.length)
       }),
-      { numRuns: 10 }
+      { numRuns: share(80) }
     )
   })
 
@@ -103,7 +104,7 @@ describe('aggregates of statuses', () => {
         const checked = isWatched ? [network.nodes[0]] : network.nodes
         for (const { tree } of checked) assert.equal(tree.network(network.now).peers, count)
       }),
-      { numRuns: 8 }
+      { numRuns: share(64) }
     )
   })
 
