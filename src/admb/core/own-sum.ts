@@ -108,7 +108,7 @@ export class OwnSum {
   /** Continues an earlier run. */
   restoreUnsent({ sum, count }: Unsent): void {
     if (!this.hasBudget) return
-    this.#rounding?.return(sum)
+    this.#rounding?.addToResidual(sum)
     this.#typical = count
   }
 
@@ -117,7 +117,7 @@ export class OwnSum {
     const { place = 0 } = this.#options.budget ?? {}
     for (const block of this.#open.slice(0, place)) block.write().fill(0)
     if (sum.length === 0) return
-    this.#rounding?.return(sum.slice(0, place))
+    this.#rounding?.addToResidual(sum.slice(0, place))
     this.#hasChanged = true
   }
 

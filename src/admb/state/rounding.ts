@@ -134,7 +134,7 @@ export class Rounding {
   }
 
   /** Adds what is not sent after all to the residual. */
-  return(sum: readonly CompactBlock[]): void {
+  addToResidual(sum: readonly CompactBlock[]): void {
     for (const [b, block] of sum.entries()) forEachElement(block, (i, value) => (this.#residual[b][i] += value))
   }
 
