@@ -82,14 +82,15 @@ ${notes.map(note => `<p class="note">${escaped(note)}</p>`).join('\n')}
 `
 }
 
-function summaryTable({ heads, rows }: Summary): string {
+function summaryTable({ heads, rows, terms }: Summary): string {
   const cell = ({ text, tone }: SummaryCell) => `<td${tone ? ` class="${tone}"` : ''}>${escaped(text)}</td>`
   return `<div class="scroll"><table>
 <thead><tr><th scope="col">run</th>${heads.map(({ text, about }) => `<th scope="col" title="${escaped(about)}">${escaped(text)}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.map(({ label, cells }) => `<tr><th scope="row">${escaped(label)}</th>${cells.map(cell).join('')}</tr>`).join('\n')}
 </tbody>
-</table></div>`
+</table></div>
+${terms.length === 0 ? '' : `<details class="note"><summary>Terms of the bounds</summary>\n${terms.map(note => `<p>${escaped(note)}</p>`).join('\n')}\n</details>`}`
 }
 
 /** The keys that were varied or are not the default. */
@@ -123,6 +124,8 @@ interface SummaryCell {
 interface Summary {
   readonly heads: readonly { readonly text: string; readonly about: string }[]
   readonly rows: readonly { readonly label: string; readonly cells: readonly SummaryCell[] }[]
+  /** Notes below the table. */
+  readonly terms: readonly string[]
 }
 
 interface Column {
@@ -139,7 +142,8 @@ export function summarise(groups: readonly Group[]): Summary {
   ).filter(({ cell }) => groups.some(group => cell(group) !== NONE))
   return {
     heads: columns.map(({ head, about }) => ({ text: head, about })),
-    rows: groups.map(group => ({ label: group.label, cells: columns.map(column => column.cell(group)) }))
+    rows: groups.map(group => ({ label: group.label, cells: columns.map(column => column.cell(group)) })),
+    terms: termNotes(groups)
   }
 }
 
@@ -210,17 +214,19 @@ const COLUMNS: readonly Column[] = [
         value => value.toFixed(1)
       )
   },
-  { head: 'violations', about: 'violated properties', cell: violationsOf },
-  {
-    head: 'terms of the bound',
-    about:
-      'the constants of the first run, gradients and inputs per update, the sizes of both terms, and from where it is below log 2 per input',
-    cell: ({ runs }) => {
-      const terms = runs.find(({ result }) => result.boundTerms)?.result.boundTerms
-      return terms ? { text: describeTerms(terms) } : NONE
-    }
-  }
+  { head: 'violations', about: 'violated properties', cell: violationsOf }
 ]
+
+/**
+ * The terms of the bound of each group, which are too long for the table: the constants of the first run, gradients and inputs per update, the
+ * sizes of both terms, and from where it is below log 2 per input.
+ */
+function termNotes(groups: readonly Group[]): string[] {
+  return groups.flatMap(({ label, runs }) => {
+    const terms = runs.find(({ result }) => result.boundTerms)?.result.boundTerms
+    return terms ? [`${label}: ${describeTerms(terms)}.`] : []
+  })
+}
 
 function whole(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })

@@ -91,7 +91,8 @@ body {
 h1 { margin: .2rem 0 .6rem; font-size: clamp(1.6rem, 4vw, 2.2rem); line-height: 1.15; letter-spacing: -.02em; text-wrap: balance }
 h2 { margin: 3rem 0 .8rem; font-size: 1.2rem; letter-spacing: -.01em }
 p { max-width: 46rem; margin: 0 0 .8rem; text-wrap: pretty }
-dl + p { margin-top: .9rem }
+dl + p, .scroll + details { margin-top: .9rem }
+details p { margin-top: .4rem }
 .eyebrow { margin: 0; color: var(--muted); font-size: .82rem; letter-spacing: .04em }
 .lead { font-size: 1.08rem }
 .lead::first-letter { text-transform: uppercase }

@@ -255,7 +255,10 @@ describe("a report's data", () => {
     assert.match(text({ bound: 6, boundHolds: true }), /6 ✓ holds/)
     assert.match(text({ bound: 9, boundHolds: true, boundIsVacuous: true }), /9 vacuous/)
     assert.match(text({ violations: ['x'] }), / \| 1$/)
-    const { rows } = summarise(with_({ bound: 4, boundHolds: false }))
+    const boundTerms = { D: 1, L: 2, sigma: 3, b: 8, nu: 16, smoothness: 5, deviation: 6, informativeFrom: 7 }
+    const { rows, terms } = summarise(with_({ bound: 4, boundHolds: false, boundTerms }))
+    assert.deepEqual(terms.length, 1)
+    assert.match(terms[0], /ν 16; 5 from L and 6 from σ/)
     assert.ok(rows[0].cells.some(({ text, tone }) => /exceeded/.test(text) && tone === 'bad'))
   })
 
