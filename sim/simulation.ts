@@ -44,7 +44,7 @@ interface Timer {
 /** Network crossings within which the network must become quiescent: at each hop the longest backoff may have to expire. */
 const MAX_QUIESCENCE_CROSSINGS = 400
 
-/** Times that all nodes use what is left. */
+/** Times that all nodes use what is left without an update that follows. */
 const MAX_REMAINDER_ROUNDS = 8
 
 export class Simulation implements World, TransportHost, WiringRun, ObservedRun {
@@ -382,13 +382,15 @@ export class Simulation implements World, TransportHost, WiringRun, ObservedRun 
     }
     this.#settle()
     if (this.algorithm.finish === undefined) return
-    // Nodes whose sums overlap, or that wait, need several rounds, as peers have them.
-    for (let round = 1; ; round++) {
+    // Nodes whose sums overlap, or that wait, need several rounds, as peers have them. DMB needs one for each batch of inputs that wait.
+    for (let idle = 0, round = 1; ; round++) {
+      const { updates } = this.algorithm.totals()
       this.#useRemainder()
       this.#settle()
       const violation = this.#monitor?.checkEnd(node => this.isUp(node))
       if (violation === undefined) return
-      if (round === MAX_REMAINDER_ROUNDS) throw violation
+      idle = this.algorithm.totals().updates > updates ? 0 : idle + 1
+      if (idle === MAX_REMAINDER_ROUNDS || round === MAX_REMAINDER_ROUNDS + this.scenario.inputs) throw violation
     }
   }
 

@@ -2,7 +2,9 @@
  * MaWo-DMB drops no more inputs at an update than the paper says. DMB and MaWo-DMB on the nodes of ADMB keep its properties under
  * faults. Without one of their mechanisms they do not.
  */
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { parseScenario } from '../../../sim/index.js'
 import { checkExactly, scenarios, trials } from '../../../sim/testing/index.js'
 import { describeMutants } from '../../support/mutants.js'
 import { share } from '../../support/runs.js'
@@ -31,6 +33,23 @@ describe('MaWo-DMB', () => {
 })
 
 describe('DMB and MaWo-DMB on the nodes of ADMB', () => {
+  it('use all inputs that wait at the end, although each batch takes a round', () => {
+    const values = { algorithm: 'dmb-overlay', topology: 'overlay', nodes: 6, degree: 2, inputs: 76, batch: 1 }
+    const times = {
+      period: 0.5,
+      latency: 2.95,
+      journal: true,
+      checkpoint: 1,
+      diskTime: 0.47,
+      sums: 'exact',
+      checks: true
+    }
+    assert.equal(
+      checkExactly({ scenario: parseScenario({ ...values, ...times, carry: 0 }, 'test'), faults: [] }),
+      undefined
+    )
+  })
+
   for (const algorithm of ['mawo-overlay', 'dmb-overlay'] as const)
     it(`${algorithm}: only the master updates, no gradient counts twice, and none is lost, under any faults`, () => {
       fc.assert(
