@@ -27,7 +27,7 @@ interface Run {
   readonly share?: number
 }
 
-/** Of local steps, and of one process, which takes larger steps without the momentum of updates. */
+/** Steps of local optimizers, and of one process, which takes larger ones without the momentum of updates. */
 const RULE = { name: 'adam', step: 0.001 } as const
 const SERIAL_RULE = { name: 'adam', step: 0.003 } as const
 const MOMENTUM = 0.8

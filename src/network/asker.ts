@@ -34,7 +34,7 @@ export class Asker {
     return asker
   }
 
-  /** As that of a network. @throws NetworkError with the cause, or the signal's reason */
+  /** Sends a request to a peer, as `Network.fetch` does. @throws NetworkError with the cause, or the signal's reason */
   fetch(target: PeerTarget, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     const { networkId, maxFrameBytes } = this.#options
     return this.#dialler.fetch(target, inNetwork(fetchProtocol, networkId), request, maxFrameBytes, signal)

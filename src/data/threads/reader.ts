@@ -1,6 +1,6 @@
 /**
  * The thread that reads a stream, as its owner sees it. This module imports little, so that a command can start the thread before the rest
- * of it is loaded.
+ * of the command is loaded.
  */
 import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -8,7 +8,7 @@ import type { LayerPlan } from './types.js'
 export interface LayerPass {
   readonly kind: 'forward' | 'recompute' | 'backward'
   readonly position: number
-  /** Of a forward pass: whether its input is dropped, and whether its output is kept for the backward pass. */
+  /** Whether a forward pass drops its input, and whether it keeps its output for the backward pass. */
   readonly dropsInput?: boolean
   readonly keepsOutput?: boolean
 }
@@ -27,7 +27,7 @@ export function levelOf({ outputs, keptIn = 1 }: LayerPlan = {}): number {
  */
 export function passesOf(plans: readonly (LayerPlan | undefined)[], first: number): LayerPass[] {
   const last = plans.length - 1
-  /** Of the input of the layer at a position. */
+  /** The level of the input of the layer at a position. */
   const level = (position: number) => (position > first ? levelOf(plans[position - 1]) : 0)
   const passes: LayerPass[] = []
   const isHeld = plans.map((_, position) => level(position) === 0)

@@ -49,7 +49,7 @@ export function segmentPlans(
   limit: number,
   bucket: number
 ): (first: number, last: number) => readonly SegmentPlan[] {
-  // By the first layer and the length.
+  // The ways by the first layer and the length.
   const fronts: SegmentPlan[][][] = layers.map(() => [])
   const of = (first: number, last: number) => fronts[first]?.[last - first] ?? []
   for (let length = 0; length < longest; length++) {
@@ -130,7 +130,7 @@ export function plansOfSegment(plan: SegmentPlan): LayerPlan[] {
   return [...innerPlans(plan, 1), {}]
 }
 
-/** Of all layers but the last. */
+/** The plans of all layers but the last. */
 function innerPlans({ split }: SegmentPlan, keptIn: number): LayerPlan[] {
   if (split === undefined) return []
   const { below, above, isSaved } = split

@@ -34,7 +34,7 @@ export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batc
     const copies = loads * weightBytes + gradientBytes + stashed + offloaded
     const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs)))
     const againAll = again[l] * againMs(layer, batch, bytesPerMs)
-    // Of an output in the stash, two copies are in the forward pass.
+    // The forward pass makes two copies of an output in the stash.
     const forward = weightBytes + (stashed > 0 ? 2 * batch * layer.outputBytes : 0) + offloaded / 2
     return { ms: ms + againAll, forwardMs: share * (forward / bytesPerMs + batch * forwardMs), from }
   })
