@@ -106,6 +106,11 @@ const DEFINITIONS = {
       journal: 'nodes would release inputs again after a restart'
     }
   },
+  layerRules: {
+    is: '--rule LAYERS:NAME;…',
+    off: 'give one rule (--rule NAME)',
+    needs: { network: 'a rule for each layer is for networks' }
+  },
   aheadPredictions: { is: '--predict-with ahead', off: 'remove --predict-with' },
   measuredScale: { is: '--scale standard', off: 'give --scale none, or a --schema that scales' },
   wholeJournal: { is: '--keep-journal', needs: { stateDirectory: 'the journal is kept in the state directory' } },

@@ -22,6 +22,8 @@ export interface Layout {
 export interface BlockLayout {
   readonly name: string
   readonly length: number
+  /** Kind of the layer, such as `attention`. @default not known */
+  readonly kind?: string
   /** Ranges of biases and of scales and offsets of norms, which rules with weight decay leave out. @default none */
   readonly vectors?: readonly (readonly [from: number, to: number])[]
   /** Whether the elements are counters or codes, which are never rounded. @default false */
@@ -193,6 +195,8 @@ export interface UpdateRule {
    * An estimate of the mean square of an element of the first batch's sum, > 0, where `squares` are not known. @default that of gradients
    */
   readonly firstSquare?: number
+  /** The rules of single layers, if these differ. */
+  readonly parts?: readonly UpdateRule[]
   /**
    * The grid of a predictor, if the rule expects integer sums. Without it, sums are float32 numbers.
    * @param updates number of updates of the predictor

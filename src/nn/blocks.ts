@@ -19,8 +19,9 @@ export function blockIndices({ layers }: Model): readonly (number | undefined)[]
 
 export function layoutOf(model: Model): Layout {
   return {
-    blocks: layersWithBlocks(model).map(({ name, weights }) => ({
+    blocks: layersWithBlocks(model).map(({ name, kind, weights }) => ({
       name,
+      kind,
       length: totalSize(weights),
       vectors: vectorsOf(weights)
     }))

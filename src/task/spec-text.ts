@@ -1,5 +1,6 @@
 /** A learning spec as text: the fields that the handshake compares, and what the state directory stores. */
 import { schemaText } from '../data/parsing.js'
+import { isLayered } from '../learning/index.js'
 import { describeTuning, networkName, networkText, tokenizerName } from '../nn/spec/network-spec.js'
 import { recipeOf } from './learning-parts.js'
 import { type FeatureSpec, isCustomLoss, type LearningSpec, targetScaleOf, weightsOf } from './learning-spec.js'
@@ -100,7 +101,9 @@ export function specText(spec: LearningSpec): string {
     classWeights,
     l2: l2 || undefined,
     targetScale: targetScale && { mean: targetScale.mean, deviation: targetScale.deviation },
-    rule: sorted(rule),
+    rule: sorted(
+      isLayered(rule) ? { ...rule, rules: rule.rules.map(one => ({ ...one, rule: sorted(one.rule) })) } : rule
+    ),
     averaging: sorted(averaging),
     batch: spec.batchMax === undefined ? spec.batch : batchText(spec),
     sums,

@@ -19,6 +19,7 @@ import {
   defaultNetworkRule,
   defaultRule,
   isDual,
+  isLayered,
   OptionError,
   type RuleSpec,
   ruleFor,
@@ -108,6 +109,7 @@ function exchangeOf(
     localSteps: localSteps !== undefined,
     localMomentum: localMomentum !== undefined,
     sumBytes: sumBytes !== undefined,
+    layerRules: isLayered(rule),
     ruleWithoutSteps: isDual(rule)
   })
   if (localSteps !== undefined) checkLocalSteps({ batch, steps: localSteps, momentum: localMomentum })

@@ -203,7 +203,7 @@ async function trainerFor({
   }
   if (isOnDisk) {
     throw new OptionError(
-      `--store disk needs a rule that steps layers independently, which ${rule.name} with these options does not: remove radius, clip or maxLossDecrease`
+      `--store disk needs a rule that steps layers independently, which ${createRule(rule).name} with these options does not: remove radius, clip or maxLossDecrease`
     )
   }
   // A rule that looks at all layers at once waits for the last gradient.

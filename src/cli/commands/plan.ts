@@ -3,7 +3,7 @@
 import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
 import { planJson } from '../../l2l/planning/types.js'
-import { isBlockwise } from '../../learning/index.js'
+import { createRule, isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
@@ -64,5 +64,5 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   showPlan(profile.layers, chosen, Math.max(...(chosen.devices ?? [{ rows: batch }]).map(({ rows }) => rows)))
   showAlternatives(others)
   if (group) showGroup(chosen, group)
-  if (store) showStore(store, `${rule.name}, average ${averaging.name}`)
+  if (store) showStore(store, `${createRule(rule).name}, average ${averaging.name}`)
 }

@@ -112,7 +112,8 @@ const HTTP_HELP = `HTTP and page, or off (default: port ${DEFAULT_HTTP_PORT})`
 const RULES = `${ruleNames.join(', ')}, or help (default: ${defaultRule.name})`
 const AVERAGES = `${averagingNames.join(', ')}, or help (default: ${defaultAveraging.name})`
 const DELIMITERS = 'CSV: comma, semicolon, tab or pipe (default: inferred)'
-const rule = to.named('rule', rules)
+const LAYERED = 'A rule for each layer of a network: LAYERS:NAME,key=value,…;*:NAME,…\n'
+const rule = to.layered(to.named('rule', rules, LAYERED))
 const average = to.named('average', averages)
 
 export const rows = [

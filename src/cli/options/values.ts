@@ -5,6 +5,7 @@ import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import type { GroupDevice } from '../../l2l/planning/types.js'
 import {
+  type LayerRule,
   modelNames,
   OptionError,
   Privacy,
@@ -382,19 +383,36 @@ function endWith(text: string): never {
   throw new CommanderError(0, 'commander.help', '')
 }
 
-/** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. `help` prints the registry and ends. */
+/** `NAME` or `NAME,key=value,…` with numbers as values, `true` and `false` apart. `help` prints the registry and the note, and ends. */
 export function named<Name extends string>(
   kind: string,
-  registry: Registry<Name>
+  registry: Registry<Name>,
+  note = ''
 ): Completed<{ readonly name: Name } & Record<string, string | number | boolean>> {
   return completed([...Object.keys(registry), 'help'], text => {
     const [name, ...pairs] = text.split(',')
-    if (text === 'help') endWith(registryHelp(registry))
+    if (text === 'help') endWith(registryHelp(registry) + note)
     if (!Object.hasOwn(registry, name)) {
       const names = Object.keys(registry).join(', ')
       throw new InvalidArgumentError(`unknown ${kind} '${name}'; expected one of ${names} (or help).`)
     }
     return { ...pairsOf(pairs, `${name},key=value`), name: name as Name }
+  })
+}
+
+/** One rule, or a rule for each layer of a network: `LAYERS:NAME,key=value,…;…`. */
+export function layered<Rule>(
+  rule: Completed<Rule>
+): Completed<Rule | { readonly name: 'layers'; readonly rules: readonly LayerRule<Rule>[] }> {
+  return completed(rule.words, text => {
+    if (!/[:;]/.test(text)) return rule(text)
+    const rules = text.split(';').map(entry => {
+      const at = entry.lastIndexOf(':')
+      if (at < 1)
+        throw new InvalidArgumentError(`expected LAYERS:NAME,key=value,…;… with a name, a kind or * for LAYERS.`)
+      return { layers: entry.slice(0, at).trim(), rule: rule(entry.slice(at + 1).trim()) }
+    })
+    return { name: 'layers', rules }
   })
 }
 

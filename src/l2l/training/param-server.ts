@@ -12,6 +12,7 @@ import {
   createRule,
   type Layout,
   type RuleSpec,
+  ruleOfLayer,
   stateBlockIndices,
   type Trained,
   type UpdateRule,
@@ -117,7 +118,7 @@ export class ParamServer implements ParameterStore {
   constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
-    this.#rules = this.#layout.blocks.map(block => createRule(rule, { blocks: [block] }))
+    this.#rules = this.#layout.blocks.map(block => createRule(ruleOfLayer(rule, block), { blocks: [block] }))
     const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
     this.reusesMemory = disk !== undefined

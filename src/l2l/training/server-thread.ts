@@ -3,7 +3,14 @@
  * executor's thread.
  */
 import { workerData } from 'node:worker_threads'
-import { type AveragingSpec, createAveraging, createRule, type Layout, type RuleSpec } from '../../learning/index.js'
+import {
+  type AveragingSpec,
+  createAveraging,
+  createRule,
+  type Layout,
+  type RuleSpec,
+  ruleOfLayer
+} from '../../learning/index.js'
 import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
@@ -25,7 +32,7 @@ export interface ServerThreadData {
 }
 
 const { thread, threads, signals, blocks, gradients: slots, memory, ...specs } = workerData as ServerThreadData
-const rules = specs.layout.blocks.map(block => createRule(specs.rule, { blocks: [block] }))
+const rules = specs.layout.blocks.map(block => createRule(ruleOfLayer(specs.rule, block), { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
 enterServerMemory(memory, thread)
 const gradients = slots.map(inServerMemory)

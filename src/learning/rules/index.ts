@@ -2,11 +2,12 @@
 import { type CustomRuleSpec, customRule, isCustomName } from '../custom.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, named, OptionError, type OptionTable } from '../options.js'
-import type { Layout, UpdateRule } from '../types.js'
+import type { BlockLayout, Layout, UpdateRule } from '../types.js'
 import { adagrad, adagradValues } from './adagrad.js'
 import { adam, adamw } from './adam.js'
 import { compact, isCompact } from './compact.js'
 import type { RuleDefinition } from './definition.js'
+import { firstFor, type LayerRule, layerRule } from './layers.js'
 import { lamb, lars, momentum } from './layerwise-rates.js'
 import { dualAveraging, mirrorDescent } from './paper.js'
 
@@ -37,9 +38,18 @@ export interface BitsOption {
 type OptionsOf<Rule> = Rule extends RuleDefinition<infer Options> ? Options : never
 
 /** A rule with its options, as plain data. */
-export type RuleSpec =
+export type RuleSpec = SingleRuleSpec | LayerRulesSpec
+
+/** One rule. */
+export type SingleRuleSpec =
   | { [Name in RuleName]: { readonly name: Name } & OptionsOf<Rules[Name]> & BitsOption }[RuleName]
   | CustomRuleSpec
+
+/** A rule for each layer of a network: the first entry that fits a layer is its rule. */
+export interface LayerRulesSpec {
+  readonly name: 'layers'
+  readonly rules: readonly LayerRule<SingleRuleSpec>[]
+}
 
 /** The default for linear models. Chosen by measurement: good without tuning on every data set tried, at b = 1, 32 and 512. */
 export const defaultRule: RuleSpec = { name: 'adagrad' }
@@ -105,11 +115,12 @@ export const ruleType = named<RuleSpec>(defaultRule.name)
  * @example
  * const rule = createRule({ name: 'adam', step: 0.01 })
  * const state = rule.stateLayout({ blocks: [{ name: 'w', length: 3 }] })
- * @param layout of the parameters, for rules that treat biases and norms differently @default all weights are alike
- * @throws OptionError for an unknown name or option, or a value out of range or of another type
+ * @param layout of the parameters, for rules that treat biases, norms or layers differently @default all weights are alike
+ * @throws OptionError for an unknown name or option, a value out of range or of another type, or layers that do not fit
  */
 export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): UpdateRule {
   checkOptions('rule', ruleType, spec)
+  if (isLayered(spec)) return layerRule(entriesOf(spec), createRule, layout)
   if (isCustomRule(spec)) return customRule(spec)
   const { create, around, eightBitState } = definitionOf(spec)
   if (eightBitState === undefined) return create(spec)
@@ -120,18 +131,41 @@ export function createRule(spec: RuleSpec = defaultRule, layout?: Layout): Updat
   return around?.(core, options, layout) ?? core
 }
 
+/** The rule of a layer. @throws OptionError for a layer without a rule */
+export function ruleOfLayer(spec: RuleSpec, block: BlockLayout): SingleRuleSpec {
+  return isLayered(spec) ? firstFor(spec.rules, block).rule : spec
+}
+
+/** Whether layers may have rules of their own. */
+export function isLayered(spec: RuleSpec): spec is LayerRulesSpec {
+  return spec.name === 'layers'
+}
+
+/** All rules of a spec. */
+function rulesOf(spec: RuleSpec): readonly SingleRuleSpec[] {
+  return isLayered(spec) ? entriesOf(spec).map(({ rule }) => rule) : [spec]
+}
+
+/** Programs in JavaScript may give anything. */
+function entriesOf({ rules: given, ...rest }: LayerRulesSpec): LayerRulesSpec['rules'] {
+  const isEntry = ({ layers, rule }: Partial<LayerRulesSpec['rules'][number]>) =>
+    typeof layers === 'string' && typeof rule?.name === 'string' && !isLayered(rule)
+  if (Object.keys(rest).length === 1 && Array.isArray(given) && given.length > 0 && given.every(isEntry)) return given
+  throw new OptionError(`rule layers: give rules: [{ layers: 'embedding', rule: { name: 'adagrad' } }, …]`)
+}
+
 /** Whether the rule, with these options, steps each block independently. Custom rules may depend on all blocks. */
 export function isBlockwise(spec: RuleSpec): boolean {
-  return !isCustomRule(spec) && definitionOf(spec).isBlockwise(spec)
+  return rulesOf(spec).every(rule => !isCustomRule(rule) && definitionOf(rule).isBlockwise(rule))
 }
 
 /** Whether new parameters follow from the rule's state alone, so that a step cannot start at other parameters. */
 export function isDual(spec: RuleSpec): boolean {
-  return !isCustomRule(spec) && definitionOf(spec).isDual === true
+  return rulesOf(spec).some(rule => !isCustomRule(rule) && definitionOf(rule).isDual === true)
 }
 
 /** Whether a program provides the rule. */
-function isCustomRule(spec: RuleSpec): spec is CustomRuleSpec {
+function isCustomRule(spec: SingleRuleSpec): spec is CustomRuleSpec {
   return isCustomName(spec.name)
 }
 

@@ -41,7 +41,8 @@ export function checkLocalSteps({ batch, steps, momentum = 0 }: LocalStepsOption
  * @param rule rule of local steps
  */
 export function averagingRule(rule: UpdateRule, { batch, steps, momentum = 0 }: LocalStepsOptions): UpdateRule {
-  const difference = Math.sqrt(steps / FEW_CONTRIBUTORS) * stepLength(rule)
+  const lengths = (rule.parts ?? [rule]).map(stepLength)
+  const difference = Math.sqrt(steps / FEW_CONTRIBUTORS) * Math.min(...lengths)
   const common = {
     name: rule.name,
     description: `${rule.description} local-steps(${steps})`,
@@ -136,7 +137,8 @@ export class LocalSteps {
   #inputs = 0
   #contributed: Float32Array[] = []
 
-  /** Number of blocks of the model. Those after them are carried by predictors. */
+  /** Blocks of the model. Those after them are carried by predictors. */
+  readonly #layout: Layout
   readonly #blocks: number
 
   /**
@@ -145,7 +147,8 @@ export class LocalSteps {
    */
   constructor(rule: UpdateRule, { batch, steps }: LocalStepsOptions, { blocks }: Layout) {
     this.#rule = rule
-    this.#blocks = blocks.filter(({ isExact }) => !isExact).length
+    this.#layout = { blocks: blocks.filter(({ isExact }) => !isExact) }
+    this.#blocks = this.#layout.blocks.length
     this.#steps = steps
     this.#minibatch = Math.max(1, Math.round(batch / steps))
   }
@@ -204,8 +207,7 @@ export class LocalSteps {
     const { length } = predictor.parameters
     const parameters = length > this.#blocks ? predictor.parameters.slice(0, this.#blocks) : predictor.parameters
     if (this.#from === undefined) {
-      const blocks = parameters.map(({ length }, k) => ({ name: String(k), length }))
-      const { blocks: state } = this.#rule.stateLayout({ blocks })
+      const { blocks: state } = this.#rule.stateLayout(this.#layout)
       this.#copy = { parameters, state: state.map(({ length }) => new Float32Array(length)) }
       this.#sum = parameters.map(({ length }) => new Float32Array(length))
       this.#contributed = parameters.map(({ length }) => new Float32Array(length))

@@ -73,6 +73,30 @@ for (const [name, model] of Object.entries(MODELS))
       })
     })
 
+    if (name === 'a network')
+      it('agrees on a rule for each layer, and refuses a peer with another', async () => {
+        const output = (step: number): CreatePeerOptions['rule'] => ({
+          name: 'layers',
+          rules: [
+            { layers: 'output', rule: { name: 'momentum', step } },
+            { layers: 'dense', rule: { name: 'adam', step: 0.02 } }
+          ]
+        })
+        const a = await create({ listen: LOOPBACK, rule: output(0.1) })
+        const b = await create({ peers: a.addresses, rule: output(0.1) })
+        await until('they are linked', () => a.status().neighbours.includes(b.id))
+        await Promise.all([a, b].map(peer => peer.learnAll(Array(40).fill([1, 0]), Array(40).fill('yes'))))
+        await until('both have the last update', () => {
+          const [first, second] = [a, b].map(peer => peer.status().predictor)
+          return first.updates > 10 && isDeepStrictEqual(first, second)
+        })
+        const warnings: string[] = []
+        const log = (_level: string, message: string) => warnings.push(message)
+        const c = await create({ peers: a.addresses, rule: output(0.2), log })
+        await until('the refusal', () => warnings.some(text => text.includes('output:momentum(step=0.1')))
+        assert.deepEqual(c.status().neighbours, [])
+      })
+
     it('rejects inputs that do not fit, and continues', async () => {
       const peer = await create()
       const wrong: [unknown[], unknown[], RegExp][] = [

@@ -32,7 +32,15 @@ const rules: readonly RuleSpec[] = [
   { name: 'adamw', decay: 0.3, layerClip: 0.05, warmup: 2, schedule: 'linear', total: 9 },
   { name: 'adam', bits: 8 },
   { name: 'lars', bits: 8 },
-  { name: 'adamw', decay: 0.3, layerClip: 0.05, bits: 8 }
+  { name: 'adamw', decay: 0.3, layerClip: 0.05, bits: 8 },
+  {
+    name: 'layers',
+    rules: [
+      { layers: 'dense1', rule: { name: 'adagrad' } },
+      { layers: 'dense2', rule: { name: 'lamb', bits: 8 } },
+      { layers: '*', rule: { name: 'adam' } }
+    ]
+  }
 ]
 
 interface Case {

@@ -1,6 +1,7 @@
 /** Option values that consist of several settings. */
 import assert from 'node:assert/strict'
 import * as to from '../../../src/cli/options/values.js'
+import { rules } from '../../../src/learning/index.js'
 
 describe('values of options', () => {
   it('of --http: an address and pairs, which a repeated option adds to', () => {
@@ -24,6 +25,21 @@ describe('values of options', () => {
       token: 'w.token'
     })
     assert.throws(() => to.schedule('l2l,token=w.token'), /Its keys are microbatch, stash, workers/)
+  })
+
+  it('of --rule: one rule, or an entry for each pattern of layers', () => {
+    const rule = to.layered(to.named('rule', rules))
+    assert.deepEqual(rule('adam,step=0.1'), { name: 'adam', step: 0.1 })
+    assert.deepEqual(rule('embedding:adagrad,step=0.1; block*.mlp:adamw,step=3e-4'), {
+      name: 'layers',
+      rules: [
+        { layers: 'embedding', rule: { name: 'adagrad', step: 0.1 } },
+        { layers: 'block*.mlp', rule: { name: 'adamw', step: 3e-4 } }
+      ]
+    })
+    for (const word of ['adam;*:adam', ':adam', '*:adam;'])
+      assert.throws(() => rule(word), /expected LAYERS:NAME,key=value/)
+    assert.throws(() => rule('*:adams'), /unknown rule 'adams'/)
   })
 
   it('of --local-steps and --learner', () => {

@@ -95,9 +95,9 @@ describe('models', () => {
       fourClasses
     )
     assert.deepEqual(layoutOf(model).blocks, [
-      { name: 'convolution0', length: 9 * 2 + 2, vectors: [[18, 20]] },
-      { name: 'hidden', length: 4 * 4 * 2 * 5 + 5, vectors: [[160, 165]] },
-      { name: 'output', length: 5 * 4 + 4, vectors: [[20, 24]] }
+      { name: 'convolution0', kind: 'convolution', length: 9 * 2 + 2, vectors: [[18, 20]] },
+      { name: 'hidden', kind: 'dense', length: 4 * 4 * 2 * 5 + 5, vectors: [[160, 165]] },
+      { name: 'output', kind: 'dense', length: 5 * 4 + 4, vectors: [[20, 24]] }
     ])
     assert.deepEqual(layerCosts(model)[0], {
       name: 'convolution0',
