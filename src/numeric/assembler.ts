@@ -278,9 +278,12 @@ export const vector = {
   store: inMemory(0x0b),
   /** One number in the first lane, zeros in the others. */
   loadOne: inMemory(0x5c),
+  /** Two numbers, and zeros after them. */
+  loadTwo: inMemory(0x5d),
   /** One number in all lanes. */
   loadSame: inMemory(0x09),
   storeOne: (address: Code, value: Code): Code => [address, value, 0xfd, unsigned(0x5a), 0, 0, 0],
+  storeTwo: (address: Code, value: Code): Code => [address, value, 0xfd, unsigned(0x5b), 0, 0, 0],
   constant: (value: number): Code => fourTimes(float32Bytes(value)),
   /** Mask of the first lane. */
   firstOnly: [0xfd, unsigned(0x0c), [255, 255, 255, 255], new Array(12).fill(0)] as Code,

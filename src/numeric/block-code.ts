@@ -276,8 +276,57 @@ const add = define('add', ['i32', 'i32', 'i32'], (locals, [values, added, count]
   quads(locals, count, [values, added], vector.store(get(values), vector.add(at(values), at(added))))
 )
 
+/** Integers with a byte each, and with two: their largest magnitude, and how four are loaded and stored. */
+const packings = {
+  Bytes: {
+    largest: 127,
+    bytes: 4,
+    load: (from: Local) => integers.extendShorts(integers.extendBytes(vector.loadOne(get(from)))),
+    store: (into: Local, four: Code) => vector.storeOne(get(into), integers.narrowShorts(four, four))
+  },
+  Shorts: {
+    largest: 2 ** 15 - 1,
+    bytes: 8,
+    load: (from: Local) => integers.extendShorts(vector.loadTwo(get(from))),
+    store: (into: Local, four: Code) => vector.storeTwo(get(into), four)
+  }
+}
+
+const packedKernels = Object.entries(packings).flatMap(([name, { largest, bytes, load, store }]) => [
+  // (values, count, into, found): stores integers, and a mask of values that are larger, or no numbers.
+  define(`narrow${name}`, ['i32', 'i32', 'i32', 'i32'], (locals, [values, count, into, found]) => {
+    const [wrong, four] = [locals.vector(), locals.vector()]
+    const fits = vector.atMost(vector.abs(at(values)), vector.constant(largest))
+    return [
+      set(wrong, vector.constant(0)),
+      quads(
+        locals,
+        count,
+        [values],
+        [
+          set(wrong, vector.or(get(wrong), vector.not(fits))),
+          set(four, integers.fromFloats(at(values))),
+          set(four, integers.narrow(get(four), get(four))),
+          store(into, get(four)),
+          advance(into, bytes)
+        ]
+      ),
+      vector.store(get(found), get(wrong))
+    ]
+  }),
+  // (values, added, count, factor): values += factor · added.
+  define(`add${name}`, ['i32', 'i32', 'i32', 'f32'], (locals, [values, added, count, factor]) => {
+    const factors = locals.vector()
+    const sum = vector.add(at(values), vector.mul(get(factors), integers.toFloats(load(added))))
+    return [
+      set(factors, vector.same(get(factor))),
+      quads(locals, count, [values], [vector.store(get(values), sum), advance(added, bytes)])
+    ]
+  })
+])
+
 /** Count of numbers of a section of a block, which fits into the processor's cache. */
 export const SECTION = 6144
 
 /** The functions by name. */
-export const BLOCK_KERNELS = [round, close, multiply, exponents, mix, nonZero, fractions, add, pack]
+export const BLOCK_KERNELS = [round, close, multiply, exponents, mix, nonZero, fractions, add, pack, ...packedKernels]

@@ -30,6 +30,9 @@ function create() {
   return {
     kernels,
     slots: Array.from({ length: SLOTS }, (_, i) => new Float32Array(buffer, i * BYTES, SECTION)),
+    /** The second slot as integers. */
+    bytes: new Int8Array(buffer, BYTES, SECTION),
+    shorts: new Int16Array(buffer, BYTES, SECTION),
     exponents: new Int8Array(buffer, SLOTS * BYTES, SECTION),
     exponentsAt: SLOTS * BYTES,
     /** Numbers that a kernel reads, and what it finds. */
@@ -176,6 +179,37 @@ export function addTo(block: Float32Array, added: Float32Array): void {
     load(now, 0, block, from, to)
     load(now, 1, added, from, to)
     now.kernels.add(0, BYTES, to - from)
+    save(now, 0, block, from, to)
+  })
+}
+
+/** Copies integers in a byte each, or in two. @returns undefined if they need more, or are not finite */
+export function narrowed(block: Float32Array): Int8Array | Int16Array | undefined {
+  const now = memory()
+  const copied = <T extends Int8Array | Int16Array>(copy: T, part: T, kernel: 'narrowBytes' | 'narrowShorts') => {
+    for (let from = 0; from < block.length; from += SECTION) {
+      const to = Math.min(block.length, from + SECTION)
+      load(now, 0, block, from, to)
+      now.kernels[kernel](0, to - from, BYTES, now.foundAt)
+      if (now.foundIntegers.some(lane => lane !== 0)) return undefined
+      copy.set(part.subarray(0, to - from), from)
+    }
+    return copy
+  }
+  return (
+    copied(new Int8Array(block.length), now.bytes, 'narrowBytes') ??
+    copied(new Int16Array(block.length), now.shorts, 'narrowShorts')
+  )
+}
+
+/** block += factor · added, in place. */
+export function addNarrow(block: Float32Array, added: Int8Array | Int16Array, factor: number): void {
+  const now = memory()
+  const [part, kernel] = added instanceof Int8Array ? [now.bytes, 'addBytes'] : [now.shorts, 'addShorts']
+  sections(block.length, (from, to) => {
+    load(now, 0, block, from, to)
+    part.set(added.subarray(from, to))
+    now.kernels[kernel](0, BYTES, to - from, factor)
     save(now, 0, block, from, to)
   })
 }

@@ -3,7 +3,7 @@
  * so any order and any tree of additions gives the same bits. Steps are powers of two: products with them are exact as well.
  */
 import { MAX_ROUNDED } from './block-code.js'
-import { areAllIntegers, MIN_KERNEL, multiplied } from './block-kernels.js'
+import { addNarrow, areAllIntegers, MIN_KERNEL, multiplied, narrowed } from './block-kernels.js'
 import type { SparseBlock, Sum, SumBlock } from './sums.js'
 
 /**
@@ -64,6 +64,8 @@ export function packed(sum: SumBlock): PackedBlock {
   const compact = sum.isSparse ? sum.compactCopy() : undefined
   if (compact !== undefined && 'indices' in compact) return compact
   const block = sum.read()
+  const short = block.length >= MIN_KERNEL ? narrowed(block) : undefined
+  if (short !== undefined) return short
   let largest = 0
   for (let i = 0; i < block.length; i++) largest = Math.max(largest, Math.abs(block[i]))
   const Type = largest < 2 ** 7 ? Int8Array : largest < 2 ** 15 ? Int16Array : Int32Array
@@ -81,7 +83,8 @@ export function packedBytes(block: PackedBlock): number {
 export function addPacked(sum: SumBlock, addend: PackedBlock, factor: 1 | -1): void {
   if (!('indices' in addend)) {
     const block = sum.write()
-    for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
+    if (block.length >= MIN_KERNEL && !(addend instanceof Int32Array)) addNarrow(block, addend, factor)
+    else for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
     return
   }
   const { indices, values } = addend

@@ -9,6 +9,7 @@ import { latticeRecipe, roundedRecipe } from '../../../src/learning/rules/lattic
 import { averagingRule } from '../../../src/learning/rules/local-steps.js'
 import { MAX_OWN, MAX_ROUNDED } from '../../../src/numeric/block-code.js'
 import {
+  addNarrow,
   addTo,
   areAllIntegers,
   closeDense,
@@ -16,6 +17,7 @@ import {
   exponentsOfRoots,
   mixInto,
   multiplied,
+  narrowed,
   packedBits,
   roundChanged
 } from '../../../src/numeric/block-kernels.js'
@@ -150,6 +152,31 @@ describe('kernels of long blocks', () => {
         const damaged = integers.slice()
         damaged[Math.floor(random() * length)] = wrong
         assert.ok(!areAllIntegers(damaged, 1e8))
+      }
+    })
+  })
+
+  it('copy integers in as few bytes as they need, and add them', () => {
+    property((length, random) => {
+      for (const [largest, Type] of [
+        [127, Int8Array],
+        [2 ** 15 - 1, Int16Array]
+      ] as const) {
+        const integers = Float32Array.from({ length }, () => Math.round((2 * random() - 1) * largest))
+        integers[Math.floor(random() * length)] = random() < 0.5 ? largest : -largest
+        const copy = narrowed(integers)
+        assert.deepEqual(copy, Type.from(integers))
+        const sum = integers.map(() => Math.round(1000 * random()))
+        for (const factor of [1, -1]) {
+          const expected = sum.map((value, i) => value + factor * integers[i])
+          addNarrow(sum, copy as Int8Array | Int16Array, factor)
+          assert.deepEqual(sum, expected)
+        }
+      }
+      for (const wrong of [2 ** 15, -(2 ** 15), Number.NaN, Number.POSITIVE_INFINITY]) {
+        const integers = new Float32Array(length)
+        integers[Math.floor(random() * length)] = wrong
+        assert.equal(narrowed(integers), undefined)
       }
     })
   })
