@@ -39,10 +39,16 @@ export class PeerProcess {
   stderr = ''
   readonly child: ChildProcess
 
-  constructor(args: readonly string[], onObject: (object: PeerMessage) => void) {
+  /** @param within gives the command line that runs another one elsewhere @default here */
+  constructor(
+    args: readonly string[],
+    onObject: (object: PeerMessage) => void = () => {},
+    within = (command: readonly string[]) => command
+  ) {
     // The IPC channel ends the process if the test process ends.
     const stdio = ['pipe', 'pipe', 'pipe', 'ipc'] as const
-    const child = spawn(process.execPath, [MAIN, 'peer', '--json', ...args], { stdio: [...stdio] })
+    const [file, ...rest] = within([process.execPath, MAIN, 'peer', '--json', ...args])
+    const child = spawn(file, rest, { stdio: [...stdio] })
     this.child = child
     child.stderr?.on('data', (text: Buffer) => {
       this.stderr += text
