@@ -55,7 +55,7 @@ export const SHAPES: readonly string[] = [
 export const DASHES: readonly string[] = ['', '6,3', '2,2']
 
 /** Replaces the variables by plain colours, which all viewers know. Viewers that know style sheets have dark mode as well. */
-export function inPlainColours(svg: string): string {
+function inPlainColours(svg: string): string {
   const used = new Set<Colour>(['ground'])
   const plain = svg.replace(/var\(--([\w-]+)\)/g, (_, name: Colour) => {
     used.add(name)
@@ -68,6 +68,11 @@ export function inPlainColours(svg: string): string {
   const style = `<style>@media (prefers-color-scheme:dark){${rules.join('')}}</style>`
   const ground = `<rect width="100%" height="100%" fill="${COLOURS.ground[0]}"/>`
   return plain.replace('</desc>', `</desc>${style}${ground}`)
+}
+
+/** An SVG file for any viewer. */
+export function standalone(svg: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${inPlainColours(svg)}\n`
 }
 
 /** CSS declarations of the variables. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { figuresOf, MAX_LINES, spaceTime } from './figures.js'
 import { pageOf } from './page.js'
 import { curveRows, groupRuns, type Report, runRows, toCsv } from './tables.js'
-import { inPlainColours } from './theme.js'
+import { standalone } from './theme.js'
 
 /** Maximum number of runs with space-time views. */
 const MAX_TIMELINES = 3
@@ -51,9 +51,4 @@ export async function writeReport(folder: string, report: Report): Promise<void>
     ...figures.map(({ name, svg }) => writeFile(join(folder, 'figures', `${name}.svg`), standalone(svg))),
     writeFile(join(folder, 'index.html'), page)
   ])
-}
-
-/** An SVG file for any viewer. */
-function standalone(svg: string): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${inPlainColours(svg)}\n`
 }

@@ -7,7 +7,7 @@ import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { initialWeights, openCheckpoint, weightsDigest } from '../nn/weights/checkpoint.js'
-import type { Execution, FrozenWeights, GroupExecution } from './executor/types.js'
+import { type Execution, type FrozenWeights, type GroupExecution, isPipeline } from './executor/types.js'
 import { INITIAL_SEED, NetworkLearner } from './network-learner.js'
 import { resolveExecution } from './planning/planner.js'
 import { DevicePool } from './workers/pool.js'
@@ -153,9 +153,13 @@ export async function networkLearner(
   if (execution === undefined) return new NetworkLearner(model, {}, undefined, initial)
   await deviceFor(execution)
   const frozen = frozenOf(spec, model, execution.checkpoint)
+  const { workers = 1, backend, hasRemoteWorkers = false, schedule } = execution
+  if (hasRemoteWorkers && isPipeline(schedule))
+    throw new OptionError(
+      `schedule ${schedule} does not admit device workers (token=FILE): omit the token, or use l2l-p`
+    )
   const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen, classWeights }
   const learner = new NetworkLearner(model, executorOptions, undefined, initial)
-  const { workers = 1, backend, hasRemoteWorkers = false } = execution
   if (workers > 1 || hasRemoteWorkers) {
     const blocks = learner.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
     const versions = new Int32Array(new SharedArrayBuffer(4 * blocks.length))

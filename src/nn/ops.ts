@@ -7,7 +7,7 @@
  */
 import { openedDevice, runFused } from '#device'
 import * as tf from '#tfjs'
-import type { Adapter, Pullback, SavedForward, WantedGradient } from './types.js'
+import type { Adapter, Deferred, Pullback, SavedForward, WantedGradient } from './types.js'
 
 /** Runs a backward pass and disposes of every intermediate tensor except the gradients. */
 export function tidyPullback(compute: () => Pullback): Pullback {
@@ -135,6 +135,10 @@ export function projectionGradients(
   dy: tf.Tensor,
   [kernel = 'full', bias = 'full']: readonly WantedGradient[] = []
 ): tf.Tensor[] {
+  if (isDeferred(kernel) && isDeferred(bias)) {
+    bias.compute = () => []
+    return defer(kernel, x, dy, projectionGradients)
+  }
   const fused = kernel === 'full' && bias === 'full' ? runFused<tf.Tensor[]>('AffineGradients', { x, dy }) : undefined
   return fused ?? [...kernelGradients(x, dy, kernel), ...(bias === 'full' ? [sumOfRows(dy)] : [])]
 }
@@ -142,8 +146,29 @@ export function projectionGradients(
 /** Gradients of `project(x, kernel)` with respect to the kernel, or to its adapter. */
 export function kernelGradients(x: tf.Tensor, dy: tf.Tensor, wanted: WantedGradient = 'full'): tf.Tensor[] {
   if (wanted === 'none') return []
+  if (isDeferred(wanted)) return defer(wanted, x, dy, kernelGradients)
   if (wanted !== 'full') return adapterGradients(x, dy, wanted)
   return [tf.tidy(() => multiply(asRows(x), asRows(dy), true, false))]
+}
+
+function isDeferred(wanted: WantedGradient): wanted is Deferred {
+  return typeof wanted === 'object' && !('scale' in wanted)
+}
+
+/** Keeps x and dy, which share their memory with the caller's, until the gradients are computed. */
+function defer(
+  later: Deferred,
+  x: tf.Tensor,
+  dy: tf.Tensor,
+  gradientsOf: (x: tf.Tensor, dy: tf.Tensor) => tf.Tensor[]
+): tf.Tensor[] {
+  const kept = [x, dy].map(tensor => tf.keep(tf.clone(tensor)))
+  later.compute = () => {
+    const gradients = gradientsOf(kept[0], kept[1])
+    tf.dispose(kept)
+    return gradients
+  }
+  return []
 }
 
 /** scale·xᵀ·dy·Bᵀ and scale·(x·A)ᵀ·dy, without the product xᵀ·dy. */

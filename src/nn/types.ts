@@ -56,8 +56,14 @@ export interface Adapter {
   readonly scale: number
 }
 
-/** What a VJP returns for a weight: its gradient, nothing, or the gradients of its adapter's a and b. */
-export type WantedGradient = 'full' | 'none' | Adapter
+/** A gradient that a VJP may leave for later. It is returned at once if the VJP sets no function. */
+export interface Deferred {
+  /** Returns the gradient, or several weights' with the first of them, and frees what it has kept. Call it once. */
+  compute?: () => Tensor[]
+}
+
+/** What a VJP returns for a weight: its gradient, nothing, the gradients of its adapter's a and b, or its gradient now or later. */
+export type WantedGradient = 'full' | 'none' | Adapter | Deferred
 
 /** One pass of one microbatch through a layer: passes with the same seed draw the same random numbers. */
 export interface Pass {

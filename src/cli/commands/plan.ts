@@ -1,8 +1,11 @@
 /** `admb plan`: the execution plan of a network for a device's memory, with expected time and memory. */
 
+import { writeFile } from 'node:fs/promises'
 import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
-import { planJson } from '../../l2l/planning/types.js'
+import { isPipeline } from '../../l2l/executor/types.js'
+import { pipelineTimeline } from '../../l2l/planning/pipeline.js'
+import { type Plan, type PlanRequest, planJson } from '../../l2l/planning/types.js'
 import { createRule, isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
 import { createTask, factsOf } from '../../task/task.js'
@@ -12,6 +15,7 @@ import { executionOf, taskOptions } from '../options/settings.js'
 import type { Flags } from '../options/table.js'
 import { model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
+import { pipelineChart } from '../output/pipeline-chart.js'
 import { showAlternatives, showGroup, showPlan, showStore } from '../output/plan-table.js'
 
 const BATCH = 32
@@ -26,6 +30,7 @@ Examples:
   admb plan convnet --data digits --device-memory 4MB
   admb plan net.yaml --dimension 100 --classes 5 --batch 256 --json
   admb plan gpt --data book.txt --length 128 --devices 1,1,0.5@125MB
+  admb plan gpt --data book.txt --schedule 1f1b,workers=4 --out chart.svg
   admb plan --weights bert --data pairs.tsv --label same --device-memory 1GB`
   return add(program, 'plan', { help, arguments: [model.argParser(parseModel)] }, plan)
 }
@@ -53,6 +58,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   const chosen = planning.fastestPlan(request)
   const others = planning.alternatives(request)
   const group = planning.speedupOf(request, chosen)
+  if (flags.out !== undefined) await writeChart(flags.out, request, chosen)
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
@@ -65,4 +71,14 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   showAlternatives(others)
   if (group) showGroup(chosen, group)
   if (store) showStore(store, `${createRule(rule).name}, average ${averaging.name}`)
+}
+
+/** Writes when each device of a pipeline computes what. */
+async function writeChart(file: string, request: PlanRequest, { schedule, microbatch, pipeline }: Plan): Promise<void> {
+  if (!isPipeline(schedule) || pipeline === undefined)
+    throw new UsageError(
+      `${schedule} is no pipeline, so there is no chart: use --schedule 1f1b,workers=N, or omit --out`
+    )
+  const timeline = pipelineTimeline(request, { schedule, microbatch, cut: pipeline.cut })
+  await writeFile(file, pipelineChart(timeline, schedule))
 }

@@ -286,6 +286,10 @@ export const rows = [
     group: 'Execution',
     for: ['plan']
   }),
+  value('out', '<file>', text, 'write the time chart of a pipeline as an SVG file', {
+    group: 'Execution',
+    for: ['plan']
+  }),
   value('store', '<where>', to.choice(STORES), 'where a network and its optimizer state are (default: memory)', {
     group: 'Execution',
     for: ['train'],

@@ -1,5 +1,6 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
+import { keepsAll } from '../../l2l/executor/types.js'
 import type { DiskNeeds, ExecutionReport, LayerProfile, Plan, planning } from '../../l2l/index.js'
 import { recomputations } from '../../l2l/planning/times.js'
 import { meanStepMs, planJson } from '../../l2l/planning/types.js'
@@ -27,6 +28,7 @@ export function showPlan(layers: readonly LayerProfile[], plan: Plan, batch: num
   printTable([head, ...rows])
   print('')
   print(`schedule      ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}`)
+  if (plan.pipeline) print(`pipeline      ${stagesOf(plan, layers.length)}`)
   const grows = layers.some(({ from }) => from > 0)
   print(`expected      ${expected(plan, plan.stepMs)}${grows ? ', once all layers take part' : ''}`)
 }
@@ -99,10 +101,22 @@ function takesPart({ share, from }: LayerProfile): string {
 }
 
 /** The expected step beside the measured one. */
-export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes }: ExecutionReport): void {
-  print(`plan            ${plan.schedule}, microbatches of ${plan.microbatch}, ${stashOf(plan)}, ${kept(plan)}`)
+export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes, bubble }: ExecutionReport): void {
+  const how = plan.pipeline ? stagesOf(plan, plan.layers.length) : `${stashOf(plan)}, ${kept(plan)}`
+  print(`plan            ${plan.schedule}, microbatches of ${plan.microbatch}, ${how}`)
   print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
-  print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device`)
+  const waits = bubble === undefined ? '' : `, bubble ${(100 * bubble).toFixed(1)} %`
+  print(`measured        ${stepMs.toFixed(1)} ms a step, ${formatBytes(devicePeakBytes)} on the device${waits}`)
+}
+
+/** The layers of each chunk, and how long stages wait. */
+function stagesOf({ pipeline, devices = [] }: Plan, layers: number): string {
+  if (pipeline === undefined) return ''
+  const { cut, microbatches, bubble, closedForm } = pipeline
+  const chunks = cut.map((from, chunk) => `${from}–${(cut[chunk + 1] ?? layers) - 1}`)
+  const [own, equal] = [bubble, closedForm].map(share => `${(100 * share).toFixed(1)} %`)
+  const few = microbatches < devices.length ? '; fewer microbatches than stages: use a smaller --microbatch' : ''
+  return `layers ${chunks.join(', ')}; bubble ${own}, ${equal} with equal stages${few}`
 }
 
 function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
@@ -112,13 +126,13 @@ function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
 
 function activationsOf({ schedule, layers }: Plan, l: number): string {
   const { activations = 'recomputed' } = layers[l]
-  if (schedule.startsWith('baseline') || activations === 'device') return 'saved'
+  if (keepsAll(schedule) || activations === 'device') return 'saved'
   if (l === layers.length - 1) return 'saved (last)'
   return activations === 'host' ? 'on the host' : activations
 }
 
 function weightsOf({ schedule, layers }: Plan, l: number): string {
-  if (schedule.startsWith('baseline') || l === layers.length - 1) return 'loaded once'
+  if (keepsAll(schedule) || l === layers.length - 1) return 'loaded once'
   if (layers[l].isResident) return 'resident'
   const again = recomputations(layers)[l]
   return again > 0 ? `loaded ${2 + again} times` : 'loaded twice'

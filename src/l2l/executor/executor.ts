@@ -1,5 +1,5 @@
 /**
- * The executor: runs minibatches through a model on the device, under one of four schedules, within the device's memory.
+ * The executor: runs minibatches through a model on the device, under one of the schedules, within the device's memory.
  * It also returns the outcomes of single rows, for the figures that need more than sums.
  */
 import { BackendError, DeviceError } from '#device'
@@ -8,10 +8,19 @@ import * as tf from '#tfjs'
 import { OptionError, type OutcomeKind, widthOf } from '../../learning/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
 import type { Head, Model } from '../../nn/types.js'
-import { runBaseline, runForward, runLayerwise } from './schedules.js'
+import { runBaseline, runStage, type Stage } from './pipeline.js'
+import { runForward, runLayerwise } from './schedules.js'
 import { createStash, SavedActivations } from './stash.js'
 import { addScore, type DeviceMeter, deviceMeter, type StepContext } from './step.js'
-import type { Batch, ExecutorOptions, ParameterStore, Schedule, Stash, StepScore } from './types.js'
+import {
+  type Batch,
+  type ExecutorOptions,
+  keepsAll,
+  type ParameterStore,
+  type Schedule,
+  type Stash,
+  type StepScore
+} from './types.js'
 
 /** Identifies a training step, and a worker's share of its minibatch. */
 export interface TrainStep {
@@ -21,6 +30,8 @@ export interface TrainStep {
   readonly step?: number
   /** Index of the batch's first microbatch within the minibatch. @default 0 */
   readonly firstMicrobatch?: number
+  /** What this device executes of a pipeline. @default everything */
+  readonly stage?: Stage
 }
 
 const ALL_LAYERS = Number.POSITIVE_INFINITY
@@ -56,7 +67,7 @@ export class Executor {
    * @throws DeviceError, DivergenceError; the device is left clean, but gradients of upper layers may have been pushed
    */
   train(store: ParameterStore, batch: Batch, trainStep: TrainStep = {}): StepScore {
-    const { updates = ALL_LAYERS, step = this.#steps++, firstMicrobatch = 0 } = trainStep
+    const { updates = ALL_LAYERS, step = this.#steps++, firstMicrobatch = 0, stage } = trainStep
     const score = { loss: 0, hits: 0 }
     const context: StepContext = {
       model: this.model,
@@ -76,7 +87,8 @@ export class Executor {
       shared: new Map()
     }
     this.#run(() => {
-      if (this.schedule.startsWith('baseline')) runBaseline(context)
+      if (stage !== undefined) runStage(context, stage)
+      else if (keepsAll(this.schedule)) runBaseline(context)
       else runLayerwise(context, this.schedule === 'l2l-p')
     })
     return score
@@ -181,7 +193,7 @@ export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device' }
   if (schedule === 'baseline' && microbatch !== undefined) {
     throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
   }
-  if (schedule.startsWith('baseline') && stash !== 'device') {
+  if (keepsAll(schedule) && stash !== 'device') {
     throw new OptionError(`schedule ${schedule} does not support --stash ${stash}; omit it, or use l2l`)
   }
 }

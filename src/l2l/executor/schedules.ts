@@ -2,7 +2,7 @@
  * The schedules of a step. Layer-to-layer execution (Pudipeddi et al., algorithms 3 and 4): all microbatches pass through one
  * layer before the next is loaded. Only layer outputs are stashed; activations are recomputed in the backward pass. The last
  * layer's forward pass, the loss and its backward pass are one, so its outputs are never stashed and its activations never
- * recomputed. With `prefetch` a second buffer holds the next layer. Conventional training is for comparison and for models that fit.
+ * recomputed. With `prefetch` a second buffer holds the next layer.
  *
  * In this file `position` is the position of a layer in the step's order.
  */
@@ -15,6 +15,7 @@ import {
   load,
   lossAndGradient,
   microbatches,
+  pushLayer,
   type StepContext,
   skipOmittedLayers,
   trainingPass
@@ -76,7 +77,7 @@ export function runLayerwise(context: StepContext, prefetch: boolean): void {
     if (position === last) lossAndBackward(context, position, first, weights, sum)
     else backward(context, position, first, weights, sum)
     tf.dispose(weights)
-    sum.flush(context, order[position])
+    sum.flush(gradients => pushLayer(context, order[position], gradients))
     if (position === last) skipOmittedLayers(context)
   }
 }
@@ -207,55 +208,4 @@ function inputOf(
 function releaseInput({ outputs }: Pick<StepContext, 'outputs'>, position: number, x: tf.Tensor): void {
   if (position === 0) x.dispose()
   else outputs.release(x)
-}
-
-/**
- * Conventional training, for comparison and for models that fit: all weights, gradient sums and one microbatch's
- * activations are on the device at once. With one microbatch it is schedule `baseline`, with several
- * `baseline-ag`.
- */
-export function runBaseline(context: StepContext): void {
-  const { model, order, batch, meter } = context
-  const layers = order.map(l => model.layers[l])
-  const weights = order.map(l => load(context, l))
-  const first = firstTrained(model, order)
-  const sums = layers.map(() => new GradientSum())
-  for (const [microbatch, rows] of microbatches(context).entries()) {
-    const inputs = [batch.inputs(...rows)]
-    const saved: (readonly tf.Tensor[])[] = []
-    for (const [position, layer] of layers.entries()) {
-      meter.currentOperation = `layer ${layer.name}`
-      const pass = trainingPass(context, order[position], microbatch)
-      if (position < first) {
-        inputs.push(layer.forward(inputs[position], weights[position], pass))
-        inputs[position].dispose()
-        saved.push([])
-        continue
-      }
-      const { y, saved: activations } = layer.forwardSaving(inputs[position], weights[position], pass)
-      inputs.push(y)
-      saved.push(activations)
-    }
-    const y = inputs.pop() as tf.Tensor
-    let dy: tf.Tensor | undefined = lossAndGradient(model.head, context, rows, y)
-    y.dispose()
-    for (let position = layers.length - 1; position >= first; position--) {
-      meter.currentOperation = `layer ${layers[position].name}`
-      const pass = trainingPass(context, order[position], microbatch)
-      const { dx, dWeights } = layers[position].vjp(
-        inputs[position],
-        weights[position],
-        dy as tf.Tensor,
-        pass,
-        saved[position]
-      )
-      tf.dispose([inputs[position], dy as tf.Tensor, ...saved[position]])
-      dy = dx
-      sums[position].add(dWeights)
-    }
-    dy?.dispose()
-  }
-  tf.dispose(weights)
-  for (let position = layers.length - 1; position >= 0; position--) sums[position].flush(context, order[position])
-  skipOmittedLayers(context)
 }

@@ -139,40 +139,49 @@ function uploadPart(values: Float32Array, shape: readonly number[]): tf.Tensor {
 
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
 export class GradientSum {
-  #sums: tf.Tensor[] | undefined
+  #sums: tf.Tensor[] = []
 
-  /** Adds gradients and takes ownership of the tensors. */
-  add(gradients: readonly tf.Tensor[]): void {
-    if (this.#sums === undefined) this.#sums = [...gradients]
-    else {
-      this.#sums = this.#sums.map((sum, i) => addTo(sum, gradients[i]))
-      tf.dispose([...gradients])
+  /** Adds gradients and takes ownership of the tensors. Those that are undefined follow in another call. */
+  add(gradients: readonly (tf.Tensor | undefined)[]): void {
+    for (const [i, gradient] of gradients.entries()) {
+      if (gradient === undefined) continue
+      const sum = this.#sums[i]
+      this.#sums[i] = sum === undefined ? gradient : addTo(sum, gradient)
+      if (sum !== undefined) gradient.dispose()
     }
   }
 
-  /** Pushes the sum to the store and frees its device memory. */
-  flush({ model, store, shared }: StepContext, layer: number): void {
-    const sums = this.#sums ?? []
-    this.#sums = undefined
-    if (sums.length === 0) return
-    const { weights, shares: all = [] } = model.layers[layer]
-    const shares = all.filter(({ isFrozen }) => !isFrozen)
-    const values = sums.map(sum => sum.dataSync() as Float32Array)
-    const own = values.slice(0, weights.length)
-    for (const [i, { layer: source, weight }] of shares.entries()) {
-      // A copy, because the device's memory is freed before the source layer's gradient is pushed.
-      shared.set(`${source}/${weight}`, values[weights.length + i].slice())
-    }
-    for (const [weight, gradient] of own.entries()) {
-      const other = shared.get(`${layer}/${weight}`)
-      if (other === undefined) continue
-      shared.delete(`${layer}/${weight}`)
-      addToBlock(other, gradient)
-      own[weight] = other
-    }
-    if (own.length > 0) store.pushGradients(layer, own)
+  /** Passes the sums on, flat and on the host, and frees their device memory. */
+  flush(use: (gradients: readonly Float32Array[]) => void): void {
+    const sums = this.#sums
+    this.#sums = []
+    use(sums.map(sum => sum.dataSync() as Float32Array))
     tf.dispose(sums)
   }
+}
+
+/** Pushes the gradients of a layer's own weights to the store, and keeps those of shared ones until the layer that has them follows. */
+export function pushLayer(
+  { model, store, shared }: StepContext,
+  layer: number,
+  gradients: readonly Float32Array[]
+): void {
+  const { weights, shares: all = [] } = model.layers[layer]
+  if (gradients.length === 0) return
+  const shares = all.filter(({ isFrozen }) => !isFrozen)
+  const own = gradients.slice(0, weights.length)
+  for (const [i, { layer: source, weight }] of shares.entries()) {
+    // A copy, because the device's memory is freed before the source layer's gradient is pushed.
+    shared.set(`${source}/${weight}`, gradients[weights.length + i].slice())
+  }
+  for (const [weight, gradient] of own.entries()) {
+    const other = shared.get(`${layer}/${weight}`)
+    if (other === undefined) continue
+    shared.delete(`${layer}/${weight}`)
+    addToBlock(other, gradient)
+    own[weight] = other
+  }
+  if (own.length > 0) store.pushGradients(layer, own)
 }
 
 /**

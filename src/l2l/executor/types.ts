@@ -11,10 +11,23 @@ import { isFiniteBlock } from '../../numeric/numbers.js'
 /**
  * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
  * one pass per microbatch with gradient accumulation. `l2l`: layer by layer, all microbatches through one layer before
- * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution.
+ * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution. The others are
+ * pipelines of several devices: see `pipelineOrders`. On one device they execute as `baseline-ag`.
  */
-export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p'] as const
+export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p', 'gpipe', '1f1b', 'interleaved', 'zb-h1'] as const
 export type Schedule = (typeof SCHEDULES)[number]
+
+/** The schedules that divide the layers among devices: see `pipelineOrders`. */
+export type Pipeline = Extract<Schedule, 'gpipe' | '1f1b' | 'interleaved' | 'zb-h1'>
+
+export function isPipeline(schedule: Schedule | 'auto' | undefined): schedule is Pipeline {
+  return schedule !== undefined && schedule !== 'auto' && SCHEDULES.indexOf(schedule) >= SCHEDULES.indexOf('gpipe')
+}
+
+/** Whether a device keeps the weights of its layers, and the activations of a microbatch, until the backward pass. */
+export function keepsAll(schedule: Schedule): boolean {
+  return schedule.startsWith('baseline') || isPipeline(schedule)
+}
 
 /** Where layer outputs are stored until the backward pass. */
 export const STASH_LOCATIONS = ['device', 'host'] as const
@@ -53,6 +66,8 @@ export interface ExecutorOptions {
   readonly stash?: StashLocation
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
+  /** Chunks of a pipeline's stages, and the time of each layer, by which they are cut. @default 1, or 2 if interleaved; equal times */
+  readonly pipeline?: { readonly chunks: number; readonly layerMs: readonly number[] }
   /** Required for a model with frozen weights. @default none */
   readonly frozen?: FrozenWeights
   /** Factors of the gradients by class. @default 1 */
@@ -63,7 +78,8 @@ export interface ExecutorOptions {
 export type FrozenWeights = readonly (Float32Array | undefined)[]
 
 /** How this machine executes a network. Peers may use different options. */
-export interface Execution extends Omit<ExecutorOptions, 'schedule' | 'frozen' | 'classWeights' | 'layers'> {
+export interface Execution
+  extends Omit<ExecutorOptions, 'schedule' | 'frozen' | 'classWeights' | 'layers' | 'pipeline'> {
   /** `auto`: the first device that works. @default 'auto' */
   readonly backend?: DeviceName | 'auto'
   /** `auto`: the planner chooses the schedule and all options that are not set. @default 'l2l' */

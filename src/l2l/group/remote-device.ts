@@ -108,7 +108,9 @@ export class RemoteDevice {
       this.#done = this.#done.then(() => this.#store(number, bytes))
     } else if (message.kind === 'result') {
       const { result } = message
-      const isResult = result.kind === 'failed' || (Number.isFinite(result.loss) && Number.isFinite(result.hits))
+      const isResult =
+        result.kind === 'failed' ||
+        (result.kind === 'done' && Number.isFinite(result.loss) && Number.isFinite(result.hits))
       if (!isResult) this.#line.close('its result is not a number')
       else this.#done = this.#done.then(() => this.#reply(result))
     } else this.#line.close('it sent an unknown message')

@@ -111,6 +111,8 @@ export function inGroup(request: PlanRequest, plan: Plan, rows: readonly number[
 export function closedFormMs(request: PlanRequest, plan: Plan): number {
   const { profile } = request
   const { head } = profile
+  // A pipeline is at least as long as its slowest stage is busy.
+  if (plan.pipeline) return Math.max(...(plan.devices ?? []).map(({ computeMs }) => computeMs))
   return Math.max(
     ...(plan.devices ?? []).map(device => {
       const { rows, speed, lineBytesPerMs = Number.POSITIVE_INFINITY, stepMs } = device

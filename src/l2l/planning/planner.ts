@@ -1,17 +1,26 @@
 /**
  * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size and stash
  * location, which may differ between layers. Times are summed, because the supported backends compute and copy on one thread.
- * The baseline schedules keep everything on the device at once.
+ * The baseline schedules keep everything on the device at once. Pipelines are planned only when they are asked for.
  */
 import { availableParallelism } from 'node:os'
 import { formatBytes } from '../../base/errors.js'
+import { OptionError } from '../../learning/index.js'
 import type { Model } from '../../nn/types.js'
 import { checkSchedule } from '../executor/executor.js'
 import { OverBudgetError } from '../executor/step.js'
-import { type Execution, type ExecutorOptions, SCHEDULES, type Schedule } from '../executor/types.js'
+import {
+  type Execution,
+  type ExecutorOptions,
+  isPipeline,
+  keepsAll,
+  SCHEDULES,
+  type Schedule
+} from '../executor/types.js'
 import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
+import { layerMs, pipelineFault, planPipelines, sectionBytes } from './pipeline.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
-import { type DeviceProfile, inputBytes, isKept, profileModel } from './profile.js'
+import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
 import { layerTimes } from './times.js'
 import { type GroupDevice, type Plan, type PlanRequest, stepTimes } from './types.js'
 
@@ -20,22 +29,26 @@ const HOST_MEMORY = 2 ** 30
 
 interface ResolvedExecution {
   readonly executorOptions: ExecutorOptions
-  /** Undefined unless the schedule is `auto`. */
+  /** Undefined unless the schedule is `auto` or a pipeline. */
   readonly plan: Plan | undefined
 }
 
 /**
- * Plans the schedule `auto`; any other options are used as they are.
+ * Plans the schedule `auto` and pipelines; any other options are used as they are.
  * @param batch samples per minibatch
- * @throws OverBudgetError naming the layer that needs the most memory, if no plan fits
+ * @throws OptionError for a pipeline that these devices or layers do not allow; OverBudgetError naming the layer that needs the most memory, if no plan fits
  */
 export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
   const { schedule, deviceMemory, microbatch, stash } = execution
-  if (schedule !== 'auto') {
+  if (schedule !== 'auto' && !isPipeline(schedule)) {
     return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
   }
-  const plan = planFor(model, profileModel(model), execution, batch)
-  return { executorOptions: executorOptionsOf(plan, deviceMemory), plan }
+  const profile = profileModel(model)
+  const plan = planFor(model, profile, execution, batch)
+  const options = executorOptionsOf(plan, deviceMemory)
+  if (plan.pipeline === undefined) return { executorOptions: options, plan }
+  const chunks = plan.pipeline.cut.length / (execution.workers ?? 1)
+  return { executorOptions: { ...options, pipeline: { chunks, layerMs: layerMs(profile) } }, plan }
 }
 
 /**
@@ -52,6 +65,8 @@ export function planRequest(
   const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
   const schedule = execution.schedule === 'auto' ? undefined : execution.schedule
   checkSchedule({ schedule, microbatch, stash })
+  const fault = schedule && pipelineFault(schedule, model.layers.length, devices)
+  if (fault !== undefined) throw new OptionError(`schedule ${schedule} ${fault}`)
   return {
     profile,
     inputBytes: inputBytes(model),
@@ -94,8 +109,11 @@ export function fastestPlan(request: PlanRequest): Plan {
 
 /** The fastest plan of each schedule that the request allows; undefined where none fits. */
 export function alternatives(request: PlanRequest): { readonly schedule: Schedule; readonly plan: Plan | undefined }[] {
-  const { fixed } = request
-  return SCHEDULES.filter(schedule => fixed.schedule === undefined || fixed.schedule === schedule).map(schedule => {
+  const { fixed, profile, devices } = request
+  const possible = SCHEDULES.filter(
+    schedule => fixed.schedule === undefined && pipelineFault(schedule, profile.layers.length, devices) === undefined
+  )
+  return (fixed.schedule === undefined ? possible : [fixed.schedule]).map(schedule => {
     const microbatch = schedule === 'baseline' ? undefined : fixed.microbatch
     const plan = makePlan({ ...request, fixed: { ...fixed, schedule, microbatch } })
     return { schedule, plan: 'tooLarge' in plan ? undefined : plan }
@@ -113,7 +131,7 @@ interface Speedup {
 
 /** @returns undefined for one device, or where it does not fit alone */
 export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined {
-  const { schedule } = plan
+  const schedule = plan.pipeline ? 'baseline-ag' : plan.schedule
   const alone = makePlan({ ...request, devices: ONE_DEVICE, fixed: { ...request.fixed, schedule } })
   if (plan.devices === undefined || 'tooLarge' in alone) return undefined
   const ideal = request.devices.reduce((sum, { speed }) => sum + speed, 0)
@@ -123,7 +141,7 @@ export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined
 /** @returns the fastest plan, or, if none fits, the layer that needs the most memory */
 export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
   const { batch, devices, fixed, profile } = request
-  const plans: Plan[] = []
+  const plans = planPipelines(request, halvings(batch))
   /** Plans the largest share of the minibatch. @param unit rows that are not divided */
   const add = (unit: number, planOf: (share: PlanRequest) => Plan | undefined) => {
     const rows = rowsOf(batch, unit, devices)
@@ -136,7 +154,7 @@ export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: stri
       const isWhole = schedule === 'baseline'
       add(isWhole ? 1 : microbatch, share => planBaseline(share, schedule, isWhole ? share.batch : microbatch))
     }
-    if (fixed.schedule?.startsWith('baseline')) continue
+    if (fixed.schedule !== undefined && keepsAll(fixed.schedule)) continue
     for (const stash of fixed.stash ? [fixed.stash] : (['device', 'host'] as const)) {
       add(microbatch, share => planLayerwise(share, fixed.schedule ?? 'l2l-p', microbatch, stash))
     }
@@ -189,34 +207,12 @@ function executorOptionsOf(plan: Plan, deviceMemory: number | undefined): Execut
 }
 
 /** @returns undefined if it does not fit */
-function planBaseline(
-  { profile, inputBytes, batch, deviceMemory }: PlanRequest,
-  schedule: Schedule,
-  microbatch: number
-): Plan | undefined {
+function planBaseline(request: PlanRequest, schedule: Schedule, microbatch: number): Plan | undefined {
+  const { profile, batch, deviceMemory } = request
   const { layers, head } = profile
   const isSplit = microbatch < batch
-  const weights = layers.reduce((sum, { weightBytes }) => sum + weightBytes, 0)
-  const gradients = layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0)
-  // Gradient sums: of all layers from the second microbatch on, of the layers above in the first.
-  let sums = gradients
-  let saved = microbatch * inputBytes
-  let deviceBytes = 0
-  for (const [l, layer] of layers.entries()) {
-    const { gradientBytes, outputBytes, activationBytes, savingWork, savedWork } = layer
-    sums -= gradientBytes
-    const input = l > 0 && !isKept(layers, l - 1) ? microbatch * layers[l - 1].outputBytes : 0
-    const vjp = microbatch * (activationBytes + outputBytes + savedWork.sample) + savedWork.fixed
-    const work = isSplit ? Math.max(vjp, microbatch * activationBytes + 2 * gradientBytes) : vjp
-    const forward = weights + (isSplit ? gradients : 0) + input + savingWork.fixed + microbatch * savingWork.sample
-    const backward = weights + (isSplit ? gradients : sums) + work
-    deviceBytes = Math.max(deviceBytes, saved + forward, layer.hasBackward ? saved + backward : 0)
-    if (layer.hasBackward) saved += microbatch * (activationBytes + outputBytes)
-    else if (isKept(layers, l)) saved += microbatch * outputBytes
-  }
-  const headBytes = saved + head.work.fixed + microbatch * head.work.sample
-  const merge = Math.max(...layers.map(({ loadBytes, weightBytes }) => loadBytes - weightBytes))
-  deviceBytes = Math.max(deviceBytes, weights + merge, weights + (isSplit ? gradients : 0) + headBytes)
+  const { weights, gradients, forward, backward, merge } = sectionBytes(request, 0, layers.length, microbatch, isSplit)
+  const deviceBytes = weights + Math.max(merge, (isSplit ? gradients : 0) + Math.max(forward, backward))
   const way = { schedule, stash: 'device', layers: layers.map(() => ({})) } as const
   const plan: Plan = {
     ...way,

@@ -1,6 +1,6 @@
 /** The expected time of each layer under a plan, from measured times and bytes. */
 import { passesOf } from '../executor/passes.js'
-import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
+import { keepsAll, type LayerPlan, type Schedule, type StashLocation } from '../executor/types.js'
 import type { DeviceProfile, LayerProfile } from './profile.js'
 
 /** The mean time of a layer, including steps that skip it. */
@@ -21,7 +21,7 @@ interface Way {
 
 /** @param batch samples per minibatch */
 export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batch: number): LayerTime[] {
-  const isBaseline = way.schedule.startsWith('baseline')
+  const isBaseline = keepsAll(way.schedule)
   const last = layers.length - 1
   const again = isBaseline ? layers.map(() => 0) : recomputations(way.layers)
   return layers.map((layer, l) => {
@@ -50,7 +50,7 @@ export function recomputations(plans: readonly LayerPlan[]): number[] {
 
 /** Whether the outputs of a layer move to the stash and back. */
 export function isStashed({ schedule, stash, layers }: Way, l: number): boolean {
-  const isDevice = schedule.startsWith('baseline') || stash === 'device' || layers[l].outputs === 'device'
+  const isDevice = keepsAll(schedule) || stash === 'device' || layers[l].outputs === 'device'
   return l < layers.length - 1 && !isDevice
 }
 

@@ -56,6 +56,14 @@ export interface Plan {
    * takes part. A group adds the rest of its time.
    */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
+  /** Of a pipeline: the first layer of each chunk of its stages, and the share of their time in which they wait for each other. */
+  readonly pipeline?: {
+    readonly cut: readonly number[]
+    readonly microbatches: number
+    readonly bubble: number
+    /** The same in closed form, with stages that take equal times. */
+    readonly closedForm: number
+  }
   /** With several devices, those of the group; `deviceBytes` and `stashBytes` are then those of the one with the largest share. */
   readonly devices?: readonly DevicePlan[]
 }

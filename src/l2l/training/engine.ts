@@ -64,6 +64,8 @@ export interface ExecutionReport {
   readonly workers: number
   /** Steps that failed because of a device. */
   readonly lostSteps: number
+  /** Share of the time that the stages of a pipeline waited for each other, without the first step. @default no pipeline */
+  readonly bubble?: number
 }
 
 /** Threads of the parameter server. */
@@ -84,6 +86,8 @@ export class L2LEngine implements Engine {
   readonly #rows: DenseRows
   #pool: DevicePool | undefined
   #workerCount = 1
+  #bubbles = 0
+  #firstBubble = 0
   #othersPeakBytes = 0
   #lostSteps = 0
   #firstMs = 0
@@ -109,8 +113,8 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, layers, deviceMemory, frozen, classWeights } = this.#options
-    const options = { schedule, microbatch, stash, layers, deviceMemory, frozen, classWeights }
+    const { schedule, microbatch, stash, layers, deviceMemory, pipeline, frozen, classWeights } = this.#options
+    const options = { schedule, microbatch, stash, layers, deviceMemory, pipeline, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,
       backend,
@@ -198,7 +202,8 @@ export class L2LEngine implements Engine {
       hostPeakBytes: this.#server.bytes + frozenBytes + stashPeakBytes,
       dropped: this.#server.dropped,
       workers: this.#workerCount,
-      lostSteps: this.#lostSteps
+      lostSteps: this.#lostSteps,
+      bubble: this.#bubbles === 0 ? undefined : each(this.#bubbles, this.#firstBubble)
     }
   }
 
@@ -215,7 +220,9 @@ export class L2LEngine implements Engine {
     const trained = this.#train()
     this.#totalMs += performance.now() - start
     this.#waitedMs += this.#server.waitedMs - waited
+    this.#bubbles += this.#pool?.bubble ?? 0
     if (this.updates === 0) {
+      this.#firstBubble = this.#bubbles
       this.#firstMs = this.#totalMs
       this.#firstWaitedMs = this.#waitedMs
     }

@@ -1,5 +1,5 @@
 /**
- * Several devices with one parameter server: the microbatches of a minibatch are divided among this thread, worker
+ * Several devices with one parameter server. They are the stages of a pipeline, or else the microbatches of a minibatch are divided among this thread, worker
  * threads and workers of other processes, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
  * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.
@@ -9,16 +9,20 @@ import { type Blocks, DivergenceError } from '../../learning/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'
+import { AbortedError } from '../executor/pipeline.js'
 import {
   addToBlock,
   type Execution,
   type ExecutorOptions,
   fillBlock,
+  isPipeline,
   type ParameterStore,
   type StepScore,
   WorkerFailedError
 } from '../executor/types.js'
 import { LoadBalancer, sum } from './balancer.js'
+import { wakeStages } from './stage-line.js'
+import { PipelineStages } from './stages.js'
 import {
   ABORTED,
   allocateGradients,
@@ -49,11 +53,13 @@ export interface DeviceReport {
   readonly from?: string
   /** Mean time of a microbatch; undefined before the first one. */
   readonly microbatchMs?: number
-  /** Share of the microbatches, 0 … 1. */
+  /** Share of the microbatches, or of a pipeline's time, 0 … 1. */
   readonly share: number
   /** Peak bytes on the device so far; undefined before the first step. */
   readonly peakBytes?: number
 }
+
+type StageArguments = [Executor, ParameterStore, DenseRows, Parameters<PipelineStages['train']>[4]]
 
 /** Largest number of workers besides this thread. */
 const MAX_WORKERS = 64
@@ -68,6 +74,7 @@ export class DevicePool {
   readonly #starting = new Map<number, WorkerHandle>()
   readonly #balancer = new LoadBalancer(1)
   readonly #origins = new WeakMap<WorkerHandle, Pick<DeviceReport, 'name' | 'from'>>()
+  readonly #stages: PipelineStages
   #attempts = 0
   #peakBytes: number | undefined
 
@@ -76,6 +83,7 @@ export class DevicePool {
     this.#microbatch = options.executorOptions.microbatch ?? 1
     this.#gradients = allocateGradients(options.weights)
     this.#cells[ABORTED] = -1
+    this.#stages = new PipelineStages(this.#cells, options.executorOptions.pipeline)
   }
 
   /** @throws DeviceError if a worker does not start */
@@ -126,10 +134,11 @@ export class DevicePool {
     const own = { name: openedDevice().name }
     const { costs, shares } = this.#balancer
     const all = sum(shares)
+    const { busyMs } = this.#stages
     return [own, ...this.#workers.map(worker => this.#origins.get(worker) ?? own)].map((origin, i) => ({
       ...origin,
       microbatchMs: costs[i],
-      share: all === 0 ? 0 : (shares[i] ?? 0) / all,
+      share: busyMs.length > 0 ? (busyMs[i] ?? 0) / sum(busyMs) : all === 0 ? 0 : (shares[i] ?? 0) / all,
       peakBytes: i === 0 ? this.#peakBytes : this.#workers[i - 1].peakBytes
     }))
   }
@@ -171,6 +180,7 @@ export class DevicePool {
     const attempt = this.#attempts++
     // By the number of updates, so that a run that is continued draws the same numbers.
     const step = updates ?? attempt
+    if (isPipeline(executor.schedule)) return this.#trainStages(executor, store, rows, { attempt, step, updates })
     const count = Math.ceil(rows.size / this.#microbatch)
     const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
@@ -218,7 +228,29 @@ export class DevicePool {
     }
   }
 
+  /** As stages of a pipeline. */
+  #trainStages(...[executor, store, rows, task]: StageArguments): StepScore {
+    if (this.#workers.length === 0) return executor.train(store, rows, task)
+    const { meter } = executor
+    const before = meter.bytes
+    try {
+      const score = this.#stages.train(executor, this.#workers, store, rows, task)
+      this.#peakBytes = meter.peakBytes - before
+      return score
+    } catch (error) {
+      this.#abort(task.attempt)
+      const cause = this.#stages.failures.find(({ message }) => message.code !== new AbortedError().code)
+      throw error instanceof AbortedError && cause ? this.#failure(cause.worker, cause.message) : error
+    }
+  }
+
+  /** Share of the last step's time in which stages of a pipeline waited for others; undefined for other schedules. */
+  get bubble(): number | undefined {
+    return this.#stages.bubble
+  }
+
   close(): void {
+    this.#stages.close()
     for (const worker of this.#workers) worker.stop()
     this.#workers = []
   }
@@ -248,9 +280,12 @@ export class DevicePool {
   #abort(attempt: number): void {
     Atomics.store(this.#cells, ABORTED, attempt)
     Atomics.notify(this.#cells, REDUCED)
+    wakeStages(this.#cells)
     for (const worker of this.#workers) {
       while (worker.isBusy) {
         const message = worker.receive()
+        if (message.kind === 'gradients') continue
+        if (message.kind === 'failed') this.#stages.failures.push({ worker, message })
         if (message.kind === 'failed' && message.code === DeviceError.code) this.#remove(worker)
         worker.isBusy = false
       }

@@ -8,6 +8,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { DeviceError } from '../../device/types.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { RowCopy } from '../dense-rows.js'
+import type { StagePlace } from '../executor/pipeline.js'
 import type { Execution, ExecutorOptions } from '../executor/types.js'
 
 /** Data of a starting worker. */
@@ -34,6 +35,12 @@ export interface SharedWeights {
   readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
 }
 
+/** A port to the stage above and one to the stage below; the last stage is below the first. */
+export interface StagePorts {
+  readonly above: MessagePort
+  readonly below: MessagePort
+}
+
 /** A worker's share of a minibatch. */
 export interface WorkerTask {
   /** Number of the call, by which it is aborted. */
@@ -43,6 +50,8 @@ export interface WorkerTask {
   readonly updates: number | undefined
   readonly firstMicrobatch: number
   readonly rows: RowCopy
+  /** Its place in a pipeline, whose rows are the whole minibatch; with new ports at first and when the stages have changed. */
+  readonly stage?: StagePlace & { readonly ports?: StagePorts }
 }
 
 export type WorkerMessage =
@@ -54,6 +63,8 @@ export type WorkerMessage =
       readonly ms: number
       readonly peakBytes: number
     }
+  /** Of a pipeline: the gradients of a layer, the last one first. */
+  | { readonly kind: 'gradients'; readonly gradients: readonly Float32Array[] }
   /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }
 
@@ -61,13 +72,15 @@ export type WorkerMessage =
 export const RING_SIZE = 4
 
 /**
- * Shared integers: the number of gradients reduced in this step, the aborted step, and for each worker the number of
+ * Shared integers: the number of gradients reduced in this step, the aborted step, a number that changes with each message between
+ * stages of a pipeline, and for each worker the number of
  * tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the length of
  * each gradient in its ring.
  */
 export const REDUCED = 0
 export const ABORTED = 1
-const FIXED = 2
+export const MAIL = 2
+const FIXED = 3
 const EACH = 3 + RING_SIZE
 export const cellCount = (workers: number) => FIXED + EACH * workers
 export const tasksCell = (worker: number) => FIXED + EACH * worker
@@ -77,7 +90,7 @@ export const gradientLengthCell = (worker: number, gradient: number) =>
   FIXED + EACH * worker + 3 + (gradient % RING_SIZE)
 
 /** A worker without any activity for this time is considered dead. */
-const TIMEOUT_MS = 120_000
+export const TIMEOUT_MS = 120_000
 
 /** The messages of a worker thread, for which the thread that has started it blocks. */
 export class Inbox {
@@ -181,7 +194,8 @@ export class WorkerHandle {
   submit(task: WorkerTask): void {
     this.isBusy = true
     Atomics.store(this.#cells, gradientsCell(this.number), 0)
-    this.#send(task)
+    const { above, below } = task.stage?.ports ?? {}
+    this.#send(task, above && below ? [above, below] : [])
   }
 
   stop(): void {
@@ -208,8 +222,8 @@ export class WorkerHandle {
     return this.#inbox.receive()
   }
 
-  #send(message: WorkerTask | 'stop'): void {
-    this.#port.postMessage(message)
+  #send(message: WorkerTask | 'stop', transfer: readonly MessagePort[] = []): void {
+    this.#port.postMessage(message, transfer)
     Atomics.add(this.#cells, tasksCell(this.number), 1)
     Atomics.notify(this.#cells, tasksCell(this.number))
   }

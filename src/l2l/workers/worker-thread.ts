@@ -6,6 +6,7 @@ import { deviceFor, networkModel } from '../execution.js'
 import { Executor } from '../executor/executor.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
+import { StageLine, wakeStages } from './stage-line.js'
 import {
   ABORTED,
   gradientLengthCell,
@@ -40,6 +41,9 @@ function signal(): void {
 
 /** Milliseconds waited in this step. */
 let waitedMs = 0
+
+/** In a pipeline: to the neighbouring stages. */
+let line: StageLine | undefined
 
 /** Reads shared weights and writes gradients to the shared ring. */
 class WorkerStore implements ParameterStore {
@@ -78,18 +82,42 @@ class WorkerStore implements ParameterStore {
   }
 }
 
-function execute(executor: Executor, { rows: copy, ...part }: WorkerTask): void {
+/** Reads shared weights and sends gradients as messages, after the last operation of the stage. */
+class StageStore extends WorkerStore {
+  override pushGradients(_layer: number, gradients: readonly Float32Array[]): void {
+    const copies = gradients.map(gradient => gradient.slice())
+    const message: WorkerMessage = { kind: 'gradients', gradients: copies }
+    port.postMessage(
+      message,
+      copies.map(({ buffer }) => buffer)
+    )
+    signal()
+  }
+}
+
+function execute(executor: Executor, { rows: copy, stage: place, ...part }: WorkerTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
     rows.load(copy)
     const { meter } = executor
     const before = meter.bytes
-    const { loss, hits } = executor.train(new WorkerStore(part.attempt), rows, part)
+    if (place?.ports) {
+      line?.close()
+      line = new StageLine(cells, place.ports)
+    }
+    const stage = place && line?.stageOf(place, part.attempt)
+    const store = stage ? new StageStore(part.attempt) : new WorkerStore(part.attempt)
+    const { loss, hits } = executor.train(store, rows, { ...part, stage })
+    if (stage) waitedMs += line?.waitedMs ?? 0
     const peakBytes = meter.peakBytes - before
     reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs, peakBytes })
   } catch (error) {
     const { code, message } = error as Error & { readonly code?: string }
+    if (place) {
+      Atomics.store(cells, ABORTED, part.attempt)
+      wakeStages(cells)
+    }
     reply({ kind: 'failed', code, reason: message })
   }
 }

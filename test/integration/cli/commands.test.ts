@@ -1,7 +1,7 @@
 /** Errors of the commands: one line on stderr, and the documented exit code. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { commandNames } from '../../../src/cli/commands/index.js'
@@ -362,6 +362,28 @@ describe('a command', function () {
     )
     assert.equal(plan.stepMs, Math.min(...times))
     await fails(['plan', 'mlp', '--data', 'digits', '--devices', '1,0@1MB'], 2, /must be a number above 0/)
+  })
+
+  it('plans a pipeline with its chart, and trains it as one device does', async () => {
+    const mlp = ['mlp', '--data', 'digits', '--backend', 'wasm']
+    const chart = join(dir, 'chart.svg')
+    const planned = await admb(['plan', ...mlp, '--schedule', '1f1b,workers=2', '--out', chart, '--json'])
+    const { plan, plans } = JSON.parse(planned.stdout)
+    assert.deepEqual(
+      plans.map(({ schedule }: { readonly schedule: string }) => schedule),
+      ['1f1b']
+    )
+    assert.equal(plan.pipeline.cut.length, 2)
+    const svg = await readFile(chart, 'utf8')
+    assert.match(svg, /<svg [\s\S]*1f1b on 2 devices[\s\S]*forward[\s\S]*backward/)
+    await refuses(['plan', ...mlp, '--out', chart], 2, /is no pipeline, so there is no chart: use --schedule 1f1b/)
+    await refuses(['plan', ...mlp, '--schedule', 'gpipe'], 2, /divides the layers among devices: add workers=2/)
+    const train = ['train', '--model', ...mlp, '--limit', '200', '--batch', '20', '--json', '--schedule']
+    const alone = JSON.parse((await admb([...train, 'baseline-ag,microbatch=4'])).stdout)
+    const shared = JSON.parse((await admb([...train, 'zb-h1,microbatch=4,workers=2'])).stdout)
+    assert.equal(shared.averageLoss, alone.averageLoss)
+    assert.equal(shared.plan.pipeline.microbatches, 5)
+    assert.ok(shared.relay.bubble > 0 && shared.relay.bubble < 1)
   })
 
   it('trains with 8-bit rule state, no average and two devices, and scores the stored model', async () => {

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { frozenOf, networkModel } from '../../../src/l2l/execution.js'
-import { SCHEDULES } from '../../../src/l2l/executor/types.js'
 import { IoQueue, WRITE } from '../../../src/l2l/store/io-queue.js'
 import { commitFile, layerFile, readCommit } from '../../../src/l2l/store/layer-file.js'
 import { diskOptions } from '../../../src/l2l/store/place.js'
@@ -17,6 +16,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec, TuningSpec } from '../../../src/nn/spec/network-spec.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, useBackend } from '../../support/l2l/layers.js'
+import { WHOLE_SCHEDULES } from '../../support/layer-plans.js'
 import { share } from '../../support/runs.js'
 
 const rules: readonly RuleSpec[] = [
@@ -34,7 +34,7 @@ const cases = fc.record({
   rule: fc.constantFrom(...rules),
   averaging: fc.constantFrom({ name: 'tail' } as const, { name: 'none' } as const),
   predictWith: fc.constantFrom('average' as const, 'current' as const),
-  schedule: fc.constantFrom(...SCHEDULES),
+  schedule: fc.constantFrom(...WHOLE_SCHEDULES),
   serverThreads: fc.integer({ min: 0, max: 2 }),
   batch: fc.integer({ min: 1, max: 9 }),
   rows: fc.integer({ min: 1, max: 60 }),
@@ -169,7 +169,7 @@ describe('a layer file', () => {
       try {
         let runs = 0
         fc.assert(
-          fc.property(fc.constantFrom(...networks), fc.constantFrom(...SCHEDULES.slice(1)), (spec, schedule) => {
+          fc.property(fc.constantFrom(...networks), fc.constantFrom(...WHOLE_SCHEDULES.slice(1)), (spec, schedule) => {
             const model = networkModel(spec)
             const averaging = { name: 'tail' } as const
             const server = { model, rule: { name: 'adam' }, averaging, threads: 1 } as const

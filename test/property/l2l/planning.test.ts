@@ -7,13 +7,7 @@ import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkModel } from '../../../src/l2l/execution.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
-import {
-  BlockStore,
-  SCHEDULES,
-  type Schedule,
-  STASH_LOCATIONS,
-  type StashLocation
-} from '../../../src/l2l/executor/types.js'
+import { BlockStore, type Schedule, STASH_LOCATIONS, type StashLocation } from '../../../src/l2l/executor/types.js'
 import { closedFormMs, ONE_DEVICE } from '../../../src/l2l/planning/group.js'
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
@@ -28,6 +22,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import type { Model } from '../../../src/nn/types.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { WHOLE_SCHEDULES } from '../../support/layer-plans.js'
 import { share } from '../../support/runs.js'
 
 const hostMemory = 1e9
@@ -156,7 +151,7 @@ describe('the plan of a group', () => {
   const requests = fc.record({
     chain: chains,
     others: fc.array(device, { minLength: 1, maxLength: 3 }),
-    schedule: fc.constantFrom(...SCHEDULES),
+    schedule: fc.constantFrom(...WHOLE_SCHEDULES),
     batch: fc.integer({ min: 1, max: 9 })
   })
   const requestOf = ({
@@ -448,7 +443,7 @@ describe('layers that vary', () => {
     }),
     { minLength: 7, maxLength: 7 }
   )
-  const schedules = fc.constantFrom(...SCHEDULES)
+  const schedules = fc.constantFrom(...WHOLE_SCHEDULES)
   const taskOf = (layers: readonly LayerProfile[], schedule: Schedule) => {
     const fixed = { schedule, microbatch: schedule === 'baseline' ? undefined : 2 }
     const profile = { bytesPerMs: 1, sumBytesPerMs: 1, layers, head }
@@ -608,7 +603,7 @@ describe('expected device memory', () => {
 
 function* ways(): Generator<[Schedule, StashLocation | undefined, number | undefined]> {
   for (const microbatch of [4, 16]) {
-    for (const schedule of SCHEDULES) {
+    for (const schedule of WHOLE_SCHEDULES) {
       if (schedule.startsWith('baseline')) yield [schedule, undefined, schedule === 'baseline' ? undefined : microbatch]
       else for (const stash of STASH_LOCATIONS) yield [schedule, stash, microbatch]
     }

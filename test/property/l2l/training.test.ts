@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import { BlockStore, SCHEDULES, type Schedule } from '../../../src/l2l/executor/types.js'
+import { BlockStore, type Schedule } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { stepBlock } from '../../../src/l2l/training/block-memory.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -22,6 +22,7 @@ import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { createModel } from '../../../src/nn/create-model.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import { denseModel, randomRows } from '../../support/l2l/dense-model.js'
+import { WHOLE_SCHEDULES } from '../../support/layer-plans.js'
 
 const model = denseModel(5, [7, 6], 3)
 const rules: readonly RuleSpec[] = [
@@ -158,7 +159,7 @@ describe('training a network', () => {
     deepEqual(second.finish(), whole.finish())
   })
 
-  for (const schedule of SCHEDULES) {
+  for (const schedule of WHOLE_SCHEDULES) {
     it(`learns under ${schedule}`, () => {
       const engine = engineFor(
         { rule: { name: 'adam', step: 0.02 }, averaging: { name: 'tail' }, batch: 8, rows: 0, predictWith: 'current' },

@@ -5,7 +5,7 @@ import * as tf from '#tfjs'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { frozenOf, networkModel, wholeBlocks, wholeNetwork } from '../../../src/l2l/execution.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import { BlockStore, type ExecutorOptions, SCHEDULES, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
+import { BlockStore, type ExecutorOptions, STASH_LOCATIONS } from '../../../src/l2l/executor/types.js'
 import { planFor } from '../../../src/l2l/planning/planner.js'
 import { profileModel } from '../../../src/l2l/planning/profile.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
@@ -17,7 +17,7 @@ import type { NetworkSpec, TuningSpec } from '../../../src/nn/spec/network-spec.
 import { type Model, sizeOf, totalSize } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import { BACKENDS, difference, runs, useBackend } from '../../support/l2l/layers.js'
-import { layerPlans } from '../../support/layer-plans.js'
+import { layerPlans, WHOLE_SCHEDULES } from '../../support/layer-plans.js'
 
 const sample = { kind: 'tokens', shape: [6], vocabulary: 11, padding: 0, separator: 1 } as const
 const SHAPES = { bert: {}, gpt2: {}, llama: { keyHeads: 1, tied: true } } as const
@@ -40,7 +40,7 @@ const tunings: fc.Arbitrary<TuningSpec> = fc.oneof(
   fc.record({ freeze: freezes })
 )
 const executions = fc.record({
-  schedule: fc.constantFrom(...SCHEDULES.filter(name => name !== 'baseline')),
+  schedule: fc.constantFrom(...WHOLE_SCHEDULES.filter(name => name !== 'baseline')),
   microbatch: fc.integer({ min: 1, max: 5 }),
   layers: layerPlans(4)
 })
@@ -173,7 +173,7 @@ describe('partly trained networks', () => {
       const model = networkModel(spec)
       const profile = profileModel(model)
       const frozen = frozenOf(spec, model, undefined)
-      for (const schedule of SCHEDULES) {
+      for (const schedule of WHOLE_SCHEDULES) {
         for (const stash of schedule.startsWith('baseline') ? [undefined] : STASH_LOCATIONS.slice(0, 2)) {
           const microbatch = schedule === 'baseline' ? undefined : 2
           const plan = planFor(model, profile, { schedule, microbatch, stash }, 5)

@@ -1,0 +1,212 @@
+/**
+ * Conventional training, in which a device keeps the weights of its layers and the activations of microbatches: of the whole model on one
+ * device, or of a stage of a pipeline. `position` is the position of a layer in the step's order.
+ */
+import * as tf from '#tfjs'
+import { firstTrained } from '../../nn/layer-order.js'
+import type { Deferred, Layer } from '../../nn/types.js'
+import { type Operation, pipelineOrders } from './pipeline-orders.js'
+import {
+  GradientSum,
+  load,
+  lossAndGradient,
+  microbatches,
+  pushLayer,
+  type StepContext,
+  skipOmittedLayers,
+  trainingPass
+} from './step.js'
+import type { Pipeline } from './types.js'
+
+/** A device's place in a pipeline. The last stage computes the loss and pushes all gradients to the store. */
+export interface StagePlace {
+  readonly kind: Pipeline
+  readonly stages: number
+  readonly stage: number
+  /** The first layer of each chunk of all stages. */
+  readonly cut: readonly number[]
+}
+
+export interface Stage extends StagePlace {
+  /** Sends outputs, or gradients with respect to them, to the stage of another chunk. Takes ownership of the tensor. */
+  send(to: Operation, tensor: tf.Tensor): void
+  /** Blocks until the tensor has arrived that the operation needs. @throws AbortedError */
+  receive(operation: Operation): tf.Tensor
+  /** The gradients of the next layer of another stage. Only the last stage has it; other stages push theirs. @throws AbortedError */
+  collect?(stage: number): readonly Float32Array[]
+}
+
+/** Another device has failed, so that this one cannot continue with the step. */
+export class AbortedError extends Error {
+  readonly code = 'aborted'
+
+  constructor() {
+    super('the step was aborted')
+  }
+}
+
+/**
+ * All weights, gradient sums and one microbatch's activations are on the device at once. With one microbatch it is schedule `baseline`,
+ * with several `baseline-ag`.
+ */
+export function runBaseline(context: StepContext): void {
+  const { model, order, batch } = context
+  const first = firstTrained(model, order)
+  const section = new Section(context, 0, order.length, first)
+  for (const [microbatch, rows] of microbatches(context).entries()) {
+    const y = section.forward(microbatch, batch.inputs(...rows))
+    const dy = lossAndGradient(model.head, context, rows, y)
+    y.dispose()
+    section.backward(microbatch, dy)?.dispose()
+  }
+  section.unload()
+  for (let position = order.length - 1; position >= first; position--) {
+    section.flush(position, gradients => pushLayer(context, order[position], gradients))
+  }
+  skipOmittedLayers(context)
+}
+
+/** The operations of a stage. Then its gradients, or, of the last stage, those of all layers, go to the store, the last layer first. */
+export function runStage(context: StepContext, stage: Stage): void {
+  const { model, order, batch, store } = context
+  const { kind, stages, cut } = stage
+  const rows = microbatches(context)
+  const first = firstTrained(model, order)
+  const last = cut.length - 1
+  /** Positions at which the chunks start, and the last one ends; a step may skip all layers of a chunk. */
+  const starts = [...cut, Number.POSITIVE_INFINITY].map(layer => order.filter(l => l < layer).length)
+  const sections = cut.map((_, chunk) =>
+    chunk % stages === stage.stage ? new Section(context, starts[chunk], starts[chunk + 1], first) : undefined
+  )
+  const losses = new Map<number, tf.Tensor>()
+  for (const operation of pipelineOrders(kind, stages, rows.length, cut.length / stages)[stage.stage]) {
+    const { chunk, microbatch } = operation
+    const section = sections[chunk] as Section
+    if (operation.kind === 'forward') {
+      const y = section.forward(microbatch, chunk === 0 ? batch.inputs(...rows[microbatch]) : stage.receive(operation))
+      if (chunk < last) stage.send({ ...operation, chunk: chunk + 1 }, y)
+      else {
+        losses.set(microbatch, lossAndGradient(model.head, context, rows[microbatch], y))
+        y.dispose()
+      }
+    } else if (operation.kind === 'weights') section.weightGradients(microbatch)
+    else if (starts[chunk + 1] > first) {
+      const dy = chunk < last ? stage.receive(operation) : (losses.get(microbatch) as tf.Tensor)
+      const dx = section.backward(microbatch, dy, kind === 'zb-h1')
+      if (dx !== undefined && starts[chunk] > first) stage.send({ ...operation, chunk: chunk - 1 }, dx)
+      else dx?.dispose()
+    }
+  }
+  for (const section of sections) section?.unload()
+  for (let position = order.length - 1; position >= first; position--) {
+    const chunk = starts.findLastIndex(start => start <= position)
+    const layer = order[position]
+    const push = (gradients: readonly Float32Array[]) =>
+      stage.collect ? pushLayer(context, layer, gradients) : store.pushGradients(layer, gradients)
+    const section = sections[chunk]
+    if (section !== undefined) section.flush(position, push)
+    else if (stage.collect) push(stage.collect(chunk % stages))
+  }
+  if (stage.collect) skipOmittedLayers(context)
+}
+
+/** What the backward pass of a microbatch needs of a layer. */
+interface Stored {
+  readonly x: tf.Tensor
+  readonly saved: readonly tf.Tensor[]
+}
+
+/** Consecutive layers of a step on the device. */
+class Section {
+  readonly #weights: readonly tf.Tensor[][]
+  readonly #sums: readonly GradientSum[]
+  readonly #stored = new Map<number, Stored[]>()
+  /** Of each microbatch, what the gradients of the weights need, by position from the last one. */
+  readonly #deferred = new Map<number, Deferred[][]>()
+
+  /** @param first position at which the backward pass ends */
+  constructor(
+    private readonly context: StepContext,
+    private readonly from: number,
+    private readonly to: number,
+    private readonly first: number
+  ) {
+    const layers = context.order.slice(from, to)
+    this.#weights = layers.map(l => load(context, l))
+    this.#sums = layers.map(() => new GradientSum())
+  }
+
+  /** Takes ownership of the input. @returns the output of the last layer */
+  forward(microbatch: number, input: tf.Tensor): tf.Tensor {
+    const stored: Stored[] = []
+    let x = input
+    for (let position = this.from; position < this.to; position++) {
+      const { layer, weights, pass } = this.#at(position, microbatch)
+      if (position < this.first) {
+        const y = layer.forward(x, weights, pass)
+        x.dispose()
+        x = y
+      } else {
+        const { y, saved } = layer.forwardSaving(x, weights, pass)
+        stored.push({ x, saved })
+        x = y
+      }
+    }
+    this.#stored.set(microbatch, stored)
+    return x
+  }
+
+  /**
+   * Adds the gradients of the weights to their sums.
+   * @param dy gradient with respect to the output, of which it takes ownership
+   * @param defers whether `weightGradients` follows, which adds them
+   * @returns the gradient with respect to the input; undefined for token ids
+   */
+  backward(microbatch: number, dy: tf.Tensor, defers = false): tf.Tensor | undefined {
+    const stored = this.#stored.get(microbatch) ?? []
+    this.#stored.delete(microbatch)
+    const allDeferred: Deferred[][] = []
+    let d: tf.Tensor | undefined = dy
+    for (let position = this.to - 1; position >= Math.max(this.from, this.first); position--) {
+      const { x, saved } = stored.pop() as Stored
+      const { layer, weights, pass } = this.#at(position, microbatch)
+      const deferred = defers ? weights.map((): Deferred => ({})) : undefined
+      const { dx, dWeights } = layer.vjp(x, weights, d as tf.Tensor, { ...pass, wanted: deferred }, saved)
+      tf.dispose([x, d as tf.Tensor, ...saved])
+      d = dx
+      // A layer may compute some gradients at once.
+      const others = [...dWeights]
+      const now = deferred?.map(({ compute }) => (compute === undefined ? others.shift() : undefined))
+      this.#sums[position - this.from].add(now ?? dWeights)
+      if (deferred !== undefined) allDeferred.push(deferred)
+    }
+    if (defers) this.#deferred.set(microbatch, allDeferred)
+    return d
+  }
+
+  weightGradients(microbatch: number): void {
+    for (const [i, deferred] of (this.#deferred.get(microbatch) ?? []).entries()) {
+      this.#sums[this.to - 1 - i - this.from].add(deferred.flatMap(({ compute }) => compute?.() ?? [undefined]))
+    }
+    this.#deferred.delete(microbatch)
+  }
+
+  /** Disposes of the weights. */
+  unload(): void {
+    tf.dispose([...this.#weights.flat()])
+  }
+
+  /** Passes the gradients of the layer on and frees their device memory. */
+  flush(position: number, use: (gradients: readonly Float32Array[]) => void): void {
+    this.#sums[position - this.from].flush(use)
+  }
+
+  /** Names the layer in the meter, for error messages. */
+  #at(position: number, microbatch: number) {
+    const { model, order, meter } = this.context
+    const l = order[position]
+    const layer: Layer = model.layers[l]
+    meter.currentOperation = `layer ${layer.name}`
+    return { layer, weights: this.#weights[position - this.from], pass: trainingPass(this.context, l, microbatch) }
+  }
+}

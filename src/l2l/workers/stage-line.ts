@@ -1,0 +1,87 @@
+/** A device's lines to its neighbours in a pipeline: activations and gradients are messages, and a shared integer wakes the reader. */
+import { receiveMessageOnPort } from 'node:worker_threads'
+import * as tf from '#tfjs'
+import { DeviceError } from '../../device/types.js'
+import { AbortedError, type Stage, type StagePlace } from '../executor/pipeline.js'
+import type { Operation } from '../executor/pipeline-orders.js'
+import { ABORTED, MAIL, type StagePorts, TIMEOUT_MS } from './worker-handle.js'
+
+interface Mail {
+  readonly attempt: number
+  readonly key: string
+  readonly values: Float32Array | Int32Array
+  readonly shape: number[]
+  readonly dtype: tf.DataType
+}
+
+const keyOf = ({ kind, chunk, microbatch }: Operation) => `${kind}/${chunk}/${microbatch}`
+
+export class StageLine {
+  /** Milliseconds that the step has waited for its neighbours. */
+  waitedMs = 0
+  readonly #arrived = new Map<string, Mail>()
+
+  constructor(
+    private readonly cells: Int32Array,
+    private readonly ports: StagePorts
+  ) {}
+
+  /** @param attempt number of the step's attempt; messages of others are dropped */
+  stageOf(place: StagePlace, attempt: number): Stage {
+    this.waitedMs = 0
+    this.#arrived.clear()
+    return {
+      ...place,
+      send: (to, tensor) => {
+        const { shape, dtype } = tensor
+        const values = tensor.dataSync().slice() as Mail['values']
+        tensor.dispose()
+        const mail: Mail = { attempt, key: keyOf(to), values, shape, dtype }
+        const port = to.kind === 'forward' ? this.ports.above : this.ports.below
+        port.postMessage(mail, [values.buffer as ArrayBuffer])
+        wakeStages(this.cells)
+      },
+      receive: operation => {
+        const { values, shape, dtype } = this.#await(keyOf(operation), attempt)
+        return tf.tensor(values, shape, dtype)
+      }
+    }
+  }
+
+  close(): void {
+    this.ports.above.close()
+    this.ports.below.close()
+  }
+
+  #await(key: string, attempt: number): Mail {
+    const start = performance.now()
+    for (;;) {
+      const seen = Atomics.load(this.cells, MAIL)
+      this.#drain(attempt)
+      const mail = this.#arrived.get(key)
+      if (mail !== undefined) {
+        this.#arrived.delete(key)
+        this.waitedMs += performance.now() - start
+        return mail
+      }
+      if (Atomics.load(this.cells, ABORTED) === attempt) throw new AbortedError()
+      if (Atomics.wait(this.cells, MAIL, seen, TIMEOUT_MS) === 'timed-out')
+        throw new DeviceError(`no tensor of another stage for ${TIMEOUT_MS / 1000} s: start again`)
+    }
+  }
+
+  #drain(attempt: number): void {
+    for (const port of [this.ports.above, this.ports.below]) {
+      for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+        const mail = next.message as Mail
+        if (mail.attempt === attempt) this.#arrived.set(mail.key, mail)
+      }
+    }
+  }
+}
+
+/** Wakes all stages that wait. */
+export function wakeStages(cells: Int32Array): void {
+  Atomics.add(cells, MAIL, 1)
+  Atomics.notify(cells, MAIL)
+}

@@ -1,0 +1,109 @@
+/** A pipeline of devices: this thread is its last stage, and worker threads are those before, in their order. */
+import { MessageChannel } from 'node:worker_threads'
+import type { DenseRows } from '../dense-rows.js'
+import type { Executor, TrainStep } from '../executor/executor.js'
+import { AbortedError, type StagePlace } from '../executor/pipeline.js'
+import { cutLayers } from '../executor/pipeline-orders.js'
+import type { ExecutorOptions, ParameterStore, Pipeline, StepScore } from '../executor/types.js'
+import { StageLine } from './stage-line.js'
+import type { StagePorts, WorkerHandle, WorkerMessage } from './worker-handle.js'
+
+/** What a worker has sent instead of its result. */
+export interface Failure {
+  readonly worker: WorkerHandle
+  readonly message: Extract<WorkerMessage, { readonly kind: 'failed' }>
+}
+
+export class PipelineStages {
+  /** Failures of the last step, by the workers that had been asked for their messages. */
+  failures: Failure[] = []
+  /** Milliseconds that each stage was busy in the last step, this thread's first. */
+  busyMs: number[] = []
+  /** Share of the last step's time in which stages waited for others. */
+  bubble: number | undefined
+  #line: StageLine | undefined
+  #workers: readonly WorkerHandle[] = []
+
+  constructor(
+    private readonly cells: Int32Array,
+    private readonly options: ExecutorOptions['pipeline']
+  ) {}
+
+  /**
+   * A step of all stages.
+   * @param workers of the stages before the last one; the same array while none joins or fails
+   * @throws AbortedError if a worker has failed; the errors of `Executor.train`
+   */
+  train(
+    executor: Executor,
+    workers: readonly WorkerHandle[],
+    store: ParameterStore,
+    rows: DenseRows,
+    { attempt, step, updates }: Pick<TrainStep, 'updates'> & { readonly attempt: number; readonly step: number }
+  ): StepScore {
+    this.failures = []
+    const ports = workers === this.#workers ? undefined : this.#connect(workers)
+    const stages = workers.length + 1
+    const kind = executor.schedule as Pipeline
+    const cut = this.#cut(executor.model.layers.length, stages, kind)
+    const task = { attempt, step, updates, firstMicrobatch: 0 }
+    const start = performance.now()
+    for (const [stage, worker] of workers.entries()) {
+      const place: StagePlace = { kind, stages, stage, cut }
+      worker.submit({ ...task, rows: rows.copyRange(0, rows.size), stage: { ...place, ports: ports?.[stage] } })
+    }
+    const line = this.#line as StageLine
+    let waitedMs = 0
+    const receive = (worker: WorkerHandle) => {
+      const asked = performance.now()
+      const message = worker.receive()
+      waitedMs += performance.now() - asked
+      if (message.kind !== 'failed') return message
+      worker.isBusy = false
+      this.failures.push({ worker, message })
+      throw new AbortedError()
+    }
+    const stage = {
+      ...line.stageOf({ kind, stages, stage: workers.length, cut }, attempt),
+      collect: (stage: number) => {
+        const message = receive(workers[stage])
+        return message.kind === 'gradients' ? message.gradients : []
+      }
+    }
+    const score = executor.train(store, rows, { step, updates, stage })
+    const others = workers.map(worker => {
+      const done = receive(worker)
+      worker.isBusy = false
+      if (done.kind !== 'done') throw new AbortedError()
+      worker.peakBytes = done.peakBytes
+      return done.ms
+    })
+    const totalMs = performance.now() - start
+    this.busyMs = [totalMs - waitedMs - line.waitedMs, ...others]
+    this.bubble = 1 - this.busyMs.reduce((sum, ms) => sum + ms) / (stages * totalMs)
+    return score
+  }
+
+  close(): void {
+    this.#line?.close()
+  }
+
+  /** Fewer chunks than planned, if there are fewer layers. */
+  #cut(layers: number, stages: number, kind: Pipeline): readonly number[] {
+    const { chunks = kind === 'interleaved' ? 2 : 1, layerMs = Array<number>(layers).fill(1) } = this.options ?? {}
+    return cutLayers(layerMs, stages * Math.max(1, Math.min(chunks, Math.floor(layers / stages))))
+  }
+
+  /** Connects each stage with the next, and the last with the first. @returns the ports of the workers */
+  #connect(workers: readonly WorkerHandle[]): StagePorts[] {
+    this.#workers = workers
+    const lines = Array.from({ length: workers.length + 1 }, () => new MessageChannel())
+    const all = lines.map(({ port1 }, stage) => ({
+      above: port1,
+      below: (lines.at(stage - 1) as MessageChannel).port2
+    }))
+    this.close()
+    this.#line = new StageLine(this.cells, all.pop() as StagePorts)
+    return all
+  }
+}

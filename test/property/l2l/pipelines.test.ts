@@ -1,0 +1,308 @@
+/** Pipelines of several devices: the order of their operations, and the results of runs, which are those of one device. */
+import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import fc from 'fast-check'
+import { openDevice } from '../../../src/device/index.js'
+import { DenseRows } from '../../../src/l2l/dense-rows.js'
+import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
+import { Executor } from '../../../src/l2l/executor/executor.js'
+import { cutLayers, type Operation, pipelineOrders } from '../../../src/l2l/executor/pipeline-orders.js'
+import { BlockStore, isPipeline, SCHEDULES, WorkerFailedError } from '../../../src/l2l/executor/types.js'
+import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { closedFormBubble, planPipelines, timelineOf } from '../../../src/l2l/planning/pipeline.js'
+import { planRequest, resolveExecution } from '../../../src/l2l/planning/planner.js'
+import { profileModel } from '../../../src/l2l/planning/profile.js'
+import { L2LEngine } from '../../../src/l2l/training/engine.js'
+import { DevicePool } from '../../../src/l2l/workers/pool.js'
+import { zeros } from '../../../src/learning/index.js'
+import { parseModel } from '../../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
+import { randomRows } from '../../support/l2l/dense-model.js'
+
+const PIPELINES = SCHEDULES.filter(isPipeline)
+const chunksOf = (kind: string, chunks: number) => (kind === 'interleaved' ? chunks : 1)
+
+const pipelines = fc.record({
+  kind: fc.constantFrom(...PIPELINES),
+  stages: fc.integer({ min: 1, max: 7 }),
+  microbatches: fc.integer({ min: 1, max: 20 }),
+  chunks: fc.integer({ min: 2, max: 4 })
+})
+
+/** Time of an operation if a backward pass takes twice as long as a forward pass. */
+const unit =
+  (kind: string) =>
+  ({ kind: pass }: Operation) =>
+    pass === 'backward' && kind !== 'zb-h1' ? 2 : 1
+
+/** Most microbatches that a stage stores at once, each with its chunks. */
+function mostStored(order: readonly Operation[], last: Operation['kind']): number {
+  let [stored, most] = [0, 0]
+  for (const { kind } of order) {
+    if (kind === 'forward') most = Math.max(most, ++stored)
+    else if (kind === last) stored--
+  }
+  return most
+}
+
+describe('orders of pipelines', () => {
+  it('execute every pass once at its stage, gradients in the order of microbatches, and never wait in a circle', () => {
+    fc.assert(
+      fc.property(pipelines, ({ kind, stages, microbatches, chunks }) => {
+        const count = chunksOf(kind, chunks)
+        const orders = pipelineOrders(kind, stages, microbatches, count)
+        const passes = kind === 'zb-h1' ? ['forward', 'backward', 'weights'] : ['forward', 'backward']
+        for (const [stage, order] of orders.entries()) {
+          equal(order.length, passes.length * count * microbatches)
+          for (const pass of passes) {
+            for (let chunk = stage; chunk < count * stages; chunk += stages) {
+              const found = order.filter(operation => operation.kind === pass && operation.chunk === chunk)
+              deepEqual(
+                found.map(({ microbatch }) => microbatch),
+                Array.from({ length: microbatches }, (_, i) => i)
+              )
+            }
+          }
+        }
+        const { operations } = timelineOf(orders, unit(kind))
+        equal(operations.length, orders.flat().length)
+        const at = (pass: Operation['kind'], chunk: number, microbatch: number) =>
+          operations.find(o => o.kind === pass && o.chunk === chunk && o.microbatch === microbatch)
+        for (const { kind: pass, chunk, microbatch, start } of operations) {
+          const below = pass === 'forward' ? at('forward', chunk - 1, microbatch) : at('forward', chunk, microbatch)
+          const above = pass === 'backward' ? at('backward', chunk + 1, microbatch) : undefined
+          const own = pass === 'weights' ? at('backward', chunk, microbatch) : undefined
+          for (const needed of [below, above, own]) ok(needed === undefined || needed.end <= start)
+        }
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it('wait as long as the closed forms, and store no more microbatches', () => {
+    fc.assert(
+      fc.property(pipelines, ({ kind, stages, microbatches: groups, chunks }) => {
+        const count = chunksOf(kind, chunks)
+        const microbatches = stages * Math.ceil(groups / 4)
+        const orders = pipelineOrders(kind, stages, microbatches, count)
+        const { bubble } = timelineOf(orders, unit(kind))
+        ok(Math.abs(bubble - closedFormBubble(kind, stages, microbatches, count)) < 1e-9)
+        for (const [stage, order] of orders.entries()) {
+          const stored = mostStored(order, kind === 'zb-h1' ? 'weights' : 'backward')
+          if (kind === 'gpipe') equal(stored, microbatches)
+          if (kind === '1f1b') equal(stored, Math.min(stages - stage, microbatches))
+          if (kind === 'zb-h1') equal(stored, Math.min(stages, microbatches))
+          if (kind === 'interleaved')
+            equal(stored, Math.min(count * microbatches, 2 * (stages - 1 - stage) + (count - 1) * stages + 1))
+        }
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it('cut the layers so that the slowest stage is as fast as possible', () => {
+    const layers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(
+        layers,
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 4 }),
+        (ms, most, speeds) => {
+          const chunks = Math.min(ms.length, most)
+          const slowest = (cut: readonly number[]) =>
+            Math.max(
+              ...cut.map((from, k) => ms.slice(from, cut[k + 1]).reduce((a, b) => a + b, 0) / speeds[k % speeds.length])
+            )
+          const all = (from: number, left: number): number[][] =>
+            left === 0
+              ? [[]]
+              : Array.from({ length: ms.length - from - left + 1 }, (_, i) => from + i).flatMap(start =>
+                  all(start + 1, left - 1).map(rest => [start, ...rest])
+                )
+          const cut = cutLayers(ms, chunks, speeds)
+          equal(cut[0], 0)
+          ok(cut.every((from, k) => k === 0 || from > cut[k - 1]))
+          equal(slowest(cut), Math.min(...all(1, chunks - 1).map(rest => slowest([0, ...rest]))))
+        }
+      ),
+      { numRuns: 200 }
+    )
+  })
+})
+
+const gpt: NetworkSpec = {
+  layers: parseModel({ model: 'gpt', width: 8, layers: 4, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
+  sample: { kind: 'tokens', shape: [5], vocabulary: 7 },
+  target: { kind: 'next-token' }
+}
+/** With a tied output layer, so that the last stage has gradients of the first one's weights, and padding. */
+const tied: NetworkSpec = {
+  layers: parseModel({ model: 'gpt2', width: 8, layers: 4, heads: 2 }, 'test'),
+  sample: { kind: 'tokens', shape: [5], vocabulary: 7, padding: 0, separator: 1 },
+  target: { kind: 'next-token' }
+}
+const mlp: NetworkSpec = {
+  layers: parseModel({ model: 'mlp', hidden: [16, 16, 16, 16, 16, 16, 16] }, 'test'),
+  sample: { kind: 'features', shape: [6] },
+  target: { kind: 'class', classes: 3 }
+}
+
+function rowsOf(network: NetworkSpec, size: number): DenseRows {
+  const model = networkModel(network)
+  const rows = new DenseRows(model)
+  const examples = randomRows(model, size)
+  for (let row = 0; row < size; row++) rows.append(examples, row)
+  return rows
+}
+
+for (const kind of PIPELINES) {
+  describe(`pipeline ${kind}`, function () {
+    this.timeout(60_000)
+    before(() => openDevice('cpu'))
+
+    async function train(network: NetworkSpec, workers: number, schedule: 'baseline-ag' | typeof kind) {
+      const engine = new L2LEngine({
+        model: networkModel(network),
+        rule: { name: 'momentum' },
+        averaging: { name: 'tail' },
+        batch: 8,
+        predictWith: 'current',
+        schedule,
+        microbatch: 2,
+        workers
+      })
+      await engine.startWorkers(network, 'cpu')
+      // The last step has two microbatches only.
+      engine.learn(randomRows(networkModel(network), 27))
+      const { parameters, average } = engine.finish()
+      const { workers: left, lostSteps, bubble = 0 } = engine.report()
+      deepEqual([left, lostSteps], [workers, 0])
+      ok(workers === 1 || (bubble > 0 && bubble < 1))
+      return { parameters, average, loss: engine.progress.loss, hits: engine.progress.hits }
+    }
+
+    for (const [name, network, counts] of [
+      ['skipped layers', gpt, [3]],
+      ['a tied output layer', tied, [2, 4]],
+      ['a perceptron', mlp, [4]]
+    ] as const) {
+      it(`trains ${name} to the bits of baseline-ag, with workers: ${counts}`, async () => {
+        const alone = await train(network, 1, 'baseline-ag')
+        for (const workers of counts) deepEqual(await train(network, workers, kind), alone)
+      })
+    }
+
+    it('computes the gradients of a peer as planned, and adapters and frozen layers', async () => {
+      const spec = { ...tied, tuning: { freeze: ['embeddings', 'layers:0'] } }
+      const model = networkModel(spec)
+      const examples = randomRows(model, 8)
+      const one = await networkLearner(spec, 8, { backend: 'cpu', schedule: 'baseline-ag', microbatch: 2 })
+      const execution = { backend: 'cpu', schedule: kind, microbatch: 2, workers: 2 } as const
+      const shared = await networkLearner(spec, 8, execution)
+      const parameters = one.initial()
+      const [sum, expected] = [zeros(one.layout), zeros(one.layout)]
+      for (let time = 0; time < 2; time++) {
+        shared.addGradient(parameters, examples, 0, 8, sum)
+        one.addGradient(parameters, examples, 0, 8, expected)
+      }
+      deepEqual(sum, expected)
+      shared.devices?.close()
+      await rejects(networkLearner(spec, 8, { ...execution, hasRemoteWorkers: true }), /does not admit device workers/)
+    })
+
+    it('loses a step with a failing stage, and continues with the others', async () => {
+      const model = networkModel(mlp)
+      const learner = new NetworkLearner(model, {})
+      const blocks = learner.initial().map(block => {
+        const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
+        shared.set(block)
+        return shared
+      })
+      const options = { schedule: kind, microbatch: 2 } as const
+      const open = (deviceMemory?: number) =>
+        DevicePool.open({
+          network: mlp,
+          backend: 'cpu',
+          executorOptions: { ...options, deviceMemory },
+          weights: { blocks },
+          workers: 3
+        })
+      const store = new BlockStore(model, blocks, zeros(learner.layout))
+      const executor = new Executor(model, options)
+      const pool = await open(64)
+      const rows = rowsOf(mlp, 8)
+      throws(() => pool.train(executor, store, rows), WorkerFailedError)
+      ok(pool.size < 3)
+      while (pool.size > 1) throws(() => pool.train(executor, store, rows), WorkerFailedError)
+      const alone = pool.train(executor, store, rows)
+      pool.close()
+      const healthy = await open()
+      const bad = rowsOf(mlp, 8)
+      const copy = bad.copyRange(0, 8)
+      copy.values.fill(3e38, 0, 6)
+      bad.load(copy)
+      throws(() => healthy.train(executor, store, bad), { name: 'DivergenceError' })
+      equal(healthy.size, 3)
+      deepEqual(healthy.train(executor, store, rows), alone)
+      const [own, ...others] = healthy.report() ?? []
+      ok(Math.abs([own, ...others].reduce((sum, { share }) => sum + share, -1)) < 1e-9)
+      healthy.close()
+    })
+
+    it('takes no more memory than planned', async () => {
+      for (const [network, workers] of [
+        [mlp, 2],
+        [mlp, 4],
+        [gpt, 3]
+      ] as const) {
+        const spec =
+          network === gpt
+            ? { ...gpt, layers: parseModel({ model: 'gpt', width: 8, layers: 4, heads: 2 }, 'test') }
+            : network
+        const model = networkModel(spec)
+        const { executorOptions, plan } = resolveExecution(model, { schedule: kind, microbatch: 2, workers }, 16)
+        ok(plan?.pipeline)
+        const learner = new NetworkLearner(model, {})
+        const blocks = learner.initial().map(block => {
+          const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
+          shared.set(block)
+          return shared
+        })
+        const pool = await DevicePool.open({
+          network: spec,
+          backend: 'cpu',
+          executorOptions,
+          weights: { blocks },
+          workers
+        })
+        const executor = new Executor(model, executorOptions)
+        const store = new BlockStore(model, blocks, zeros(learner.layout))
+        executor.meter.resetPeak()
+        pool.train(executor, store, rowsOf(spec, 16))
+        const peak = Math.max(...(pool.report() ?? []).map(({ peakBytes = 0 }) => peakBytes))
+        pool.close()
+        ok(peak <= plan.deviceBytes, `${peak} of ${plan.deviceBytes} bytes`)
+        ok(peak > 0.5 * plan.deviceBytes, `${peak} of ${plan.deviceBytes} bytes`)
+      }
+    })
+  })
+}
+
+describe('plans of pipelines', () => {
+  before(() => openDevice('cpu'))
+
+  it('are refused for too few layers or devices, and choose microbatches', () => {
+    const model = networkModel(mlp)
+    const plan = (workers: number, schedule: (typeof PIPELINES)[number]) =>
+      resolveExecution(model, { schedule, workers }, 64).plan
+    throws(() => plan(1, '1f1b'), /schedule 1f1b divides the layers among devices: add workers=2 or more/)
+    throws(() => plan(10, 'gpipe'), /needs 10 layers for 10 workers, and the model has 9: use fewer workers/)
+    throws(() => plan(5, 'interleaved'), /needs 10 layers for 5 workers/)
+    for (const kind of PIPELINES) {
+      const { microbatch = 0, pipeline } = plan(2, kind) ?? {}
+      equal(microbatch, 8)
+      ok(pipeline && pipeline.bubble > 0 && pipeline.bubble < 1)
+    }
+    const request = planRequest(model, profileModel(model), { schedule: 'gpipe', workers: 2 }, 64)
+    deepEqual(planPipelines({ ...request, deviceMemory: 1 }, [64, 8]), [])
+  })
+})
