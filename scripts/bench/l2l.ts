@@ -20,7 +20,7 @@ import type { Row } from './row.js'
 const ROUNDS = 8
 
 const VOCABULARY = 64
-const HEADS = 4
+export const HEADS = 4
 
 interface Shape {
   readonly width: number
@@ -34,7 +34,7 @@ const MEMORY: Shape = { width: 32, length: 16, batch: 16, microbatch: 2 }
 const TIME: Shape = { width: 128, length: 64, batch: 16, microbatch: 8 }
 const DEPTHS = [4, 8, 16, 32, 64]
 
-type Variant = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
+export type Variant = ExecutorOptions & { readonly schedule: NonNullable<ExecutorOptions['schedule']> }
 
 export async function* bench(): AsyncGenerator<Row> {
   const { name: backend } = await openDevice('auto')
@@ -52,7 +52,7 @@ interface Step {
 }
 
 /** One minibatch forward and backward, without the optimizer. */
-function step(model: Model, shape: Shape, variant: Variant): Step {
+export function step(model: Model, shape: Shape, variant: Variant): Step {
   const executor = new Executor(model, variant)
   const parameters = initialBlocks(model, 1)
   const gradient = zeros(layoutOf(model))
@@ -90,7 +90,7 @@ function variants({ microbatch }: Shape): Variant[] {
   ]
 }
 
-function nameOf({ schedule, stash }: Variant): string {
+export function nameOf({ schedule, stash }: Variant): string {
   return stash === undefined ? schedule : `${schedule}, stash on the ${stash}`
 }
 
@@ -214,7 +214,7 @@ function* exposed(backend: string): Generator<Row> {
   }
 }
 
-function gpt(layers: number, { width, length }: Shape): Model {
+export function gpt(layers: number, { width, length }: Pick<Shape, 'width' | 'length'>): Model {
   const spec = parseModel({ model: 'gpt', width, layers, heads: HEADS }, 'bench')
   return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: VOCABULARY }, { kind: 'next-token' })
 }

@@ -9,6 +9,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   startup: () => import('./startup.js'),
   cluster: () => import('./cluster.js'),
   l2l: () => import('./l2l.js'),
+  'l2l-tables': () => import('./l2l-tables.js'),
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
@@ -21,7 +22,12 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
 }
 
 /** Arguments that a benchmark needs. */
-const ARGUMENTS: Readonly<Record<string, string>> = { beside: 'DIR', gossipy: 'PYTHON', streams: 'PYTHON' }
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  'l2l-tables': 'WIDTH|bert-large',
+  beside: 'DIR',
+  gossipy: 'PYTHON',
+  streams: 'PYTHON'
+}
 
 function print(row: Row, json: boolean): void {
   const enough = met(row)

@@ -67,8 +67,11 @@ export function isKept(layers: readonly LayerProfile[], layer: number): boolean 
   return layers[layer].hasBackward || layers[layer + 1]?.hasBackward === true
 }
 
-/** Takes about as long as a few small training steps. */
-export function profileModel(model: Model): DeviceProfile {
+/**
+ * Takes about as long as a few small training steps.
+ * @param isTimed otherwise it takes a third of that, and all times of layers are 0
+ */
+export function profileModel(model: Model, isTimed = true): DeviceProfile {
   const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
   const first = firstTrained(model, [...model.layers.keys()])
@@ -77,7 +80,7 @@ export function profileModel(model: Model): DeviceProfile {
     const share = executionProbability(layer)
     const hasBackward = l >= first
     const key = shapeKey(layer, hasBackward)
-    const measured = cache.get(key) ?? measure(layer, model, hasBackward)
+    const measured = cache.get(key) ?? measure(layer, model, hasBackward, isTimed ? msPerSample : () => 0)
     cache.set(key, measured)
     const { name, weightBytes, gradientBytes, outputBytes, activationBytes } = costs[l]
     const bytes = {
@@ -136,22 +139,22 @@ function layerPasses(layer: Layer, model: Model, samples: number): LayerPasses {
   }
 }
 
-function measure(layer: Layer, model: Model, hasBackward: boolean): Measured {
+function measure(layer: Layer, model: Model, hasBackward: boolean, msOf: typeof msPerSample): Measured {
   let measured: Measured | undefined
   tf.tidy(() => {
     const { weights, forward, vjp, prepareSavedVjp } = layerPasses(layer, model, TIMED_SAMPLES)
-    const forwardMs = msPerSample(forward)
+    const forwardMs = msOf(forward)
     const forwardWork = workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS)))
     if (!hasBackward) {
       const none = { vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
       measured = { forwardMs, forwardWork, savingWork: forwardWork, ...none }
       return
     }
-    const vjpMs = msPerSample(vjp)
+    const vjpMs = msOf(vjp)
     measured = {
       forwardMs,
       vjpMs,
-      savedVjpMs: Math.min(vjpMs, msPerSample(prepareSavedVjp())),
+      savedVjpMs: Math.min(vjpMs, msOf(prepareSavedVjp())),
       forwardWork,
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
       work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
