@@ -219,7 +219,7 @@ export function gpt(layers: number, { width, length }: Pick<Shape, 'width' | 'le
   return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: VOCABULARY }, { kind: 'next-token' })
 }
 
-function tokens({ length }: Shape, size: number): Examples {
+export function tokens({ length }: Shape, size: number): Examples {
   const random = new Random(1)
   const width = length + 1
   return {

@@ -252,6 +252,7 @@ for (const kind of PIPELINES) {
       for (const [network, workers] of [
         [mlp, 2],
         [mlp, 4],
+        [tied, 3],
         [gpt, 3]
       ] as const) {
         const spec =

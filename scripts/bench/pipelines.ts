@@ -1,0 +1,116 @@
+/**
+ * Pipelines of two devices on the same transformer, compared with one device and with data parallelism: time, bubble and memory, expected
+ * and measured. Of each, the fastest of several steps in turns, because the machine may be shared.
+ */
+import { openDevice } from '../../src/device/index.js'
+import { DenseRows } from '../../src/l2l/dense-rows.js'
+import { networkModel } from '../../src/l2l/execution.js'
+import { Executor } from '../../src/l2l/executor/executor.js'
+import { BlockStore, type Execution, isPipeline, SCHEDULES } from '../../src/l2l/executor/types.js'
+import { layerMs } from '../../src/l2l/planning/pipeline.js'
+import { fastestPlan, planRequest } from '../../src/l2l/planning/planner.js'
+import { profileModel } from '../../src/l2l/planning/profile.js'
+import type { Plan } from '../../src/l2l/planning/types.js'
+import { DevicePool } from '../../src/l2l/workers/pool.js'
+import { zeros } from '../../src/learning/index.js'
+import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
+import { parseModel } from '../../src/nn/spec/model-spec.js'
+import type { NetworkSpec } from '../../src/nn/spec/network-spec.js'
+import { tokens } from './l2l.js'
+import type { Row } from './row.js'
+
+const ROUNDS = 80
+const SHAPE = { width: 64, length: 64, batch: 32, microbatch: 4 }
+const WORKERS = 2
+
+const network: NetworkSpec = {
+  layers: parseModel({ model: 'gpt', width: SHAPE.width, layers: 4, heads: 4 }, 'bench'),
+  sample: { kind: 'tokens', shape: [SHAPE.length], vocabulary: 64 },
+  target: { kind: 'next-token' }
+}
+
+interface Measured {
+  readonly ms: number
+  readonly cpuMs: number
+  readonly bubble: number
+  readonly deviceBytes: number
+}
+
+export async function* bench(): AsyncGenerator<Row> {
+  const { name: backend } = await openDevice('auto')
+  const model = networkModel(network)
+  // The fastest of several profiles, for the same reason.
+  const profiles = Array.from({ length: 5 }, () => profileModel(model))
+  const [profile] = profiles.sort((a, b) => sumOf(layerMs(a)) - sumOf(layerMs(b)))
+  const { batch, microbatch } = SHAPE
+  const variants: Execution[] = [
+    { schedule: 'baseline-ag', microbatch },
+    { schedule: 'baseline-ag', microbatch, workers: WORKERS },
+    { schedule: 'l2l-p', microbatch, workers: WORKERS },
+    ...SCHEDULES.filter(isPipeline).map(schedule => ({ schedule, microbatch, workers: WORKERS }))
+  ]
+  const examples = tokens(SHAPE, batch)
+  const rows = new DenseRows(model)
+  for (let row = 0; row < batch; row++) rows.append(examples, row)
+  const plans = variants.map(variant => fastestPlan(planRequest(model, profile, variant, batch)))
+  const runs = await Promise.all(variants.map(({ workers }, i) => open(plans[i], workers, layerMs(profile))))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const run of runs) {
+      const measured = step(run, rows)
+      // The first steps compile.
+      if (round > 1) run.steps.push(measured)
+    }
+  }
+  for (const [i, { pool, steps }] of runs.entries()) {
+    const own = steps.map(({ deviceBytes }) => deviceBytes)
+    const { schedule, workers = 1 } = variants[i]
+    const plan = plans[i]
+    const fastest = steps.reduce((best, each) => (each.ms < best.ms ? each : best))
+    const details = {
+      backend,
+      workers,
+      expectedMs: plan.stepMs,
+      cpuMs: Math.min(...steps.map(({ cpuMs }) => cpuMs)),
+      ...(plan.pipeline && {
+        bubble: 100 * fastest.bubble,
+        leastBubble: 100 * Math.min(...steps.map(({ bubble }) => bubble)),
+        expectedBubble: 100 * plan.pipeline.bubble,
+        closedForm: 100 * plan.pipeline.closedForm
+      }),
+      deviceBytes: Math.max(...own, ...(pool.report() ?? []).map(({ peakBytes = 0 }) => peakBytes)),
+      expectedBytes: plan.deviceBytes
+    }
+    yield { name: `${schedule}, ${workers} devices`, value: fastest.ms, unit: 'ms', details }
+    pool.close()
+  }
+}
+
+async function open({ schedule, microbatch, stash, layers, pipeline }: Plan, workers = 1, ms: readonly number[] = []) {
+  const model = networkModel(network)
+  const stages = pipeline && { chunks: pipeline.cut.length / workers, layerMs: ms }
+  const executorOptions = { schedule, microbatch, stash, layers, pipeline: stages }
+  const blocks = initialBlocks(model, 1).map(block => {
+    const shared = new Float32Array(new SharedArrayBuffer(block.byteLength))
+    shared.set(block)
+    return shared
+  })
+  const pool = await DevicePool.open({ network, backend: 'wasm', executorOptions, weights: { blocks }, workers })
+  const store = new BlockStore(model, blocks, zeros(layoutOf(model)))
+  const steps: Measured[] = []
+  return { pool, store, executor: new Executor(model, executorOptions), steps }
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}
+
+function step({ pool, store, executor }: Awaited<ReturnType<typeof open>>, rows: DenseRows): Measured {
+  const { meter } = executor
+  meter.resetPeak()
+  const before = meter.bytes
+  const [start, cpu] = [performance.now(), process.cpuUsage()]
+  pool.train(executor, store, rows)
+  const ms = performance.now() - start
+  const { user, system } = process.cpuUsage(cpu)
+  return { ms, cpuMs: (user + system) / 1000, bubble: pool.bubble ?? 0, deviceBytes: meter.peakBytes - before }
+}
