@@ -233,7 +233,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
   /** Learns inputs again that no batch of the lineage has used. */
   const learnAgain = (index: number) => {
     const { node, driver, inputs } = states[index]
-    const [first, end] = (node.waiting > 0 && node.relearnable) || [0, 0]
+    const [first, end] = node.relearnable ?? [0, 0]
     if (first === end) return
     driver.inOwnSegment(() => {
       const last = Math.min(end, first + AGAIN_PER_PERIOD)

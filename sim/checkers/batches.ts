@@ -2,6 +2,8 @@
  * Properties of batches: 4 (size), 10 (replay), 11 (conservation of own gradients) and 13 (batch choice), and `rounded`, the
  * numbers with few bits.
  */
+
+import { maxKeptElements } from '../../src/admb/core/own-sum.js'
 import {
   decodeSaved,
   formatId,
@@ -156,12 +158,15 @@ export class Memory implements Invariant {
   }
 
   ticked({ origin, node }: CheckedNode): void {
-    const { sums, grids, periods } = node.inspect.retention
+    const { sums, elements, grids, periods } = node.inspect.retention
     if (!(periods <= this.#carry))
       throw new Violation('memory', `${origin} keeps the vector of a segment that is ${periods} periods old`)
     const limit = this.#carry === 0 ? 0 : this.#carry + MORE_VECTORS
     if (!(sums <= limit)) throw new Violation('memory', `${origin} keeps ${sums} vectors, the limit is ${limit}`)
-    if (sums === 0 && grids > 0) throw new Violation('memory', `${origin} keeps ${grids} grids without a vector`)
+    if (!(elements <= maxKeptElements(node.predictor.parameters)))
+      throw new Violation('memory', `${origin} keeps ${elements} elements of earlier sums`)
+    if (sums + elements === 0 && grids > 0)
+      throw new Violation('memory', `${origin} keeps ${grids} grids without a vector`)
     for (const { sums, bytes } of node.inspect.keptSums) {
       if (!(sums <= LEAST_KEPT_SUMS || (sums <= MAX_KEPT_SUMS && bytes <= this.#keptBytes)))
         throw new Violation('memory', `${origin} keeps ${sums} sums of ${bytes} bytes for a neighbour`)

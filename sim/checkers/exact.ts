@@ -2,6 +2,8 @@
  * The exact learner for fuzzing, and the properties that only it can check, as its sums and parameters count how often each
  * input was used.
  */
+
+import { isIn, sizeOf } from '../../src/admb/core/journal.js'
 import {
   formatId,
   maxRetainedSums,
@@ -16,7 +18,7 @@ import { valuesOf } from '../../src/numeric/lattice.js'
 import { blocksOf } from '../../src/numeric/sums.js'
 import { Violation } from '../result.js'
 import type { Inputs } from '../streams/inputs.js'
-import type { CheckedNode, Invariant, PredictorChange } from './invariant.js'
+import type { CheckedNode, CheckedRun, Invariant, PredictorChange } from './invariant.js'
 
 /**
  * The exact learner for fuzzing. Input i has the feature i, the last feature, which all inputs share, and the label −1. The rule adds
@@ -364,37 +366,44 @@ export class Books implements Invariant {
 const ROUNDING_ERROR = 0.01
 
 /**
- * With a budget of elements and unlimited carry-over, no part of an element's progress is lost or counted twice: integers sent, times
- * their steps, and what nodes have kept back add up to its gradients.
+ * With a budget of elements, no part of an element's progress is lost or counted twice, whatever the lineage and the carry-over:
+ * integers sent, times their steps, and what nodes have kept back add up to its gradients. With a journal the same holds after
+ * crashes, once all nodes are back. Inputs whose progress a crash has taken are with the node until it has learned them again.
  */
 export class SparseBooks implements Invariant {
   readonly #inputs: CountingInputs
+  readonly #nodes: number
   /** Number of gradients of each input, and of all. */
   readonly #received: number[] = []
   #all = 0
 
-  constructor(inputs: CountingInputs) {
+  constructor(inputs: CountingInputs, { topology }: Pick<CheckedRun, 'topology'>) {
     this.#inputs = inputs
+    this.#nodes = topology.nodes
   }
 
   learned(_checked: CheckedNode, count: number, input = this.#inputs.last): void {
-    // An input that is learned again only counts.
+    // An input that is learned again does not add to what it has contributed.
     if (this.#received[input] !== undefined) return
     this.#received[input] = count
     this.#all += count
   }
 
   checkQuiescence(nodes: readonly CheckedNode[]): Violation | undefined {
-    if (nodes.length === 0) return undefined
+    if (nodes.length < this.#nodes) return undefined
     const { predictor } = nodes[0].node
     const [uses] = predictor.parameters
     const unused = nodes.map(({ node }) => node.inspect.unused[0])
+    const owed = nodes.map(({ node }) => node.inspect.owed)
     for (let i = 0; i < uses.length; i++) {
       // The element before the last one counts segments.
       if (i === uses.length - 2) continue
       const isLast = i === uses.length - 1
       const used = isLast ? totalOf(predictor) : uses[i]
-      const held = unused.reduce((sum, block) => sum + block[i], 0)
+      const waiting = isLast
+        ? owed.reduce((sum, ranges) => sum + sizeOf(ranges), 0)
+        : owed.filter(ranges => isIn(ranges, i)).length
+      const held = unused.reduce((sum, block) => sum + block[i], waiting)
       const received = isLast ? this.#all : (this.#received[i] ?? 0)
       if (Math.abs(used + held - received) <= ROUNDING_ERROR) continue
       const detail = `of ${received} gradients of element ${i} batches contain ${used}, and nodes hold ${held}`

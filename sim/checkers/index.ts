@@ -89,8 +89,11 @@ export function exactInvariants(inputs: CountingInputs): Invariants {
     const isCalm = run.faults.every(fault => !['crash', 'restart', 'leave'].includes(fault.kind))
     const isExact = runsNodes(run.scenario) && run.scenario.algorithm !== 'admb-sender'
     const keepsBooks = isCalm && carry >= UNLIMITED_CARRY && isExact
-    // What is kept back does not count as a use.
-    if (run.budget) return [...invariants(run), ...(keepsBooks ? [new SparseBooks(inputs)] : [])]
+    if (run.budget) {
+      // What is kept back does not count as a use. A jump may hide from a node what its lineage has used.
+      const isKnown = isExact && (isCalm || isLossless) && run.scenario.trust.signers === 0
+      return [...invariants(run), ...(isKnown ? [new SparseBooks(inputs, run)] : [])]
+    }
     return [
       ...invariants(run),
       new ExactlyOnce(inputs, carry, run.recipe),

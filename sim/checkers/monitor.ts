@@ -119,9 +119,11 @@ class MonitoredNode extends Forwarding implements LearningNode, CheckedNode {
   }
 
   added(...[count, first, mark]: Parameters<LearningNode['added']>): void {
+    const { onlyProgress, relearnable } = this.node
+    const counted = onlyProgress && first === relearnable?.[0] ? 0 : count
     this.node.added(count, first, mark)
-    for (const invariant of this.#invariants) invariant.learned?.(this, count, first)
-    this.#finishEvent('learned', count)
+    for (const invariant of this.#invariants) invariant.learned?.(this, counted, first)
+    this.#finishEvent('learned', counted)
   }
 
   tick(elapsed = 1): void {

@@ -15,7 +15,7 @@ export type Grid = readonly Int8Array[]
 /** Maximum magnitude of a sum. Differences from up to two others are then exact in float32 as well. */
 const MAX_SUM = 2 ** 22
 
-const LARGEST_EXPONENT = 64
+export const LARGEST_EXPONENT = 64
 const steps = Float64Array.from({ length: 2 * LARGEST_EXPONENT + 1 }, (_, i) => 2 ** (i - LARGEST_EXPONENT))
 
 const float = new Float32Array(1)

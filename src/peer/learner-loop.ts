@@ -394,7 +394,7 @@ export class LearnerLoop {
   #predictorChanged(): void {
     this.#hasChanged = true
     this.#program?.predictorChanged()
-    if (this.#node.waiting > 0) this.#wakeRecovery()
+    if (this.#node.waiting > 0 || this.#node.relearnable) this.#wakeRecovery()
     this.#training.updateServing()
     this.#reading.pace.updated(this.#node.predictor.id.updates, this.#now())
     this.#report.predictorChanged()

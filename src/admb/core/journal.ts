@@ -10,7 +10,7 @@
  */
 
 import type { Layout } from '../../learning/types.js'
-import type { CompactBlock } from '../../numeric/sums.js'
+import { type CompactBlock, forEachElement } from '../../numeric/sums.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { PredictorId } from '../state/predictor-id.js'
 import type { LazyGrid } from '../state/rounding.js'
@@ -30,6 +30,12 @@ export type JournalRecord =
       readonly carried: readonly number[]
       /** Numbers of the other segments that its lineage has not used. */
       readonly open: readonly number[]
+      /** With a budget: exponents of the predictor's steps. */
+      readonly steps?: readonly number[]
+      /** With a budget: number of an earlier epoch. */
+      readonly after?: number
+      /** Segments with a sum that the lineage has used, and that of `after` has not, and the epochs of these batches: [segment, epoch, …]. */
+      readonly used?: readonly number[]
     }
   /** A segment is appended to the list of the last epoch. */
   | {
@@ -55,6 +61,8 @@ export interface Recovered {
   /** Number of the next segment. */
   readonly nextSegment: number
   readonly unsent: KeptUnsent | undefined
+  /** With a budget: inputs in segments whose progress is not in `unsent`. */
+  readonly owed: Ranges
 }
 
 /**
@@ -66,7 +74,7 @@ export function recover(
   records: readonly JournalRecord[],
   self: string,
   table: ContributorTable,
-  layout: Layout = { blocks: [] }
+  layout?: Layout
 ): Recovered {
   const segments = new Map<number, Segment>()
   let unsent: KeptUnsent | undefined
@@ -90,26 +98,63 @@ export function recover(
       segments.set(record.number, segment)
       epoch.list.push(segment)
       for (let one = of; one !== undefined; one = one.of) one.remaining = without(one.remaining, record.inputs)
-    } else if (record.kind === 'unsent') unsent = decodeUnsent(record.bytes, layout)
+    } else if (record.kind === 'unsent' && layout) unsent = decodeUnsent(record.bytes, layout)
   }
-  const epochs = [...lists.values()].map(({ record, list }): Epoch => {
-    return {
-      number: record.number,
-      id: record.id,
-      contributor: table.indexOf({ origin: self, incarnation: record.incarnation, nonce: record.nonce }),
+  const epochs = new Map<number, Epoch>()
+  for (const { record, list } of lists.values()) {
+    const { number, id, incarnation, nonce, carried, open, steps, after = 0, used = [] } = record
+    const settled: SettledEntry[] = []
+    for (let i = 0; i < used.length; i += 2) {
+      const held = epochs.get(used[i + 1])?.held
+      if (held) settled.push([found(used[i]), held])
+    }
+    epochs.set(number, {
+      number,
+      id,
+      contributor: table.indexOf({ origin: self, incarnation, nonce }),
       segments: list,
-      carried: record.carried.length,
-      open: record.open.map(found),
+      carried: carried.length,
+      open: open.map(found),
       used: 0,
       until: 0,
-      held: { grid: undefined },
-      settled: Settled.none
-    }
-  })
-  const sums = new Map(unsent?.sums)
-  for (const segment of segments.values())
-    if (unsent && segment.number <= unsent.segment) segment.kept = sums.get(segment.number) ?? []
-  return { epochs, segments: [...segments.values()], nextSegment: Math.max(0, ...segments.keys()) + 1, unsent }
+      held: { number, grid: steps?.map(exponent => Int8Array.of(exponent)) },
+      settled: (epochs.get(after)?.settled ?? Settled.none).with(settled)
+    })
+  }
+  if (unsent) restoreSums(unsent, segments, epochs)
+  const all = [...segments.values()]
+  return {
+    epochs: [...epochs.values()],
+    segments: all,
+    nextSegment: Math.max(0, ...segments.keys()) + 1,
+    unsent,
+    owed: layout ? owedOf(all, unsent) : []
+  }
+}
+
+/** Gives segments the sums that the journal has kept, which may still return to the residual. */
+function restoreSums(
+  { sums }: KeptUnsent,
+  segments: ReadonlyMap<number, Segment>,
+  epochs: ReadonlyMap<number, Epoch>
+): void {
+  for (const { number, place, sum } of sums) {
+    const segment = segments.get(number)
+    const home = [...epochs.values()].find(({ segments, carried }) => segments.indexOf(segment as Segment) >= carried)
+    const held = place > 0 ? epochs.get(place)?.held : undefined
+    if (segment === undefined || home?.held.grid === undefined || (place > 0 && held === undefined)) continue
+    segment.sum = sum
+    segment.elements = sizeOfSum(sum)
+    segment.grid = home.held.grid
+    segment.taken = place < 0 ? RETURNED : held
+  }
+}
+
+/** Inputs in segments, other than those whose progress the node had when it stored what is unsent. */
+function owedOf(segments: readonly Segment[], unsent: KeptUnsent | undefined): Ranges {
+  const inputsOf = (some: readonly Segment[]) => some.reduce<Ranges>((all, { inputs }) => union(all, inputs), [])
+  const { segment: last = 0, owed = [] } = unsent ?? {}
+  return without(inputsOf(segments), without(inputsOf(segments.filter(({ number }) => number <= last)), owed))
 }
 
 function recovered(number: number, inputs: Ranges, updates: number, of: Segment | undefined): Segment {
@@ -118,10 +163,11 @@ function recovered(number: number, inputs: Ranges, updates: number, of: Segment 
   return {
     number,
     sum: undefined,
-    kept: undefined,
+    elements: 0,
+    taken: undefined,
     grid: undefined,
     count,
-    period: 0,
+    period: Number.NEGATIVE_INFINITY,
     updates,
     inputs,
     of,
@@ -138,16 +184,18 @@ export interface Segment {
   readonly number: number
   /** Sum of its gradients; undefined if it can no longer be carried over, or is recovered. */
   sum: readonly CompactBlock[] | undefined
+  /** With a budget: number of elements of the sum that differ from 0. */
+  elements: number
   /**
-   * With a budget, if the residual contains its gradients but for this sum: its inputs only count when they are learned again, and the sum
-   * returns to the residual.
+   * With a budget: grid to which its sum is rounded where it is not in the residual. That of the batch that has used it; undefined for
+   * its own, while a batch can still use it.
    */
-  kept: readonly CompactBlock[] | undefined
+  taken: HeldGrid | undefined
   /** Grid to which the sum was rounded; undefined without one, and without a sum. */
   grid: LazyGrid | undefined
   readonly count: number
-  /** Period in which the segment was closed; 0 if it is recovered. */
-  readonly period: number
+  /** Period in which the segment was closed; −∞ if it cannot be carried over. */
+  period: number
   /** Number of updates of the predictor at which the gradients were taken. */
   readonly updates: number
   /** Numbers of its inputs; empty without a journal. */
@@ -193,8 +241,13 @@ export interface Epoch {
 
 /** Grid of an epoch's predictor; undefined without one, in recovered epochs, and when no segment of the list has a sum any more. */
 export interface HeldGrid {
+  /** Number of the epoch. */
+  readonly number: number
   grid: LazyGrid | undefined
 }
+
+/** Stands for `Rounding.returned`: all of a sum is in the residual. */
+export const RETURNED: HeldGrid = { number: -1, grid: undefined }
 
 type SettledEntry = readonly [segment: Segment, held: HeldGrid]
 
@@ -221,8 +274,8 @@ export class Settled {
   }
 
   /** All segments that still have a sum. */
-  get all(): Map<Segment, LazyGrid> {
-    return new Map(this.#entries.map(([segment, { grid }]) => [segment, grid as LazyGrid]))
+  get all(): Map<Segment, HeldGrid> {
+    return new Map(this.#entries)
   }
 
   get #entries(): readonly SettledEntry[] {
@@ -233,6 +286,13 @@ export class Settled {
 }
 
 const MAX_DEPTH = 64
+
+/** Number of elements of a sum that differ from 0. */
+export function sizeOfSum(sum: readonly CompactBlock[]): number {
+  let size = 0
+  for (const block of sum) forEachElement(block, () => size++)
+  return size
+}
 
 /** Whether the lineage used the segment, or an earlier one that has the same inputs. */
 export function isUsed(segment: Segment): boolean {
@@ -278,6 +338,12 @@ export function without(ranges: Ranges, removed: Ranges): Ranges {
   let rest = ranges
   for (let i = 0; i < removed.length; i += 2) rest = withoutRange(rest, removed[i], removed[i + 1])
   return rest
+}
+
+export function union(ranges: Ranges, others: Ranges): Ranges {
+  let all = ranges
+  for (let i = 0; i < others.length; i += 2) all = withRange(all, others[i], others[i + 1])
+  return all
 }
 
 function withoutRange(ranges: Ranges, first: number, end: number): Ranges {

@@ -22,7 +22,7 @@ import type { Sum } from '../../numeric/sums.js'
 import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import type { LazyGrid } from '../state/rounding.js'
+import { exponentsAt, type LazyGrid } from '../state/rounding.js'
 import { encodeUnsent } from '../wire/unsent.js'
 import {
   isAmong,
@@ -33,12 +33,13 @@ import {
   type Recovered,
   type Segment,
   sizeOf,
+  sizeOfSum,
   waitingIn,
   without,
   withRange
 } from './journal.js'
 import type { OwnSum } from './own-sum.js'
-import { type History, isExpired, PastEpochs } from './past-epochs.js'
+import { type Decision, type History, isExpired, PastEpochs } from './past-epochs.js'
 
 /**
  * Segments closed within a period that keep a vector of their own, beyond one a period. Headers of
@@ -106,6 +107,8 @@ export class Ledger {
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
+  /** With a budget: inputs of segments whose progress is neither in a sum nor in the residual. */
+  #owed: Ranges = NO_INPUTS
   /** Result of `close` until another segment is closed. */
   #closed: LocalSum | undefined
   #count = 0
@@ -122,6 +125,7 @@ export class Ledger {
   #past: PastEpochs
   /** Segments with a sum, oldest first. */
   readonly #retained: Segment[] = []
+  #retainedElements = 0
   /**
    * Number of gradients of this run, of those whose inputs it had learned before, and of those on
    * the lineage of the predictor.
@@ -151,8 +155,12 @@ export class Ledger {
   }
 
   /** Continues the journal of earlier runs. Call it at the initial predictor, before `added`. */
-  recover({ epochs, segments, nextSegment, unsent }: Recovered): void {
-    if (unsent) this.#own.restoreUnsent(unsent)
+  recover({ epochs, segments, nextSegment, unsent, owed }: Recovered): void {
+    if (this.#own.hasBudget) {
+      if (unsent) this.#own.restoreUnsent(unsent)
+      this.#owed = owed
+      this.#retained.push(...segments.filter(({ sum }) => sum).sort((a, b) => a.number - b.number))
+    }
     this.#past = new PastEpochs(this.#contributors[0], epochs)
     this.#nextSegment = nextSegment
     this.#epochNumber = this.#past.newest
@@ -163,10 +171,10 @@ export class Ledger {
   /** The journal records since the last call. */
   takeRecords(): readonly JournalRecord[] {
     if (this.#run && this.#own.takeChanged()) {
-      const sums = [...this.#list, ...this.#open].flatMap(({ number, sum, kept = sum }) =>
-        kept?.some(block => block instanceof Float32Array || block.indices.length > 0) ? [[number, kept] as const] : []
+      const sums = this.#retained.flatMap(({ number, sum, elements, taken }) =>
+        sum && elements > 0 ? [{ number, place: taken?.number ?? 0, sum }] : []
       )
-      const bytes = encodeUnsent({ ...this.#own.toKeep, segment: this.#nextSegment - 1, sums })
+      const bytes = encodeUnsent({ ...this.#own.toKeep, segment: this.#nextSegment - 1, owed: this.#owed, sums })
       this.#records.push({ kind: 'unsent', bytes })
     }
     if (this.#records.length === 0) return []
@@ -175,19 +183,43 @@ export class Ledger {
     return records
   }
 
-  /** Inputs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
-  get relearnable(): readonly [first: number, end: number] | undefined {
-    const segment = this.#open.find(one => this.#isRelearnable(one))
-    return segment && [segment.remaining[0], segment.remaining[1]]
+  /** See `NodeInspection.owed`. */
+  get owed(): Ranges {
+    return this.#owed
   }
 
-  /** Whether these inputs only count, because their gradients are already in what the node sends. */
+  /** Inputs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
+  get relearnable(): readonly [first: number, end: number] | undefined {
+    const [first, end] = this.#relearnableSegment?.remaining ?? this.#uncounted
+    if (first === undefined || this.#owed.length === 0) return first === undefined ? undefined : [first, end]
+    return [first, Math.min(end, this.#owed.find(bound => bound > first) ?? end)]
+  }
+
+  get #relearnableSegment(): Segment | undefined {
+    return this.#open.find(one => this.#isRelearnable(one))
+  }
+
+  /** Inputs whose progress is missing, although their count is used. */
+  get #uncounted(): Ranges {
+    return this.#owed.length === 0
+      ? NO_INPUTS
+      : this.#open.reduce((rest, { inputs }) => without(rest, inputs), this.#owed)
+  }
+
+  /** With a budget: whether these inputs only count, because their gradients are already in what the node sends. */
   get onlyCounts(): boolean {
-    return this.#open.find(one => this.#isRelearnable(one))?.kept !== undefined
+    const segment = this.#own.hasBudget ? this.#relearnableSegment : undefined
+    return segment !== undefined && !isIn(this.#owed, segment.remaining[0])
+  }
+
+  /** With a budget: whether these inputs do not count, because a batch has used their count, but a crash has taken their gradients. */
+  get onlyProgress(): boolean {
+    return this.#owed.length > 0 && this.#relearnableSegment === undefined
   }
 
   /** Inputs [first, end) cannot be learned again. */
   forget(first: number, end: number): void {
+    this.#owed = without(this.#owed, [first, end])
     for (const segment of this.#open) {
       const before = sizeOf(segment.remaining)
       segment.remaining = without(segment.remaining, [first, end])
@@ -202,6 +234,16 @@ export class Ledger {
 
   #waiting(segments: readonly Segment[]): number {
     return segments.reduce((sum, segment) => sum + (isUsed(segment) ? 0 : waitingIn(segment)), 0)
+  }
+
+  /** Segments with a sum of their own that a batch can still use, oldest first. */
+  get pending(): readonly Segment[] {
+    return this.#own.hasBudget ? [...this.#list, ...this.#reserved] : this.#list
+  }
+
+  /** With a budget: other segments that may return to the list, or whose use is in doubt. */
+  get #reserved(): readonly Segment[] {
+    return this.#open.filter(segment => !segment.isRepeated || this.#doubtful.has(segment))
   }
 
   /** Segments of this epoch, oldest first. */
@@ -232,9 +274,15 @@ export class Ledger {
     return { segments: this.#list.length, count: this.#count }
   }
 
-  /** Number of segments with a vector of their own. */
+  /** Number of segments with a vector that can be carried over. */
   get retainedSums(): number {
-    return this.#retained.length
+    if (!this.#own.hasBudget) return this.#retained.length
+    return this.#retained.filter(segment => !isExpired(segment, this.#period, this.#carry)).length
+  }
+
+  /** With a budget: number of elements in the sums of other segments. */
+  get retainedElements(): number {
+    return this.#retainedElements
   }
 
   /** Number of grids of earlier predictors that are kept to round these segments again. */
@@ -244,7 +292,7 @@ export class Ledger {
 
   /** Period in which the oldest of these was closed; undefined if there is none. */
   get oldestRetained(): number | undefined {
-    return this.#retained[0]?.period
+    return this.#own.hasBudget ? undefined : this.#retained[0]?.period
   }
 
   /**
@@ -256,14 +304,17 @@ export class Ledger {
   added(count: number, first?: number): void {
     if (first !== undefined) {
       const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
-      if (this.#openCount > 0 && of !== this.#openOf) {
+      const isOwed = isIn(this.#owed, first)
+      if (this.#openCount > 0 && (of !== this.#openOf || (isOwed && of === undefined))) {
         throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
       }
-      this.#openOf = of
-      if (of?.kept) {
-        this.#own.returnSum(of.kept)
-        of.kept = []
+      if (isOwed) this.#owed = without(this.#owed, [first, first + count])
+      if (isOwed && of === undefined) {
+        this.#own.keepBack()
+        return
       }
+      this.#openOf = of
+      if (of && this.#own.hasBudget && !isOwed) this.#own.dropAgain()
       this.#openInputs = withRange(this.#openInputs, first, first + count)
       if (of !== undefined) of.remaining = without(of.remaining, [first, first + count])
       if (of?.isRecovered === false) this.#repeated += count
@@ -286,11 +337,12 @@ export class Ledger {
   /** Closes the open segment. @returns the epoch's sum, which is valid until the next call */
   close(period: number): LocalSum {
     if (this.#openCount > 0) {
-      const isRetained = this.#carry > 0
+      const isRetained = this.#carry > 0 || this.#own.hasBudget
       const segment: Segment = {
         number: this.#nextSegment++,
         sum: this.#own.closeSegment(this.#isStale, isRetained, this.#gradients - this.#gradientsBefore),
-        kept: undefined,
+        elements: 0,
+        taken: undefined,
         grid: isRetained ? this.#own.grid : undefined,
         count: this.#openCount,
         period,
@@ -302,6 +354,7 @@ export class Ledger {
         isRecovered: false,
         used: false
       }
+      if (this.#own.hasBudget && segment.sum) segment.elements = sizeOfSum(segment.sum)
       this.#closedAt = this.#period
       this.#list.push(segment)
       this.#closed = undefined
@@ -346,15 +399,15 @@ export class Ledger {
       open: this.#open,
       used: this.#used,
       until: period,
-      held: { grid: this.#own.grid },
+      held: { number: this.#epochNumber, grid: this.#own.grid },
       settled: this.#own.settled
     })
-    const { unused, settled, used } = this.#past.decide(next, lineage)
+    const { unused, settled, added, after, used } = this.#past.decide(next, lineage)
     this.#used = used
     this.#own.settle(settled)
     this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
     const isDropped = this.#past.dropOldest(next.updates, period, this.#history)
-    this.#begin(next, unused, grid)
+    this.#begin(next, unused, grid, { after, used: added })
     if (!isDropped || this.#run === undefined) return
     this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
   }
@@ -362,8 +415,14 @@ export class Ledger {
   /**
    * Starts an epoch.
    * @param unused segments that its lineage has not used, oldest first
+   * @param decided those that it has used since the epoch with number `after`
    */
-  #begin(id: PredictorId, unused: readonly Segment[], grid = this.#own.grid): void {
+  #begin(
+    id: PredictorId,
+    unused: readonly Segment[],
+    grid = this.#own.grid,
+    decided?: Pick<Decision, 'after'> & { readonly used: Decision['added'] }
+  ): void {
     this.#id = id
     this.#epochNumber++
     this.#doubtful = this.#past.doubtfulAt(id)
@@ -387,6 +446,7 @@ export class Ledger {
     this.#carried = list.length
     this.#own.beginEpoch(list, grid)
     this.#count = list.reduce((sum, { count }) => sum + count, 0)
+    if (this.#own.hasBudget) this.#own.balance(this.#retained, new Set(this.pending))
     if (this.#run !== undefined) {
       this.#records.push({
         kind: 'epoch',
@@ -395,7 +455,15 @@ export class Ledger {
         incarnation: this.#run.incarnation,
         nonce: this.#run.nonce,
         carried: list.map(({ number }) => number),
-        open: this.#open.map(({ number }) => number)
+        open: this.#open.map(({ number }) => number),
+        ...(grid &&
+          this.#own.hasBudget && {
+            steps: grid.map(exponents => exponentsAt(exponents, undefined)[0]),
+            after: decided?.after,
+            used: [...(decided?.used ?? [])].flatMap(([{ number, elements }, held]) =>
+              elements > 0 ? [number, held.number] : []
+            )
+          })
       })
     }
   }
@@ -433,16 +501,38 @@ export class Ledger {
    */
   releaseSums(period: number, max = maxRetainedSums(this.#carry)): void {
     this.#period = period
+    if (this.#own.hasBudget) {
+      this.#releaseSent(max)
+      return
+    }
     let released = 0
     for (const segment of this.#retained) {
       const isExcess = this.#retained.length - released > max
       if (!isExcess && !isExpired(segment, period, this.#carry)) break
       released++
-      if (this.#run && this.#own.hasBudget) segment.kept = isUsed(segment) ? [] : segment.sum
-      else for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
+      for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
       segment.sum = segment.grid = undefined
     }
     if (released > 0) this.#retained.splice(0, released)
+    this.#past.releaseGrids()
+  }
+
+  /** With a budget, the last sums remain even then, because the lineage may change. */
+  #releaseSent(max: number): void {
+    const kept: Segment[] = []
+    let recent = 0
+    let elements = 0
+    for (const segment of this.#retained.reverse()) {
+      if (recent === max) segment.period = Number.NEGATIVE_INFINITY
+      if (!isExpired(segment, this.#period, this.#carry)) recent++
+      else if (segment.elements === 0 || elements + segment.elements > this.#own.maxKept) {
+        segment.sum = segment.grid = undefined
+        continue
+      } else elements += segment.elements
+      kept.push(segment)
+    }
+    this.#retained.splice(0, this.#retained.length, ...kept.reverse())
+    this.#retainedElements = elements
     this.#past.releaseGrids()
   }
 }

@@ -59,10 +59,18 @@ export class NodeInspection {
     return this.#parts.table.size
   }
 
-  /** The vectors kept of own segments: how many, with how many grids, and how many periods ago the oldest was closed. */
-  get retention(): { readonly sums: number; readonly grids: number; readonly periods: number } {
-    const { retainedSums, retainedGrids, oldestRetained = this.#parts.period() } = this.#parts.ledger
-    return { sums: retainedSums, grids: retainedGrids, periods: this.#parts.period() - oldestRetained }
+  /**
+   * The vectors kept of own segments: how many, with how many grids, and how many periods ago the oldest was closed. With a budget also
+   * the elements of those that cannot be carried over.
+   */
+  get retention() {
+    const { retainedSums, retainedElements, retainedGrids, oldestRetained = this.#parts.period() } = this.#parts.ledger
+    return {
+      sums: retainedSums,
+      elements: retainedElements,
+      grids: retainedGrids,
+      periods: this.#parts.period() - oldestRetained
+    }
   }
 
   /** The integer sums kept as bases of differences, for each neighbour, predictor and direction. */
@@ -103,7 +111,12 @@ export class NodeInspection {
    * of what rounding has left of others. For checks.
    */
   get unused(): Blocks {
-    return this.#parts.own.unused(this.#parts.ledger.segments)
+    return this.#parts.own.unused(this.#parts.ledger.pending)
+  }
+
+  /** With a budget: numbers of inputs whose progress a crash has taken until they are learned again, as [first, end, …]. For checks. */
+  get owed(): readonly number[] {
+    return this.#parts.ledger.owed
   }
 
   /** Newest sum of a neighbour for the current predictor, with its contributors. */

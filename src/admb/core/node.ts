@@ -506,7 +506,8 @@ export class AdmbNode {
    * @throws FrameError
    */
   recover(records: readonly JournalRecord[]): void {
-    this.#ledger.recover(recover(records, this.#options.self, this.#table, this.shapes.parameters))
+    const { self, budget } = this.#options
+    this.#ledger.recover(recover(records, self, this.#table, budget && this.shapes.parameters))
   }
 
   /** The journal's records since the last call, to be durable before later frames leave. */
@@ -526,6 +527,14 @@ export class AdmbNode {
   /** With a budget: whether these inputs need no gradients, because the node still has theirs. They must be `added` all the same. */
   get onlyCounts(): boolean {
     return this.#ledger.onlyCounts
+  }
+
+  /**
+   * With a budget: whether these inputs do not count, because a batch has used their count, while a crash has taken their gradients. They
+   * must be learned and `added` all the same.
+   */
+  get onlyProgress(): boolean {
+    return this.#ledger.onlyProgress
   }
 
   /** Inputs [first, end) of earlier runs cannot be learned again, because their rows are gone. */

@@ -5,19 +5,11 @@
  * recorded by `Ledger`.
  */
 import type { Blocks, Layout, SumBudget, Unsent } from '../../learning/types.js'
-import {
-  blocksOf,
-  type CompactBlock,
-  type MarkElements,
-  recordWrites,
-  type Sum,
-  SumBlock,
-  sumOf
-} from '../../numeric/sums.js'
+import { blocksOf, type MarkElements, recordWrites, type Sum, SumBlock, sumOf } from '../../numeric/sums.js'
 import { type LazyGrid, Rounding } from '../state/rounding.js'
 import { addInto, zeros } from '../state/vectors.js'
 import type { OwnInfluence } from '../trust/influence.js'
-import { type Segment, Settled } from './journal.js'
+import { type HeldGrid, RETURNED, type Segment, Settled } from './journal.js'
 
 export interface OwnSumOptions {
   /** Bounds the sum. */
@@ -30,6 +22,11 @@ export interface OwnSumOptions {
 
 /** Number of epochs over which their gradients are averaged. */
 const SMOOTHING = 4
+
+/** See `OwnSum.maxKept`: a quarter of a large model. */
+export function maxKeptElements(blocks: Blocks): number {
+  return Math.max(4096, blocks.reduce((sum, { length }) => sum + length, 0) / 4)
+}
 
 /** Share of the typical number of gradients of an epoch, after which a node sends what its budget allows. */
 const SENT_AT = 0.5
@@ -49,7 +46,7 @@ export class OwnSum {
   #sent: number[] = []
   /** Typical number of gradients of an epoch; 0 before the first one has ended. */
   #typical = 0
-  /** Whether elements were sent, or returned to the residual. */
+  /** Whether elements were sent. */
   #hasChanged = false
 
   /** @param grid that of the initial predictor, if sums are integers */
@@ -93,6 +90,11 @@ export class OwnSum {
     return this.#options.budget !== undefined
   }
 
+  /** With a budget: maximum number of elements in sums of segments that can be carried over no more. */
+  get maxKept(): number {
+    return maxKeptElements(this.accumulator)
+  }
+
   /** With a budget: whether a later run could not continue with the last copy of what is unsent. */
   takeChanged(): boolean {
     const hasChanged = this.#hasChanged
@@ -112,13 +114,34 @@ export class OwnSum {
     this.#typical = count
   }
 
-  /** Gradients of a segment that were sent in vain: drops those in the accumulator that were computed again. */
-  returnSum(sum: readonly CompactBlock[]): void {
-    const { place = 0 } = this.#options.budget ?? {}
-    for (const block of this.#open.slice(0, place)) block.write().fill(0)
-    if (sum.length === 0) return
-    this.#rounding?.addToResidual(sum.slice(0, place))
-    this.#hasChanged = true
+  /** With a budget: drops gradients in the accumulator that the node has computed before. */
+  dropAgain(): void {
+    for (const block of this.#open.slice(0, this.#options.budget?.place)) block.write().fill(0)
+  }
+
+  /** With a budget: gradients in the accumulator join the residual, and do not count. */
+  keepBack(): void {
+    this.#rounding?.addToResidual(this.accumulator.slice(0, this.#options.budget?.place))
+    this.discard()
+  }
+
+  /**
+   * With a budget: the residual receives the sums that no batch contains or can contain any more, and loses them again if a lineage has
+   * used them.
+   * @param segments those with a sum
+   * @param pending segments that a batch can still use
+   */
+  balance(segments: readonly Segment[], pending: ReadonlySet<Segment>): void {
+    const used = this.#settled.all
+    for (const segment of segments) {
+      const taken = used.get(segment) ?? (pending.has(segment) ? undefined : RETURNED)
+      if (segment.taken !== taken) this.#change(segment, this.#gridOf(segment.taken), this.#gridOf(taken))
+      segment.taken = taken
+    }
+  }
+
+  #gridOf(held: HeldGrid | undefined): LazyGrid | undefined {
+    return held === RETURNED ? this.#rounding?.returned : held?.grid
   }
 
   /** Gradients were added to the accumulator. @param mark see `recordWrites` of a sum */
@@ -198,12 +221,14 @@ export class OwnSum {
    */
   settle(settled: Settled): void {
     if (this.#rounding === undefined) return
-    if (settled.before === this.#settled)
+    if (this.hasBudget) {
+      // `balance` follows.
+    } else if (settled.before === this.#settled)
       for (const [segment, { grid }] of settled.added) this.#change(segment, undefined, grid)
     else if (settled !== this.#settled) {
       const [earlier, later] = [this.#settled.all, settled.all]
-      for (const [segment, before] of earlier) this.#change(segment, before, later.get(segment))
-      for (const [segment, now] of later) if (!earlier.has(segment)) this.#change(segment, undefined, now)
+      for (const [segment, { grid }] of earlier) this.#change(segment, grid, later.get(segment)?.grid)
+      for (const [segment, { grid }] of later) if (!earlier.has(segment)) this.#change(segment, undefined, grid)
     }
     this.#settled = settled
   }

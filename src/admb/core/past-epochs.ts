@@ -14,6 +14,9 @@ export interface Decision {
   readonly unused: readonly Segment[]
   /** Segments that it has used, and the grid of the batch with them. Empty without grids. */
   readonly settled: Settled
+  /** Those that the lineage had not used at the epoch with number `after`. */
+  readonly added: ReadonlyMap<Segment, HeldGrid>
+  readonly after: number
   /** Number of gradients of this run on the lineage. */
   readonly used: number
 }
@@ -60,7 +63,7 @@ export class PastEpochs {
   /** Drops the grids of the oldest epochs, as far as no segment of their lists has a sum. A grid takes a byte for each parameter. */
   releaseGrids(): void {
     let released = 0
-    while (this.#grids[released]?.segments.at(-1)?.sum === undefined && released < this.#grids.length)
+    while (released < this.#grids.length && !this.#grids[released].segments.findLast(({ sum }) => sum !== undefined))
       this.#grids[released++].held.grid = undefined
     this.#grids.splice(0, released)
   }
@@ -126,9 +129,13 @@ export class PastEpochs {
     const unused: Segment[] = []
     for (const segment of candidates) {
       if (!isUsed(segment)) unused.push(segment)
-      else if (on.length === 0 && segment.used && !segment.isRecovered) used += segment.count
+      else if (on.length === 0 && segment.used) {
+        if (!segment.isRecovered) used += segment.count
+        const held = segment.sum && since.find(({ segments }) => segments.includes(segment))?.held
+        if (held?.grid) added.set(segment, held)
+      }
     }
-    return { unused, settled: first.settled.with([...added]), used }
+    return { unused, settled: first.settled.with([...added]), added, after: first.number, used }
   }
 
   /**
@@ -186,5 +193,5 @@ function candidatesOf([first, ...later]: readonly Epoch[]): readonly Segment[] {
 
 /** Whether the segment cannot be carried over any more. @param carry S */
 export function isExpired({ sum, period }: Segment, now: number, carry: number): boolean {
-  return sum === undefined || now - period > carry
+  return carry === 0 || sum === undefined || now - period > carry
 }

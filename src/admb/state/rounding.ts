@@ -15,7 +15,7 @@
 import type { Blocks, Layout, SumBudget, UpdateRule } from '../../learning/types.js'
 import { MAX_OWN } from '../../numeric/block-code.js'
 import { closeDense, MIN_KERNEL } from '../../numeric/block-kernels.js'
-import { type Grid, rounded, stepOf } from '../../numeric/lattice.js'
+import { type Grid, LARGEST_EXPONENT, rounded, stepOf } from '../../numeric/lattice.js'
 import { type CompactBlock, forEachElement, type Sum, type SumBlock } from '../../numeric/sums.js'
 import { Support } from '../../numeric/support.js'
 import { gathered, type Predictor } from './predictor.js'
@@ -30,10 +30,13 @@ export class Rounding {
   /** Elements of long blocks whose residual may exceed half a step. */
   readonly #pending: (Support | undefined)[]
   readonly #budget: SumBudget | undefined
+  /** Steps so long that nothing of a sum remains; what is not of the model stays as it is. */
+  readonly returned: LazyGrid
 
   /** @param budget of elements that are sent @default no limit */
   constructor(layout: Layout, budget?: SumBudget) {
     this.#budget = budget
+    this.returned = layout.blocks.map((_, b) => Int8Array.of(budget && b < budget.place ? LARGEST_EXPONENT : 0))
     this.#residual = layout.blocks.map(({ length }) => new Float32Array(length))
     this.#pending = layout.blocks.map(({ length }) => Support.of(length))
   }
@@ -133,7 +136,7 @@ export class Rounding {
     }
   }
 
-  /** Adds what is not sent after all to the residual. */
+  /** Adds what is not sent to the residual. */
   addToResidual(sum: readonly CompactBlock[]): void {
     for (const [b, block] of sum.entries()) forEachElement(block, (i, value) => (this.#residual[b][i] += value))
   }

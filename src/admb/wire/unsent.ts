@@ -7,19 +7,32 @@ import { blockBytes, Reader, Writer } from './bytes.js'
 export interface KeptUnsent extends Unsent {
   /** Number of the last segment whose gradients are in `sum`, or were sent. */
   readonly segment: number
-  /** Sums of unused segments by number, of those that are not 0. */
-  readonly sums: readonly (readonly [segment: number, sum: readonly CompactBlock[]])[]
+  /** Inputs in segments up to this one whose gradients are neither, as intervals [first, end, first, end, …]. */
+  readonly owed: readonly number[]
+  /** Sums of the last segments that have one. */
+  readonly sums: readonly KeptSum[]
+}
+
+interface KeptSum {
+  /** Number of the segment. */
+  readonly number: number
+  /** Number of the epoch whose batch has used it, 0 while one can use it, and −1 if it has returned to the residual. */
+  readonly place: number
+  readonly sum: readonly CompactBlock[]
 }
 
 const COUNT: Layout = { blocks: [{ name: 'count', length: 1 }] }
 
-export function encodeUnsent({ sum, count, segment, sums }: KeptUnsent): Uint8Array {
+export function encodeUnsent({ sum, count, segment, owed, sums }: KeptUnsent): Uint8Array {
   const out = new Writer(sum.reduce((bytes, { length }) => bytes + blockBytes(length), 64))
   out.blocks([Float32Array.of(count), ...sum])
   out.uint(segment)
+  out.uint(owed.length)
+  for (const number of owed) out.uint(number)
   out.uint(sums.length)
-  for (const [number, blocks] of sums) {
+  for (const { number, place, sum: blocks } of sums) {
     out.uint(number)
+    out.uint(place + 1)
     for (const [b, block] of blocks.entries()) {
       const whole = SumBlock.zeros(sum[b].length)
       whole.addBlock(block)
@@ -34,11 +47,12 @@ export function decodeUnsent(bytes: Uint8Array, layout: Layout): KeptUnsent {
   const reader = new Reader(bytes)
   const [[count]] = reader.blocks(COUNT)
   const [sum, segment] = [reader.blocks(layout), reader.uint()]
+  const owed = Array.from({ length: reader.uint() }, () => reader.uint())
   const sums = Array.from({ length: reader.uint() }, () => {
-    const number = reader.uint()
+    const [number, place] = [reader.uint(), reader.uint() - 1]
     const blocks = reader.sum(layout)
     for (const block of blocks) block.makeSparse()
-    return [number, blocks.map(block => block.compactCopy())] as const
+    return { number, place, sum: blocks.map(block => block.compactCopy()) }
   })
-  return { sum, count, segment, sums }
+  return { sum, count, segment, owed, sums }
 }

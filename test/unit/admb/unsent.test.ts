@@ -34,6 +34,19 @@ function learn(node: AdmbNode, count: number, first: number): void {
   node.added(count, first)
 }
 
+/** @param records receives those of `at` */
+function exchangeFrames(at: AdmbNode, maker: AdmbNode, records: JournalRecord[]): void {
+  for (let i = 0; i < 6; i++) {
+    at.tick()
+    maker.tick()
+    const frame = at.frame(1)
+    records.push(...at.takeJournal())
+    if (frame) maker.receive(1, frame)
+    const reply = maker.frame(1)
+    if (reply) at.receive(1, reply)
+  }
+}
+
 describe('what a node with a budget has not sent', () => {
   for (const isUsed of [true, false])
     it(`survives a restart when a batch ${isUsed ? 'uses' : 'does not use'} its last sum`, () => {
@@ -41,17 +54,7 @@ describe('what a node with a budget has not sent', () => {
       const records: JournalRecord[] = []
       node.connect(1, 1, 'maker')
       maker.connect(1, 1, 'node')
-      const exchange = (at: AdmbNode) => {
-        for (let i = 0; i < 6; i++) {
-          at.tick()
-          maker.tick()
-          const frame = at.frame(1)
-          records.push(...at.takeJournal())
-          if (frame) maker.receive(1, frame)
-          const reply = maker.frame(1)
-          if (reply) at.receive(1, reply)
-        }
-      }
+      const exchange = (at: AdmbNode) => exchangeFrames(at, maker, records)
       exchange(node)
       learn(node, COUNT / 2, 0)
       if (isUsed) exchange(node)
@@ -80,4 +83,34 @@ describe('what a node with a budget has not sent', () => {
       for (let i = 0; i < LENGTH - 1; i++)
         assert.equal(used[0][i] + left[0][i] + held[0][i], COUNT / 2 + others, `element ${i}`)
     })
+
+  it('is learned again, and does not count again, if a batch has used inputs whose progress was not stored', () => {
+    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
+    const records: JournalRecord[] = []
+    node.connect(1, 1, 'maker')
+    maker.connect(1, 1, 'node')
+    const exchange = (at: AdmbNode) => exchangeFrames(at, maker, records)
+    exchange(node)
+    // The first sum has all elements that the budget allows. What the second one adds is only in memory.
+    for (const first of [0, 2]) {
+      learn(node, 2, first)
+      exchange(node)
+    }
+    learn(maker, COUNT - 4, 0)
+    maker.disconnect(1)
+    const restarted = nodeOf('node', 2)
+    restarted.recover(records)
+    restarted.connect(1, 2, 'maker')
+    maker.connect(1, 2, 'node')
+    exchange(restarted)
+    assert.equal(restarted.predictor.id.updates, 1)
+    assert.deepEqual(restarted.relearnable, [2, 4])
+    assert.deepEqual([restarted.onlyProgress, restarted.onlyCounts, restarted.waiting], [true, false, 0])
+    restarted.closeSegment()
+    learn(restarted, 2, 2)
+    assert.equal(restarted.relearnable, undefined)
+    assert.equal(restarted.ownGradients, 0)
+    const [used, left, held] = [restarted.predictor.parameters, restarted.inspect.unused, maker.inspect.unused]
+    for (let i = 0; i < LENGTH - 1; i++) assert.equal(used[0][i] + left[0][i] + held[0][i], COUNT, `element ${i}`)
+  })
 })
