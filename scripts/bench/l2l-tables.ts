@@ -18,6 +18,9 @@ const DEPTHS = [12, 24, 48, 96]
 const BATCH = 32
 const MICROBATCH = 2
 const LENGTH = 16
+/** Transformer layers that are compared with reversible ones. */
+const BLOCKS = 16
+const ROUNDS = 5
 const MB = 2 ** 20
 const HOSTS = [1, 2, 8, 64]
 const RULES: readonly RuleSpec[] = [
@@ -84,7 +87,35 @@ export async function* bench(argument: string): AsyncGenerator<Row> {
     yield { name: `${name}smallest`, value: Math.min(...ratios), unit: 'times', target: { min: 1 } }
     yield { name: `${name}largest`, value: Math.max(...ratios), unit: 'times', target: { max: 1.25 } }
   }
+  if (width !== undefined) yield* reversibles(width)
   yield* partitions()
+}
+
+/** Transformer layers, and as many in reversible layers, whose branches have the same weights. CPU times are minima of steps in turns. */
+function* reversibles(width: number): Generator<Row> {
+  const shape = { width, length: 4 * LENGTH, batch: BATCH, microbatch: MICROBATCH }
+  const models = [0, 1, 4, BLOCKS].map(layers => (layers === 0 ? gpt(BLOCKS, shape) : reversibleGpt(layers, shape)))
+  const runs = models.flatMap(model => (['l2l', 'baseline-ag'] as const).map(schedule => ({ model, schedule })))
+  const best = runs.map(() => ({ bytes: 0, cpuMs: Number.POSITIVE_INFINITY }))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [n, { model, schedule }] of runs.entries()) {
+      const { deviceBytes, cpuMs } = step(model, shape, { schedule, microbatch: MICROBATCH })
+      best[n] = { bytes: deviceBytes, cpuMs: Math.min(cpuMs, best[n].cpuMs) }
+    }
+  }
+  for (const n of models.keys()) {
+    const [split, accumulated] = [best[2 * n], best[2 * n + 1]]
+    yield {
+      name: `${width}, ${BLOCKS} layers: ${['not reversible', '1', '4', 'all'][n]}${n === 0 ? '' : ' in each reversible one'}`,
+      value: split.bytes / MB,
+      unit: 'MB, l2l',
+      details: {
+        cpu: split.cpuMs / best[0].cpuMs,
+        accumulatedMB: accumulated.bytes / MB,
+        accumulatedCpu: accumulated.cpuMs / best[0].cpuMs
+      }
+    }
+  }
 }
 
 /** Bytes a weight on each of N hosts: weights, gradients and state, of which a stage divides the state, then gradients, then weights. */
@@ -142,6 +173,16 @@ function deeper(profile: DeviceProfile, layers: number): DeviceProfile {
 
 function isRepeated({ name }: { readonly name: string }): boolean {
   return name.startsWith('block0.')
+}
+
+function reversibleGpt(layers: number, { width, length }: { readonly width: number; readonly length: number }): Model {
+  const block = { kind: 'reversible', layers, heads: HEADS, inner: 4 * width, causal: true }
+  const blocks = Array.from({ length: BLOCKS / layers }, () => block)
+  const spec = parseModel(
+    { layers: [{ kind: 'embedding', width: 2 * width }, ...blocks, { kind: 'layer-norm' }] },
+    'bench'
+  )
+  return createModel(spec, { kind: 'tokens', shape: [length], vocabulary: 64 }, { kind: 'next-token' })
 }
 
 function bertLarge(): Model {

@@ -97,7 +97,8 @@ export class Generation {
 
   close(): void {
     tf.dispose(this.#weights.flat())
-    for (const { keys, values } of this.#caches) tf.dispose([keys, values].filter(tensor => tensor !== undefined))
+    const caches = this.#caches.flatMap(cache => cache.parts ?? [cache])
+    for (const { keys, values } of caches) tf.dispose([keys, values].filter(tensor => tensor !== undefined))
   }
 }
 

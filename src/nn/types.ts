@@ -89,6 +89,8 @@ export interface LayerCache {
   /** [heads, position, width/heads] */
   keys?: Tensor
   values?: Tensor
+  /** Of a layer that consists of others: their caches. */
+  parts?: readonly LayerCache[]
 }
 
 /** Gradients of one backward pass. */

@@ -6,7 +6,7 @@ import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
 import { executionProbability, firstTrained } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
-import { FLOAT_BYTES, type Layer, type Model, sizeOf, totalSize } from '../../nn/types.js'
+import { FLOAT_BYTES, type Layer, type Model, type Pass, sizeOf, totalSize } from '../../nn/types.js'
 import { deviceMeter, upload } from '../executor/step.js'
 import { addToBlock } from '../executor/types.js'
 
@@ -107,7 +107,7 @@ type Measured = Pick<
   'forwardMs' | 'vjpMs' | 'savedVjpMs' | 'forwardWork' | 'savingWork' | 'work' | 'savedWork'
 >
 
-const PASS = { training: true, seed: 1 }
+const PASS: Pass = { training: true, seed: 1 }
 
 const NO_WORK: Work = { fixed: 0, sample: 0 }
 
@@ -151,14 +151,19 @@ function measure(layer: Layer, model: Model, hasBackward: boolean, msOf: typeof 
       return
     }
     const vjpMs = msOf(vjp)
+    const bare = { ...PASS, wanted: weights.map(() => 'none' as const) }
+    const vjpWork = (isSaved: boolean) => {
+      const bytesOf = (samples: number, pass?: Pass) => vjpBytes(layer, weights, model, samples, isSaved, pass)
+      return workOf(bytesOf, samples => bytesOf(samples, bare))
+    }
     measured = {
       forwardMs,
       vjpMs,
       savedVjpMs: Math.min(vjpMs, msOf(prepareSavedVjp())),
       forwardWork,
       savingWork: workOf(samples => forwardBytes(model, layer, samples, x => layer.forwardSaving(x, weights, PASS))),
-      work: workOf(samples => vjpBytes(layer, weights, model, samples, false)),
-      savedWork: workOf(samples => vjpBytes(layer, weights, model, samples, true))
+      work: vjpWork(false),
+      savedWork: vjpWork(true)
     }
   })
   return measured as Measured
@@ -213,13 +218,16 @@ function anyOutput({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
   return dx ?? dWeights[0]
 }
 
-/** @param bytesOf peak bytes for a number of samples */
-function workOf(bytesOf: (samples: number) => number): Work {
+/**
+ * @param bytesOf peak bytes for a number of samples
+ * @param bareBytesOf the same without gradients of weights, behind which the operation with the most bytes for each sample may hide
+ */
+function workOf(bytesOf: (samples: number) => number, bareBytesOf = bytesOf): Work {
   const one = bytesOf(1)
   const first = bytesOf(2) - one
   // The operation that determines the peak may differ between few and many samples.
-  const later = (bytesOf(TIMED_SAMPLES) - bytesOf(TIMED_SAMPLES / 2)) / (TIMED_SAMPLES / 2)
-  return { fixed: one - first, sample: Math.max(first, later) }
+  const later = [bytesOf, bareBytesOf].map(of => (of(TIMED_SAMPLES) - of(TIMED_SAMPLES / 2)) / (TIMED_SAMPLES / 2))
+  return { fixed: one - first, sample: Math.max(first, ...later) }
 }
 
 function forwardBytes(model: Model, layer: Layer, samples: number, forward: (x: tf.Tensor) => unknown): number {
@@ -234,13 +242,14 @@ function vjpBytes(
   weights: readonly tf.Tensor[],
   model: Model,
   samples: number,
-  isSaved: boolean
+  isSaved: boolean,
+  pass: Pass = PASS
 ): number {
   return tf.tidy(() => {
     const x = inputOf(layer, model, samples)
     const dy = tf.ones([samples, ...layer.output])
-    const saved = isSaved ? layer.forwardSaving(x, weights, PASS).saved : undefined
-    return peakOf(() => layer.vjp(x, weights, dy, PASS, saved))
+    const saved = isSaved ? layer.forwardSaving(x, weights, pass).saved : undefined
+    return peakOf(() => layer.vjp(x, weights, dy, pass, saved))
   })
 }
 

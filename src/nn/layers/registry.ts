@@ -20,6 +20,7 @@ import { type CustomLayer, type CustomLayerSpec, customFactory } from './custom-
 import { dense } from './dense.js'
 import { embedding, tokenOutput } from './embedding.js'
 import { layerNorm, rmsNorm } from './norms.js'
+import { reversibleLayer } from './reversible.js'
 import { dropout, firstPool, flatten, maxPool, meanPool } from './weightless.js'
 
 /** Position of a layer in a model. */
@@ -54,6 +55,8 @@ const FACTORIES: { readonly [Kind in LayerKind]: LayerFactory<Kind> } = {
     attentionLayer({ ...options, name, length, width, isCausal: options.causal, hasShortcut: options.shortcut }),
   mlp: (options, { name, input: [length, width] }) =>
     perceptronLayer({ ...options, name, length, width, hasShortcut: options.shortcut }),
+  reversible: (options, { name, input: [length, width] }) =>
+    reversibleLayer({ ...options, name, length, width, isCausal: options.causal }),
   dropout: (options, { name, input }) => dropout({ ...options, name, input }),
   convolution: (options, { name, input }) => convolution({ ...options, name, input }),
   'max-pool': (options, { name, input }) => maxPool({ ...options, name, input }),

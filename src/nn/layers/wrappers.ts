@@ -113,7 +113,7 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
 }
 
 /** Returns the i-th slice of a list that concatenates slices of the given lengths. */
-function slicer(lengths: readonly number[]): <T>(list: readonly T[], index: number) => readonly T[] {
+export function slicer(lengths: readonly number[]): <T>(list: readonly T[], index: number) => readonly T[] {
   const starts = lengths.map((_, i) => lengths.slice(0, i).reduce((sum, length) => sum + length, 0))
   return (list, index) => list.slice(starts[index], starts[index] + lengths[index])
 }

@@ -117,6 +117,21 @@ export const LAYER_KINDS = {
     input: 'sequence',
     options: { inner: count.describe('width between the projections'), ...residualOptions }
   },
+  reversible: {
+    help: 'blocks of attention and perceptron on halves of the width, whose backward pass computes inputs from outputs',
+    input: 'sequence',
+    options: {
+      layers: count.default(1).describe('number of blocks'),
+      heads: count.describe('number of heads; divides half of the width'),
+      causal: z.boolean().default(false).describe('whether a position attends only to itself and earlier positions'),
+      mask: z.enum(['padding']).optional().describe('padding: no position attends to padding'),
+      inner: count.describe('width between the two projections'),
+      activation: activation.default('gelu').describe('activation function'),
+      epsilon,
+      dropout: rate.default(0).describe('dropout rate of the output of each half'),
+      gain: z.number().min(0).default(1).describe('factor of the initial output kernels')
+    }
+  },
   dropout: {
     help: 'dropout',
     input: 'any',

@@ -174,7 +174,7 @@ export function readsPairs(spec: ModelSpec): boolean {
 
 /** Whether a layer of the model ignores padding. */
 export function masksPadding(spec: ModelSpec): boolean {
-  return layersOf(spec).some(layer => !isCustomLayer(layer) && layer.kind === 'attention' && layer.mask === 'padding')
+  return layersOf(spec).some(layer => !isCustomLayer(layer) && 'mask' in layer && layer.mask === 'padding')
 }
 
 /** Whether the model's input is tokens. */

@@ -76,7 +76,9 @@ const images = fc
   })
 
 const small = { width: 8, layers: 2, heads: 2 }
+const reversible = { kind: 'reversible', layers: 2, heads: 2, inner: 8, causal: true }
 const sequences = fc.constantFrom(
+  work({ layers: [{ kind: 'embedding', width: 8 }, reversible] }, [6], { kind: 'next-token' }, 9),
   work({ model: 'transformer', ...small }, [6], classes, 9),
   work({ model: 'bert', ...small }, [6], classes, 9),
   work({ model: 'gpt', ...small }, [6], { kind: 'next-token' }, 9),

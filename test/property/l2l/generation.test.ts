@@ -19,7 +19,11 @@ const LENGTH = 7
 const VOCABULARY = 11
 
 function modelOf(name: string): Model {
-  const spec = parseModel({ model: name, width: 8, layers: 2, heads: 2 }, name)
+  const reversible = { kind: 'reversible', layers: 2, heads: 2, inner: 8, causal: true }
+  const spec =
+    name === 'reversible'
+      ? parseModel({ layers: [{ kind: 'embedding', width: 8 }, reversible, { kind: 'layer-norm' }] }, name)
+      : parseModel({ model: name, width: 8, layers: 2, heads: 2 }, name)
   return createModel(spec, { kind: 'tokens', shape: [LENGTH], vocabulary: VOCABULARY }, { kind: 'next-token' })
 }
 
@@ -47,7 +51,7 @@ describe('generation', () => {
     describe(`on ${backend}`, () => {
       before(() => useBackend(backend))
 
-      for (const name of ['gpt2', 'gpt', 'llama']) {
+      for (const name of ['gpt2', 'gpt', 'llama', 'reversible']) {
         it(`${name}: a cache gives the logits of the whole text, however it is divided`, () => {
           const model = modelOf(name)
           const blocks = initialBlocks(model, 3).map(block => block.map(weight => 4 * weight))

@@ -545,11 +545,15 @@ describe('expected device memory', () => {
   for (const [name, target] of [
     ['bert', { kind: 'class', classes: 2 }],
     ['gpt2', { kind: 'next-token' }],
-    ['llama', { kind: 'next-token' }]
+    ['llama', { kind: 'next-token' }],
+    ['reversible', { kind: 'next-token' }]
   ] as const) {
     it(`of ${name} is at least what a run takes and at most a quarter more`, () => {
       const sample = { kind: 'tokens', shape: [9], vocabulary: 40, padding: 0, separator: 1 } as const
-      const model = createModel(parseModel({ model: name, width: 16, layers: 2, heads: 2 }, name), sample, target)
+      const reversible = { kind: 'reversible', layers: 2, heads: 2, inner: 32, causal: true }
+      const layers = [{ kind: 'embedding', width: 16 }, reversible, reversible]
+      const value = name === 'reversible' ? { layers } : { model: name, width: 16, layers: 2, heads: 2 }
+      const model = createModel(parseModel(value, name), sample, target)
       const profile = withEqualTimes(profileModel(model))
       for (const [schedule, stash, microbatch] of ways()) {
         const plan = planFor(model, profile, { schedule, microbatch, stash }, 16)

@@ -90,9 +90,19 @@ for (const device of BACKENDS) {
       }
     })
 
-    it('a transformer with dropout draws the same masks in recomputation', () => {
+    it('a transformer with dropout draws the same masks in recomputation, also if its layers are reversible', () => {
       const shape = { width: 8, layers: 1, heads: 2, dropout: 0.3 }
       const sample = { kind: 'tokens', shape: [5], vocabulary: 7 } as const
+      const reversible = { kind: 'reversible', layers: 2, heads: 2, inner: 8, causal: true, dropout: 0.3 }
+      const layers = [{ kind: 'embedding', width: 8 }, reversible, reversible]
+      const coupled = createModel(parseModel({ layers }, 'test'), sample, { kind: 'next-token' })
+      for (const schedule of ['baseline', 'l2l', 'l2l-p'] as const) {
+        const execution = { schedule, microbatch: schedule === 'baseline' ? undefined : 5 }
+        deepEqual(
+          gradientsOf(coupled, execution, 5),
+          gradientsOf(coupled, { schedule: 'baseline-ag', microbatch: 5 }, 5)
+        )
+      }
       const model = createModel(parseModel({ model: 'gpt', ...shape }, 'test'), sample, { kind: 'next-token' })
       const accumulated = gradientsOf(model, { schedule: 'baseline-ag', microbatch: 2 }, 5)
       for (const indices of some([[], [2], [1, 3], [0, 1, 2]])) {

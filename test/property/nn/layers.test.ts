@@ -14,6 +14,7 @@ import { convolution } from '../../../src/nn/layers/convolution.js'
 import { dense } from '../../../src/nn/layers/dense.js'
 import { embedding, tokenOutput } from '../../../src/nn/layers/embedding.js'
 import { layerNorm, rmsNorm } from '../../../src/nn/layers/norms.js'
+import { reversibleLayer } from '../../../src/nn/layers/reversible.js'
 import { dropout, firstPool, flatten, maxPool, meanPool } from '../../../src/nn/layers/weightless.js'
 import { randomBits } from '../../../src/nn/random.js'
 import { ACTIVATIONS } from '../../../src/nn/spec/layer-kinds.js'
@@ -104,6 +105,21 @@ const layers: Record<string, fc.Arbitrary<Layer>> = {
   'gated perceptron': fc
     .record({ length: size, width: fc.integer({ min: 4, max: 8 }), inner: size, ...residualOptions })
     .map(options => gatedPerceptronLayer({ ...skippable(options), name: 'mlp', isRms: true, epsilon: 0.1 })),
+  reversible: fc
+    .record({
+      length: size,
+      layers: fc.integer({ min: 1, max: 4 }),
+      heads: fc.constantFrom(1, 2),
+      perHead: fc.integer({ min: 4, max: 6 }),
+      inner: size,
+      activation,
+      isCausal: fc.boolean(),
+      mask: fc.constantFrom('padding' as const, undefined),
+      dropout: fc.constantFrom(0, 0.3)
+    })
+    .map(({ perHead, ...options }) =>
+      reversibleLayer({ ...options, name: 'reversible', width: 2 * options.heads * perHead, epsilon: 0.1 })
+    ),
   dropout: fc
     .record({ input: fc.array(size, { minLength: 1, maxLength: 2 }), rate: fc.constantFrom(0, 0.1, 0.5) })
     .map(options => dropout({ name: 'dropout', ...options })),
@@ -163,6 +179,27 @@ function casesOf(layer: fc.Arbitrary<Layer>): fc.Arbitrary<Case> {
 function lengthsFrom(seed: number, batch: number, most: number): Int32Array {
   return Int32Array.from({ length: batch }, (_, row) => 1 + (randomBits(seed, 1000 + row) % most))
 }
+
+describe('sixteen reversible blocks', () => {
+  it('have the gradients of the tape, which keeps all activations, to 1e-4', async () => {
+    const options = { length: 4, width: 16, heads: 2, inner: 12, activation: 'gelu', dropout: 0.2 } as const
+    const layer = reversibleLayer({ ...options, name: 'reversible', layers: 16, isCausal: true })
+    const cases = casesOf(fc.constant(layer))
+    await fc.assert(
+      fc.asyncProperty(cases, async at => {
+        const arrays = arraysOf(at)
+        await useBackend('cpu')
+        const expected = tapeOf(at, arrays)
+        for (const backend of BACKENDS) {
+          await useBackend(backend)
+          const off = difference(vjpOf(at, arrays, true), expected)
+          assert.ok(off < 1e-4, `${backend}: ${off} off`)
+        }
+      }),
+      { numRuns: runs(10) }
+    )
+  })
+})
 
 describe('layers', () => {
   for (const [name, layer] of Object.entries(layers)) {
