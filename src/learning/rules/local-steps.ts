@@ -98,17 +98,15 @@ const FEW_CONTRIBUTORS = 8
 /** A typical gradient of an input. */
 const TYPICAL_GRADIENT = 0.01
 
-/** Length of the rule's first step. */
+/** Length of the rule's first step; of the second one if a warm-up begins at 0. */
 function stepLength(rule: UpdateRule): number {
   const { blocks } = rule.stateLayout({ blocks: [{ name: '', length: 1 }] })
-  const state = blocks.map(({ length }) => new Float32Array(length))
-  const { parameters } = rule.step(
-    { parameters: [new Float32Array(1)], state },
-    [Float32Array.of(TYPICAL_GRADIENT)],
-    1,
-    0
-  )
-  return Math.max(Number.MIN_VALUE, Math.abs(parameters[0][0]))
+  const lengthAfter = (updates: number) => {
+    const state = blocks.map(({ length }) => new Float32Array(length))
+    const before = { parameters: [new Float32Array(1)], state }
+    return Math.abs(rule.step(before, [Float32Array.of(TYPICAL_GRADIENT)], 1, updates).parameters[0][0])
+  }
+  return lengthAfter(0) || lengthAfter(1) || Number.MIN_VALUE
 }
 
 /** A predictor, as far as local steps need it. */

@@ -137,7 +137,9 @@ describe('a rule for each layer', () => {
       fc.property(chosen, updates, (singles, all) => {
         const rule = createRule(specOf(singles), layout)
         const options = { batch: 4, steps: 4 }
-        assert.match(averagingRule(rule, options).description, /^embedding:.* local-steps\(4\)$/)
+        const averaging = averagingRule(rule, options)
+        assert.match(averaging.description, /^embedding:.* local-steps\(4\)$/)
+        assert.ok((averaging.firstSquare ?? 0) > 0)
         const carried = { name: 'carried', length: 8, isExact: true }
         const blocks = [...layout.blocks, carried]
         const whole = createRule(specOf(singles), { blocks })
