@@ -81,14 +81,13 @@ export function packedBytes(block: PackedBlock): number {
 
 /** block += factor · addend. Exact for sums and differences of valid sums, see `MAX_SUM`. */
 export function addPacked(sum: SumBlock, addend: PackedBlock, factor: 1 | -1): void {
-  if (!('indices' in addend)) {
-    const block = sum.write()
-    if (block.length >= MIN_KERNEL && !(addend instanceof Int32Array)) addNarrow(block, addend, factor)
-    else for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
+  if ('indices' in addend) {
+    sum.addElements(addend, factor)
     return
   }
-  const { indices, values } = addend
-  for (let n = 0; n < indices.length; n++) sum.add(indices[n], factor * values[n])
+  const block = sum.write()
+  if (block.length >= MIN_KERNEL && !(addend instanceof Int32Array)) addNarrow(block, addend, factor)
+  else for (let i = 0; i < block.length; i++) block[i] += factor * addend[i]
 }
 
 function isInteger(value: number): boolean {
@@ -100,9 +99,9 @@ function isInteger(value: number): boolean {
 export function areIntegers(sum: Sum): boolean {
   return sum.every(block => {
     const { indices, values } = block
-    if (indices !== undefined) return indices.every(i => isInteger(values[i]))
-    if (block.length >= MIN_KERNEL) return areAllIntegers(block.read(), MAX_SUM)
-    for (let i = 0; i < values.length; i++) if (!isInteger(values[i])) return false
+    if (indices === undefined && block.length >= MIN_KERNEL) return areAllIntegers(block.read(), MAX_SUM)
+    const count = indices?.length ?? values.length
+    for (let n = 0; n < count; n++) if (!isInteger(values[indices === undefined ? n : indices[n]])) return false
     return true
   })
 }

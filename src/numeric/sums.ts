@@ -132,7 +132,21 @@ export class SumBlock {
     else if (addend.#support === undefined) this.#addCompact(addend.#block)
     else {
       const { indices } = addend.#support
-      for (let n = 0; n < indices.length; n++) this.add(indices[n], addend.#block[indices[n]])
+      const [block, support, values] = [this.#block, this.#support, addend.#block]
+      for (let n = 0; n < indices.length; n++) {
+        const i = indices[n]
+        block[i] += values[i]
+        support?.add(i)
+      }
+    }
+  }
+
+  /** Adds factor · elements. */
+  addElements({ indices, values }: SparseBlock, factor: number): void {
+    const [block, support] = [this.#block, this.#support]
+    for (let n = 0; n < indices.length; n++) {
+      block[indices[n]] += factor * values[n]
+      support?.add(indices[n])
     }
   }
 
@@ -142,8 +156,7 @@ export class SumBlock {
       for (let i = 0; i < block.length; i++) block[i] += addend[i]
       return
     }
-    const { indices, values } = addend
-    for (let n = 0; n < indices.length; n++) this.add(indices[n], values[n])
+    this.addElements(addend, 1)
   }
 
   /** Makes the block sparse if it is long and has few non-zero elements. */
@@ -157,9 +170,10 @@ export class SumBlock {
 
   compactCopy(): CompactBlock {
     const indices = this.nonZeroIndices?.slice()
-    return indices === undefined
-      ? takeCopy(this.#block)
-      : { indices, values: Float32Array.from(indices, i => this.#block[i]) }
+    if (indices === undefined) return takeCopy(this.#block)
+    const values = new Float32Array(indices.length)
+    for (let n = 0; n < indices.length; n++) values[n] = this.#block[indices[n]]
+    return { indices, values }
   }
 
   get isFinite(): boolean {

@@ -65,7 +65,14 @@ export class Rounding {
       const [segment, total, residual] = [open[b], sum[b], this.#residual[b]]
       const { values } = segment
       if (this.#budget && b < this.#budget.place) {
-        const block = closeSparse(segment.write(), total, residual, exponentsAt(grid[b], undefined), limits[b], MAX_OWN)
+        const block = closeSparse(
+          segment.write(),
+          total,
+          residual,
+          stepOf(exponentsAt(grid[b], undefined), 0),
+          limits[b],
+          MAX_OWN
+        )
         this.#budget.count(open[this.#budget.place].write(), b, block.nonZero, block.magnitude)
         sent.push(block.nonZero)
         energy += block.energy
@@ -256,5 +263,7 @@ export function gridOf(predictor: Predictor, { grid }: UpdateRule): LazyGrid | u
 export function exponentsAt(exponents: Exponents, indices: Int32Array | undefined): Int8Array {
   if (exponents instanceof LazyExponents) return exponents.of(indices)
   if (indices === undefined || exponents.length === 1) return exponents
-  return Int8Array.from(indices, i => exponents[i])
+  const chosen = new Int8Array(indices.length)
+  for (let n = 0; n < indices.length; n++) chosen[n] = exponents[indices[n]]
+  return chosen
 }

@@ -2,7 +2,7 @@
  * Rounding of the largest elements of a segment, where a node has a budget of elements. The others remain in the residual. Each node
  * chooses its own threshold, which is not part of the protocol.
  */
-import { rounded, stepOf } from '../../numeric/lattice.js'
+import { rounded } from '../../numeric/lattice.js'
 import type { SumBlock } from '../../numeric/sums.js'
 
 /** Magnitudes are counted by their exponents and the first seven bits of their fractions. */
@@ -30,6 +30,7 @@ export interface SparseSegment {
 /**
  * Rounds the elements of a segment with the largest sums of value and residual, in place.
  * @param total receives the integers
+ * @param step power of two
  * @param limit number of elements that may differ from 0
  * @param most largest magnitude of an element of `total`
  */
@@ -37,7 +38,7 @@ export function closeSparse(
   values: Float32Array,
   total: SumBlock,
   residual: Float32Array,
-  exponents: Int8Array,
+  step: number,
   limit: number,
   most: number
 ): SparseSegment {
@@ -47,36 +48,34 @@ export function closeSparse(
   for (let i = 0; i < values.length; i++) {
     const value = Math.fround(values[i] + residual[i])
     values[i] = value
+    residual[i] = value
     energy += value * value
-    if (reaches(value, stepOf(exponents, i))) counts[(bits[i] & 0x7fffffff) >>> SHIFT]++
+    counts[(bits[i] & 0x7fffffff) >>> SHIFT]++
   }
-  const { bucket, room } = thresholdOf(limit)
-  let [left, nonZero, magnitude, remaining] = [0, 0, 0, room]
+  const { bucket, room } = thresholdOf(limit, bucketOf(step / 2))
+  let [left, nonZero, magnitude, remaining] = [energy, 0, 0, room]
   for (let i = 0; i < values.length; i++) {
-    const value = values[i]
     const at = (bits[i] & 0x7fffffff) >>> SHIFT
-    const step = stepOf(exponents, i)
-    const isSent = at >= bucket && reaches(value, step) && (at > bucket || remaining-- > 0)
-    const integer = isSent ? rounded(value, step) : 0
-    if (integer === 0 || Math.abs(total.values[i] + integer) > most) {
-      values[i] = 0
-      residual[i] = value
-    } else {
-      values[i] = integer * step
-      residual[i] = value - values[i]
-      total.add(i, integer)
-      nonZero++
-      magnitude += Math.abs(integer)
-    }
-    left += residual[i] * residual[i]
+    const value = values[i]
+    values[i] = 0
+    if (at < bucket) continue
+    if (!reaches(value, step) || (at === bucket && remaining-- <= 0)) continue
+    const integer = rounded(value, step)
+    if (Math.abs(total.values[i] + integer) > most) continue
+    values[i] = integer * step
+    residual[i] = value - values[i]
+    total.add(i, integer)
+    nonZero++
+    magnitude += Math.abs(integer)
+    left += residual[i] * residual[i] - value * value
   }
   return { nonZero, magnitude, energy, left }
 }
 
-/** The bucket of the smallest magnitudes that are sent, and how many of its elements are. */
-function thresholdOf(limit: number): { readonly bucket: number; readonly room: number } {
+/** The bucket of the smallest magnitudes that are sent, `least` or a later one, and how many of its elements are. */
+function thresholdOf(limit: number, least: number): { readonly bucket: number; readonly room: number } {
   let room = Math.max(0, limit)
   let bucket = bucketOf(Number.POSITIVE_INFINITY)
-  while (bucket > 0 && counts[bucket] <= room) room -= counts[bucket--]
-  return { bucket, room }
+  while (bucket >= least && counts[bucket] <= room) room -= counts[bucket--]
+  return { bucket: Math.max(bucket, least), room: bucket < least ? Number.POSITIVE_INFINITY : room }
 }
