@@ -61,6 +61,8 @@ export interface DeviceReport {
 
 type StageArguments = [Executor, ParameterStore, DenseRows, Parameters<PipelineStages['train']>[4]]
 
+/** A number of reduced gradients after which all rings have room. */
+const NEVER_FULL = 2 ** 30
 /** Largest number of workers besides this thread. */
 const MAX_WORKERS = 64
 
@@ -279,6 +281,8 @@ export class DevicePool {
   /** Waits until no worker executes the step. */
   #abort(attempt: number): void {
     Atomics.store(this.#cells, ABORTED, attempt)
+    // Changed, so that a worker that is about to wait does not.
+    Atomics.store(this.#cells, REDUCED, NEVER_FULL)
     Atomics.notify(this.#cells, REDUCED)
     wakeStages(this.#cells)
     for (const worker of this.#workers) {

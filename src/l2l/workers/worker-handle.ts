@@ -92,6 +92,21 @@ export const gradientLengthCell = (worker: number, gradient: number) =>
 /** A worker without any activity for this time is considered dead. */
 export const TIMEOUT_MS = 120_000
 
+/**
+ * Blocks until there is a message.
+ * @param cells shared with the sender, which adds 1 to the number at `cell` after each message
+ * @param take removes and returns a message that has arrived; undefined if there is none
+ */
+export function awaitMessage<T>(cells: Int32Array, cell: number, take: () => T | undefined): T {
+  for (;;) {
+    // Read before the messages, so that one that arrives between both ends the wait.
+    const seen = Atomics.load(cells, cell)
+    const message = take()
+    if (message !== undefined) return message
+    Atomics.wait(cells, cell, seen)
+  }
+}
+
 /** The messages of a worker thread, for which the thread that has started it blocks. */
 export class Inbox {
   readonly #cells: Int32Array

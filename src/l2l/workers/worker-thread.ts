@@ -9,6 +9,7 @@ import { SharedSignals } from '../training/shared-signals.js'
 import { StageLine, wakeStages } from './stage-line.js'
 import {
   ABORTED,
+  awaitMessage,
   gradientLengthCell,
   gradientsCell,
   messagesCell,
@@ -127,14 +128,12 @@ async function main(): Promise<void> {
   const executor = new Executor(model, executorOptions)
   const parent = parentPort as MessagePort
   parent.postMessage(device.name)
-  let lastTask = 0
   for (;;) {
-    Atomics.wait(cells, tasksCell(worker), lastTask)
-    const message = receiveMessageOnPort(port)?.message as WorkerTask | 'stop' | undefined
-    if (message === undefined) {
-      lastTask = Atomics.load(cells, tasksCell(worker))
-      continue
-    }
+    const message = awaitMessage(
+      cells,
+      tasksCell(worker),
+      () => receiveMessageOnPort(port)?.message as WorkerTask | 'stop' | undefined
+    )
     if (message === 'stop') break
     execute(executor, message)
   }

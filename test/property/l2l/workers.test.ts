@@ -1,6 +1,7 @@
 /** Several devices with one parameter server give the same results as one, and tolerate failures of each other. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
@@ -240,6 +241,34 @@ async function openPool(options: ExecutorOptions, size: number, backend: 'cpu' =
   const store = new BlockStore(model, weights, zeros(learner.layout))
   return { pool, store, device: new Executor(model, options), rows: rowsOf(mlp, randomRows(model, size)) }
 }
+
+describe('a thread that waits for messages', () => {
+  it('takes one that arrives between its look and its wait', async () => {
+    const url = new URL('../../../src/l2l/workers/worker-handle.js', import.meta.url)
+    const code = `import('${url}').then(({ awaitMessage }) => {
+      const cells = new Int32Array(new SharedArrayBuffer(4))
+      const arrived = []
+      const take = () => {
+        const message = arrived.shift()
+        if (message === undefined) {
+          arrived.push('task')
+          Atomics.add(cells, 0, 1)
+        }
+        return message
+      }
+      require('node:worker_threads').parentPort.postMessage(awaitMessage(cells, 0, take))
+    })`
+    const thread = new Worker(code, { eval: true })
+    const late = new AbortController()
+    const [message] = await Promise.race([
+      once(thread, 'message'),
+      setTimeout(5000, ['nothing'], { signal: late.signal })
+    ])
+    late.abort()
+    await thread.terminate()
+    equal(message, 'task')
+  })
+})
 
 describe('load balancing', () => {
   const counts = fc.integer({ min: 1, max: 60 })
