@@ -216,10 +216,9 @@ function stageBytes(
       stored += section.stored
     } else if (kind === 'backward') {
       stored -= section.stored
-      peak = Math.max(peak, stored + section.backward + (isDeferred ? section.stored : 0))
-      // What is kept for the weights: inputs of their products, and gradients of the outputs.
-      if (isDeferred) stored += section.stored
-    } else stored -= section.stored
+      peak = Math.max(peak, stored + section.backward + (isDeferred ? section.kept : 0))
+      if (isDeferred) stored += section.kept
+    } else stored -= section.kept
   }
   const sum = (field: 'weights' | 'gradients') => own.reduce((bytes, section) => bytes + section[field], 0)
   const merge = Math.max(...own.map(section => section.merge))
@@ -228,7 +227,8 @@ function stageBytes(
 
 /**
  * Bytes of consecutive layers that keep their weights and activations on the device, with one microbatch: weights, gradient sums, what the
- * forward pass stores, and the peaks of both passes, without weights and without the sums of earlier microbatches.
+ * forward pass stores, what a backward pass keeps for later gradients of weights, and the peaks of both passes. The peaks are without
+ * weights and without the sums of earlier microbatches.
  * @param end the layer after the last one
  * @param isSplit whether there are several microbatches
  */
@@ -265,6 +265,7 @@ export function sectionBytes(
     weights: own.reduce((sum, { weightBytes }) => sum + weightBytes, 0),
     gradients,
     stored,
+    kept: microbatch * own.reduce((sum, { keptBytes }) => sum + keptBytes, 0),
     forward,
     backward,
     merge: Math.max(...own.map(({ loadBytes, weightBytes }) => loadBytes - weightBytes))

@@ -6,7 +6,7 @@ import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
 import { executionProbability, firstTrained } from '../../nn/layer-order.js'
 import { uniforms } from '../../nn/random.js'
-import { FLOAT_BYTES, type Layer, type Model, type Pass, sizeOf, totalSize } from '../../nn/types.js'
+import { type Deferred, FLOAT_BYTES, type Layer, type Model, type Pass, sizeOf, totalSize } from '../../nn/types.js'
 import { deviceMeter, upload } from '../executor/step.js'
 import { addToBlock } from '../executor/types.js'
 
@@ -23,6 +23,8 @@ export interface LayerProfile extends Variation {
   /** Bytes per sample of the output, and of the activations that can be saved. */
   readonly outputBytes: number
   readonly activationBytes: number
+  /** Bytes per sample that the VJP keeps if the gradients of the weights are computed later. */
+  readonly keptBytes: number
   /** Milliseconds per sample: forward pass, VJP with recomputation, and VJP with saved activations. */
   readonly forwardMs: number
   readonly vjpMs: number
@@ -104,7 +106,7 @@ function shapeKey(layer: Layer, hasBackward: boolean): string {
 
 type Measured = Pick<
   LayerProfile,
-  'forwardMs' | 'vjpMs' | 'savedVjpMs' | 'forwardWork' | 'savingWork' | 'work' | 'savedWork'
+  'keptBytes' | 'forwardMs' | 'vjpMs' | 'savedVjpMs' | 'forwardWork' | 'savingWork' | 'work' | 'savedWork'
 >
 
 const PASS: Pass = { training: true, seed: 1 }
@@ -146,7 +148,7 @@ function measure(layer: Layer, model: Model, hasBackward: boolean, msOf: typeof 
     const forwardMs = msOf(forward)
     const forwardWork = workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS)))
     if (!hasBackward) {
-      const none = { vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
+      const none = { keptBytes: 0, vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
       measured = { forwardMs, forwardWork, savingWork: forwardWork, ...none }
       return
     }
@@ -157,6 +159,7 @@ function measure(layer: Layer, model: Model, hasBackward: boolean, msOf: typeof 
       return workOf(bytesOf, samples => bytesOf(samples, bare))
     }
     measured = {
+      keptBytes: keptBytes(layer, weights, model),
       forwardMs,
       vjpMs,
       savedVjpMs: Math.min(vjpMs, msOf(prepareSavedVjp())),
@@ -251,6 +254,19 @@ function vjpBytes(
     const saved = isSaved ? layer.forwardSaving(x, weights, pass).saved : undefined
     return peakOf(() => layer.vjp(x, weights, dy, pass, saved))
   })
+}
+
+function keptBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model): number {
+  const wanted = weights.map((): Deferred => ({}))
+  const before = deviceMeter().bytes
+  tf.tidy(() => {
+    const x = inputOf(layer, model, 1)
+    const { saved } = layer.forwardSaving(x, weights, PASS)
+    layer.vjp(x, weights, tf.ones([1, ...layer.output]), { ...PASS, wanted }, saved)
+  })
+  const kept = deviceMeter().bytes - before
+  tf.tidy(() => wanted.forEach(({ compute }) => void compute?.()))
+  return kept
 }
 
 /** Peak bytes that `work` allocates on the device. */

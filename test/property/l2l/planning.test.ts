@@ -49,6 +49,7 @@ function profiles(chain: readonly { [K in string]: number }[]): LayerProfile[] {
     hasBackward: true,
     outputBytes,
     activationBytes,
+    keptBytes: 0,
     share: 1,
     from: 0,
     forwardMs,
