@@ -118,7 +118,7 @@ export class AdmbNode {
     const { self, incarnation, nonce = 0, layout, rule, averaging, influence } = options
     const { carry = 0, lineage = 1024, precedence = 'origin', pushBytes = 65536, journal = false } = options
     const isLattice = rule.grid !== undefined
-    const shapes: Shapes = { ...shapesOf(layout, options), isLattice }
+    const shapes: Shapes = { ...shapesOf(layout, options), isLattice, isClustered: options.budget !== undefined }
     const wholeBytes = maximumChainBytes(shapes)
     const contributor: Contributor = { origin: self, incarnation, nonce }
     const buffers = new BufferPool(layout)
@@ -150,7 +150,7 @@ export class AdmbNode {
     })
     this.#sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
-    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, buffers, this.#pace)
+    this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, buffers, this.#pace, shapes)
     this.#push = new PushPolicy(this.#current, { self, precedence, pushBytes, wholeBytes })
     const isAnnounced = wholeBytes > pushBytes && precedence === 'origin'
     this.#announcements = isAnnounced ? new Announcements(edges, this.#current, this.#push) : undefined

@@ -1,7 +1,7 @@
 /** Gradient sums sent to neighbours: own gradients plus the sums of the other edges. */
 import { areIntegers } from '../../numeric/lattice.js'
 import { runsBetween } from '../state/coverage.js'
-import type { BufferPool } from '../state/vectors.js'
+import type { BufferPool, Shapes } from '../state/vectors.js'
 import { float32Bytes, integerBlock } from '../wire/bytes.js'
 import { blocksAt } from '../wire/exchanged-sums.js'
 import type { SentSum } from '../wire/frame.js'
@@ -14,11 +14,16 @@ export class OutgoingSums {
   readonly #sums: NeighbourSums
   readonly #buffers: BufferPool
   readonly #pace: Pace | undefined
+  readonly #isClustered: boolean | undefined
   /** Incremented whenever an input of the sums changes. */
   #version = 0
 
-  /** @param pace undefined if a changed sum is due in each period */
-  constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool, pace: Pace | undefined) {
+  /**
+   * @param pace undefined if a changed sum is due in each period
+   * @param shapes says how integers are encoded
+   */
+  constructor(ledger: Ledger, sums: NeighbourSums, buffers: BufferPool, pace: Pace | undefined, shapes: Shapes) {
+    this.#isClustered = shapes.isClustered
     this.#ledger = ledger
     this.#sums = sums
     this.#buffers = buffers
@@ -81,7 +86,8 @@ export class OutgoingSums {
     const changes = runsBetween(base.runs, runs)
     if (exchanged === undefined) return { base: base.sequence, changes, count, sum, float32: 0 }
     exchanged.recordSent(sequence, sum)
-    const difference = sum.map((block, b) => integerBlock(block, blocksAt(reference ? [reference] : [], b)))
+    const references = reference ? [reference] : []
+    const difference = sum.map((block, b) => integerBlock(block, blocksAt(references, b), this.#isClustered))
     const float32 = sum.reduce((bytes, block) => bytes + float32Bytes(block), 0)
     this.#buffers.give(sum)
     return { base: base.sequence, changes, count, sum: difference, float32 }

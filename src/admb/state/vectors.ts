@@ -12,6 +12,8 @@ export interface Shapes {
   readonly state: Layout
   /** Whether gradient sums are integers. @default false */
   readonly isLattice?: boolean
+  /** Whether integer sums have a range code where it takes fewer bytes. @default false */
+  readonly isClustered?: boolean
 }
 
 /** The layouts of predictors with these parameters. */
@@ -89,10 +91,13 @@ export interface Step {
 }
 
 /** The step of a sum. Dense blocks of float32 numbers are kept by reference. */
-export function createStep(sum: Sum, { isLattice = false }: Pick<Shapes, 'isLattice'>): Step {
+export function createStep(
+  sum: Sum,
+  { isLattice = false, isClustered }: Pick<Shapes, 'isLattice' | 'isClustered'>
+): Step {
   let float32 = 0
   if (isLattice) for (const block of sum) float32 += float32Bytes(block)
-  return stepOf(compactBlocks(sum, isLattice), float32)
+  return stepOf(compactBlocks(sum, isLattice, isClustered), float32)
 }
 
 /** A step of these compact blocks. */

@@ -12,6 +12,7 @@ import { blocksOf, type Sum, SumBlock } from '../../numeric/sums.js'
 import { checksum } from './checksum.js'
 import { decodeFloats, encodeFloats } from './floats.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
+import { decodeClustered, encodeClustered } from './range-coder.js'
 
 /** A frame that violates the format, a limit or a rule of the protocol. No state has changed. */
 export class FrameError extends CodedError {
@@ -22,6 +23,7 @@ const DENSE = 0
 const SPARSE = 1
 const INTEGERS = 2
 const FLOATS = 3
+const CLUSTERED = 4
 
 /** A block of a sum, or its encoding from `compactBlocks`, which is shorter. */
 export type SumSource = SumBlock | Uint8Array
@@ -85,10 +87,17 @@ export function float32Bytes(block: SumBlock): number {
   return Math.min(4 * block.length, 5 * countNonZero(block))
 }
 
+/** Shorter blocks in Rice codes, in bytes, are not worth a range code. */
+const MIN_CLUSTERED = 32
+/** A range code takes time for each element that is not 0: at most one of this many elements. */
+const CLUSTERED_SHARE = 4
+/** Approximate size of the numbers before a range code, in bytes. */
+const CLUSTERED_HEAD = 4
+
 /** Encodes integer blocks, or those that are sparse; the others are returned as they are. */
-export function compactBlocks(sum: Sum, isLattice: boolean): SumSource[] {
+export function compactBlocks(sum: Sum, isLattice: boolean, isClustered?: boolean): SumSource[] {
   return sum.map(block => {
-    if (isLattice) return integerBlock(block)
+    if (isLattice) return integerBlock(block, [], isClustered)
     const nonZero = countNonZero(block)
     return isSparse(nonZero, block.length) ? new Writer().compact(block, nonZero) : block
   })
@@ -97,13 +106,18 @@ export function compactBlocks(sum: Sum, isLattice: boolean): SumSource[] {
 /**
  * Encodes the integers that remain of a block after subtracting others, block by block.
  * @param references blocks of the same length
+ * @param isClustered whether in a range code where it takes fewer bytes
  */
-export function integerBlock(block: SumBlock, references: readonly PackedBlock[] = []): Uint8Array {
-  if (references.length === 0) return new Writer().integers(block)
+export function integerBlock(
+  block: SumBlock,
+  references: readonly PackedBlock[] = [],
+  isClustered = false
+): Uint8Array {
+  if (references.length === 0) return new Writer().integers(block, isClustered)
   const difference = SumBlock.zeros(block.length)
   difference.copy(block)
   for (const reference of references) addPacked(difference, reference, -1)
-  const encoded = new Writer().integers(difference)
+  const encoded = new Writer().integers(difference, isClustered)
   difference.recycle()
   return encoded
 }
@@ -194,10 +208,20 @@ export class Writer extends ByteWriter {
   }
 
   /** The encoding of an integer block, in a buffer of its own. */
-  integers(block: SumBlock): Uint8Array {
+  integers(block: SumBlock, isClustered: boolean): Uint8Array {
     this.uint(block.length)
-    this.byte(INTEGERS)
-    this.raw(encodeIntegers(block))
+    const rice = encodeIntegers(block)
+    const nonZero = isClustered && rice.length >= MIN_CLUSTERED ? countNonZero(block) : 0
+    const bytes = nonZero > 0 && nonZero <= block.length / CLUSTERED_SHARE ? encodeClustered(block) : rice
+    if (bytes.length + CLUSTERED_HEAD < rice.length) {
+      this.byte(CLUSTERED)
+      this.uint(nonZero)
+      this.uint(bytes.length)
+      this.raw(bytes)
+    } else {
+      this.byte(INTEGERS)
+      this.raw(rice)
+    }
     return this.#kept()
   }
 
@@ -376,6 +400,15 @@ export class Reader extends ByteReader {
       return
     } else if (kind === INTEGERS) {
       this.#coded(sum, name, decodeIntegers)
+      return
+    } else if (kind === CLUSTERED) {
+      const nonZero = this.uint(length)
+      const size = this.uint(this.left)
+      const at = this.take(size)
+      this.#coded(sum, name, bytes => {
+        decodeClustered(bytes, at, at + size, nonZero, sum)
+        return at + size
+      })
       return
     } else if (kind === FLOATS) this.#coded(sum.write(), name, decodeFloats)
     else throw new FrameError(`block ${name} has unknown encoding ${kind}`)

@@ -156,7 +156,7 @@ export class ExchangedSums {
     const oldest = steps[steps.length - 1]
     const sum = expand(oldest, this.#shapes.parameters)
     const difference = stepOf(
-      sum.map((block, b) => integerBlock(block, blocksAt(sums, b))),
+      sum.map((block, b) => integerBlock(block, blocksAt(sums, b), this.#shapes.isClustered)),
       oldest.float32
     )
     recycle(sum)
