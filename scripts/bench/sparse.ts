@@ -4,7 +4,11 @@
  */
 import { parseScenario, simulate } from '../../sim/index.js'
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
+import { decodeIntegers, encodeIntegers } from '../../src/admb/wire/integers.js'
+import { decodeClustered, encodeClustered } from '../../src/admb/wire/range-coder.js'
+import { Random } from '../../src/data/random.js'
 import { averagingRule, type Blocks, createAveraging, createRule, digest } from '../../src/learning/index.js'
+import { SumBlock } from '../../src/numeric/sums.js'
 import { type CharacterTask, characterTask } from './characters.js'
 import { publicData } from './data.js'
 import type { Row } from './row.js'
@@ -161,7 +165,39 @@ const RUNS: readonly Run[] = [
   { nodes: 64, steps: 10, sumBytes: 0.02, share: 0.3 }
 ]
 
+/** Weights of a block whose decoders are measured. */
+const WEIGHTS = 1 << 18
+
+/** Speeds of decoders, of elements without clusters, in MB of float32 weights; in turns, by CPU time. */
+function* decoders(): Generator<Row> {
+  for (const density of [0.02, 0.1, 0.25]) {
+    const random = new Random(SEED)
+    const element = () => (random.uniform() < 0.5 ? -1 : 1)
+    const values = Float32Array.from({ length: WEIGHTS }, () => (random.uniform() < density ? element() : 0))
+    const block = new SumBlock(values)
+    const [rice, range] = [encodeIntegers(block), encodeClustered(block)]
+    const count = values.reduce((sum, value) => sum + Math.abs(value), 0)
+    const into = SumBlock.zeros(WEIGHTS)
+    const decode = [
+      () => decodeIntegers(rice, 0, rice.length, into),
+      () => decodeClustered(range, 0, range.length, count, into)
+    ]
+    const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    for (let turn = 0; turn < 40; turn++)
+      for (const [one, run] of decode.entries()) {
+        const before = process.cpuUsage()
+        run()
+        const { user, system } = process.cpuUsage(before)
+        least[one] = Math.min(least[one], user + system)
+      }
+    const [ofRice, ofRange] = least.map(micros => (4 * WEIGHTS) / micros)
+    const name = `range decoder, ${density} of the weights`
+    yield { name, value: ofRange, unit: 'MB/s', target: { min: 100 }, details: { 'Rice codes': ofRice } }
+  }
+}
+
 export async function* bench(): AsyncGenerator<Row> {
+  if (PEERS === 0) yield* decoders()
   const path = publicData('tinyshakespeare.txt.gz')
   if (path === undefined) return
   const task = characterTask(path, HIDDEN)
