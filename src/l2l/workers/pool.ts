@@ -30,6 +30,7 @@ import {
   REDUCED,
   RING_SIZE,
   type SharedWeights,
+  TIMEOUT_MS,
   WorkerHandle,
   type WorkerInit,
   type WorkerMessage
@@ -242,7 +243,9 @@ export class DevicePool {
     } catch (error) {
       this.#abort(task.attempt)
       const cause = this.#stages.failures.find(({ message }) => message.code !== new AbortedError().code)
-      throw error instanceof AbortedError && cause ? this.#failure(cause.worker, cause.message) : error
+      if (!(error instanceof AbortedError)) throw error
+      if (cause) throw this.#failure(cause.worker, cause.message)
+      throw new DeviceError(`no tensor of another stage for ${TIMEOUT_MS / 1000} s: start again`)
     }
   }
 

@@ -1,7 +1,6 @@
 /** A device's lines to its neighbours in a pipeline: activations and gradients are messages, and a shared integer wakes the reader. */
 import { receiveMessageOnPort } from 'node:worker_threads'
 import * as tf from '#tfjs'
-import { DeviceError } from '../../device/types.js'
 import { AbortedError, type Stage, type StagePlace } from '../executor/pipeline.js'
 import type { Operation } from '../executor/pipeline-orders.js'
 import { ABORTED, MAIL, type StagePorts, TIMEOUT_MS } from './worker-handle.js'
@@ -65,8 +64,8 @@ export class StageLine {
         return mail
       }
       if (Atomics.load(this.cells, ABORTED) === attempt) throw new AbortedError()
-      if (Atomics.wait(this.cells, MAIL, seen, TIMEOUT_MS) === 'timed-out')
-        throw new DeviceError(`no tensor of another stage for ${TIMEOUT_MS / 1000} s: start again`)
+      // Another stage has failed, which the pool finds.
+      if (Atomics.wait(this.cells, MAIL, seen, TIMEOUT_MS) === 'timed-out') throw new AbortedError()
     }
   }
 

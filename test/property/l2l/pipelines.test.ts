@@ -1,5 +1,6 @@
 /** Pipelines of several devices: the order of their operations, and the results of runs, which are those of one device. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -140,6 +141,21 @@ const tied: NetworkSpec = {
   sample: { kind: 'tokens', shape: [5], vocabulary: 7, padding: 0, separator: 1 },
   target: { kind: 'next-token' }
 }
+/** Backward passes that keep more for later gradients than the forward passes have stored. */
+const reversible: NetworkSpec = {
+  ...tied,
+  layers: parseModel(
+    {
+      layers: [
+        { kind: 'embedding', width: 8 },
+        { kind: 'reversible', layers: 3, heads: 2, inner: 16, causal: true, dropout: 0.2 },
+        { kind: 'attention', heads: 4, causal: true, norm: 'none', shortcut: false },
+        { kind: 'mlp', inner: 4, norm: 'none', shortcut: false }
+      ]
+    },
+    'test'
+  )
+}
 const mlp: NetworkSpec = {
   layers: parseModel({ model: 'mlp', hidden: [16, 16, 16, 16, 16, 16, 16] }, 'test'),
   sample: { kind: 'features', shape: [6] },
@@ -248,11 +264,45 @@ for (const kind of PIPELINES) {
       healthy.close()
     })
 
+    it('loses a step with a stage whose thread has ended in it', async () => {
+      const model = networkModel(mlp)
+      const learner = new NetworkLearner(model, {})
+      const blocks = learner.initial().map(block => {
+        const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
+        shared.set(block)
+        return shared
+      })
+      const options = { schedule: kind, microbatch: 2 } as const
+      const threads: Worker[] = []
+      const add = (thread: Worker) => threads.push(thread)
+      process.on('worker', add)
+      const pool = await DevicePool.open({
+        network: mlp,
+        backend: 'cpu',
+        executorOptions: options,
+        weights: { blocks },
+        workers: 2
+      })
+      process.off('worker', add)
+      for (const thread of threads) await thread.removeAllListeners().terminate()
+      const { wait } = Atomics
+      Atomics.wait = () => 'timed-out'
+      try {
+        const store = new BlockStore(model, blocks, zeros(learner.layout))
+        throws(() => pool.train(new Executor(model, options), store, rowsOf(mlp, 8)), WorkerFailedError)
+      } finally {
+        Atomics.wait = wait
+      }
+      equal(pool.size, 1)
+      pool.close()
+    })
+
     it('takes no more memory than planned', async () => {
       for (const [network, workers] of [
         [mlp, 2],
         [mlp, 4],
         [tied, 3],
+        [reversible, 2],
         [gpt, 3]
       ] as const) {
         const spec =
