@@ -65,14 +65,8 @@ export class Rounding {
       const [segment, total, residual] = [open[b], sum[b], this.#residual[b]]
       const { values } = segment
       if (this.#budget && b < this.#budget.place) {
-        const block = closeSparse(
-          segment.write(),
-          total,
-          residual,
-          stepOf(exponentsAt(grid[b], undefined), 0),
-          limits[b],
-          MAX_OWN
-        )
+        const step = stepOf(exponentsAt(grid[b], undefined), 0)
+        const block = closeSparse(segment, total, residual, step, limits[b], MAX_OWN)
         this.#budget.count(open[this.#budget.place].write(), b, block.nonZero, block.magnitude)
         sent.push(block.nonZero)
         energy += block.energy

@@ -35,35 +35,35 @@ export interface SparseSegment {
  * @param most largest magnitude of an element of `total`
  */
 export function closeSparse(
-  values: Float32Array,
+  segment: SumBlock,
   total: SumBlock,
   residual: Float32Array,
   step: number,
   limit: number,
   most: number
 ): SparseSegment {
-  const bits = new Int32Array(values.buffer, values.byteOffset, values.length)
+  const values = segment.write()
+  const bits = new Int32Array(residual.buffer, residual.byteOffset, residual.length)
   let energy = 0
   counts.fill(0)
-  for (let i = 0; i < values.length; i++) {
+  for (let i = 0; i < residual.length; i++) {
     const value = Math.fround(values[i] + residual[i])
-    values[i] = value
     residual[i] = value
     energy += value * value
     counts[(bits[i] & 0x7fffffff) >>> SHIFT]++
   }
+  segment.clear()
   const { bucket, room } = thresholdOf(limit, bucketOf(step / 2))
   let [left, nonZero, magnitude, remaining] = [energy, 0, 0, room]
-  for (let i = 0; i < values.length; i++) {
+  for (let i = 0; limit > 0 && i < residual.length; i++) {
     const at = (bits[i] & 0x7fffffff) >>> SHIFT
-    const value = values[i]
-    values[i] = 0
     if (at < bucket) continue
+    const value = residual[i]
     if (!reaches(value, step) || (at === bucket && remaining-- <= 0)) continue
     const integer = rounded(value, step)
     if (Math.abs(total.values[i] + integer) > most) continue
-    values[i] = integer * step
-    residual[i] = value - values[i]
+    segment.set(i, integer * step)
+    residual[i] = value - segment.values[i]
     total.add(i, integer)
     nonZero++
     magnitude += Math.abs(integer)

@@ -30,7 +30,7 @@ describe('a budget of bytes', () => {
         const residual = Float32Array.from(a, (_, i) => b[i % b.length])
         const progress = given.map((value, i) => value + residual[i])
         const total = new SumBlock(new Float32Array(a.length))
-        const { nonZero, magnitude } = closeSparse(given, total, residual, 2 ** e, most, MAX_OWN)
+        const { nonZero, magnitude } = closeSparse(new SumBlock(given), total, residual, 2 ** e, most, MAX_OWN)
         const sent = total.read()
         const reaches = (value: number) => rounded(value, 2 ** e) !== 0
         // Nothing is lost.
