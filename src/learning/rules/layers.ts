@@ -69,17 +69,21 @@ function chosenFrom(blocks: readonly BlockLayout[], indices: readonly number[]):
   return { blocks: indices.map(k => blocks[k]) }
 }
 
-/** @throws OptionError naming an entry that is the first to fit no layer, and the layers that there are */
+/** @throws OptionError naming an entry that fits no layer, and the layers that there are, or one behind others */
 function checkNames<Rule>(rules: readonly LayerRule<Rule>[], { blocks }: Layout): void {
   const layers = blocks.filter(({ isExact }) => !isExact)
+  // First, because a misspelt entry may leave layers without a rule.
+  const unknown = rules.find(rule => !layers.some(block => fits(rule.layers, block)))
+  if (unknown !== undefined) {
+    const listed = layers.slice(0, LISTED).map(titleOf).join(', ')
+    const rest = layers.length > LISTED ? `, and ${layers.length - LISTED} more` : ''
+    const advice = `give names, kinds or patterns of ${listed}${rest}`
+    throw new OptionError(`rule: no layer that is trained fits '${unknown.layers}': ${advice}`)
+  }
   const used = new Set(layers.map(block => firstFor(rules, block)))
-  const unused = rules.find(rule => !used.has(rule))
-  if (unused === undefined) return
-  const listed = layers.slice(0, LISTED).map(titleOf)
-  const rest = layers.length > LISTED ? `, and ${layers.length - LISTED} more` : ''
-  const why = layers.some(block => fits(unused.layers, block))
-    ? `earlier entries fit all layers of '${unused.layers}': put it before them`
-    : `no layer that is trained fits '${unused.layers}': give names, kinds or patterns of ${listed.join(', ')}${rest}`
+  const hidden = rules.find(rule => !used.has(rule))
+  if (hidden === undefined) return
+  const why = `earlier entries fit all layers of '${hidden.layers}': put it before them, or remove it`
   throw new OptionError(`rule: ${why}`)
 }
 

@@ -54,7 +54,7 @@ export function loraOf(options: LoraOptions): NonNullable<TuningSpec['lora']> {
 
 /**
  * @param layers of the whole network, in order; those without weights cannot be frozen
- * @throws ModelError for a name that no layer has, or if nothing would be trained
+ * @throws ModelError for a name that no layer has, or if nothing would be trained or no layer adapted
  */
 export function layerTunings(
   layers: readonly { readonly name: string; readonly kind: string; readonly isEmpty: boolean }[],
@@ -67,6 +67,11 @@ export function layerTunings(
     if (lora === undefined || heads.includes(name)) return frozen.has(l) ? 'frozen' : 'whole'
     return !frozen.has(l) && kinds.includes(kind) ? 'adapters' : 'frozen'
   })
+  if (lora !== undefined && !tunings.includes('adapters')) {
+    throw new ModelError(
+      `lora: the network has no ${kinds.join(' or ')} layer to adapt: give other layers, or freeze fewer`
+    )
+  }
   if (tunings.every(tuning => tuning === 'frozen')) throw new ModelError('no layer is trained: freeze fewer layers')
   return tunings
 }

@@ -201,5 +201,10 @@ describe('partly trained networks', () => {
     )
     const all = ['embeddings', 'layers:0-1', 'norm', 'pooler', 'output']
     throws(() => networkModel(specOf('bert', { freeze: all })), /no layer is trained: freeze fewer layers/)
+    const lora = { rank: 2, alpha: 4, layers: 'attention' } as const
+    throws(
+      () => networkModel(specOf('bert', { freeze: ['layers:0-1'], lora, heads: ['output'] })),
+      /lora: the network has no attention or rotary-attention layer to adapt: give other layers, or freeze fewer/
+    )
   })
 })

@@ -192,8 +192,10 @@ describe('a rule for each layer', () => {
         ['*', adam],
         ['mlp', adam]
       ],
-      /earlier entries fit all layers of 'mlp': put it before them/
+      /earlier entries fit all layers of 'mlp': put it before them, or remove it/
     )
+    // A comma in the place of a semicolon.
+    fails([['embedding:adam,*', adam]], /no layer that is trained fits 'embedding:adam,\*': give names/)
     fails([['*', { name: 'adam', step: -1 }]], /rule adam: step must be a number above 0/)
     fails([], /give rules: \[\{ layers: 'embedding'/)
     fails([['*', { name: 'layers' } as never]], /give rules/)
