@@ -21,6 +21,7 @@ import { eachInitialBlock, layoutOf } from '../nn/blocks.js'
 import type { Model } from '../nn/types.js'
 import { DenseRows } from './dense-rows.js'
 import { Executor, outcomeKindOf } from './executor/executor.js'
+import { OverBudgetError } from './executor/step.js'
 import {
   BlockStore,
   type ExecutorOptions,
@@ -32,13 +33,15 @@ import type { DevicePool } from './workers/pool.js'
 
 /** Seed of the initial weights, the same on every peer. */
 export const INITIAL_SEED = 20020564
-/** Rows per forward pass of scoring and prediction; the outputs of two layers are stashed. */
+/** Largest number of rows per forward pass of scoring and prediction; the outputs of two layers are stashed. */
 const SCORE_ROWS = 256
 
 /** State shared by the learners of a network for different numbers of updates. */
 interface SharedState {
   readonly executor: Executor
   readonly rows: DenseRows
+  /** Rows per forward pass; fewer where the device's memory is too small for more. */
+  scoreRows: number
   /** @default weights drawn from a seed */
   readonly initial?: () => Iterable<Float32Array>
   /** Scratch memory for rolling back a gradient. */
@@ -69,7 +72,12 @@ export class NetworkLearner implements Learner {
     this.#shared =
       'executor' in options
         ? options
-        : { executor: new Executor(model, options), rows: new DenseRows(model, options.classWeights), initial }
+        : {
+            executor: new Executor(model, options),
+            rows: new DenseRows(model, options.classWeights),
+            scoreRows: SCORE_ROWS,
+            initial
+          }
     this.#updates = updates
   }
 
@@ -108,17 +116,32 @@ export class NetworkLearner implements Learner {
   score(parameters: Blocks, examples: Examples, from: number, to: number, into: Score): void {
     const store = new BlockStore(this.model, parameters, [])
     const { executor } = this.#shared
-    for (let row = from; row < to; row += SCORE_ROWS) {
-      const batch = this.#gather(examples, row, Math.min(to, row + SCORE_ROWS))
-      const { outcomeKind } = this
+    const { outcomeKind } = this
+    this.#inParts(from, to, (first, end) => {
+      const batch = this.#gather(examples, first, end)
       const { loss, hits, rows } = executor.score(store, batch, this.#updates, into.outcomes && outcomeKind)
       into.loss += loss
       into.hits += hits
       const { rowWeights, surplus } = batch
       if (surplus !== 0) into.surplus = (into.surplus ?? 0) + surplus
-      if (into.outcomes === undefined) continue
+      if (into.outcomes === undefined) return
       if (rows === undefined) commitSums(into.outcomes, batch.size, loss, hits, batch.size + surplus)
       else commitRows(into.outcomes, rows, outcomeKind, rowWeights)
+    })
+  }
+
+  /** Calls `work` for consecutive rows, as many at a time as fit on the device. */
+  #inParts(from: number, to: number, work: (first: number, end: number) => void): void {
+    const shared = this.#shared
+    for (let first = from; first < to; ) {
+      const end = Math.min(to, first + shared.scoreRows)
+      try {
+        work(first, end)
+        first = end
+      } catch (error) {
+        if (!(error instanceof OverBudgetError) || end - first === 1) throw error
+        shared.scoreRows = Math.ceil((end - first) / 2)
+      }
     }
   }
 
@@ -138,19 +161,18 @@ export class NetworkLearner implements Learner {
     }
   }
 
-  /** Predicts 256 rows at a time, so that the model is uploaded once per 256 rows. */
+  /** Predicts up to 256 rows at a time, so that the model is uploaded once for them. */
   predict(parameters: Blocks, examples: Examples, from: number, to: number): Prediction[] {
     const store = new BlockStore(this.model, parameters, [])
     const { executor, rows } = this.#shared
     const predictions: Prediction[] = []
-    for (let first = from; first < to; first += SCORE_ROWS) {
-      const end = Math.min(to, first + SCORE_ROWS)
+    this.#inParts(from, to, (first, end) => {
       rows.clear()
       for (let row = first; row < end; row++) rows.appendUnlabelled(examples, row)
       const all = executor.predict(store, rows, this.#updates)
       const each = all.length / (end - first)
       for (let at = 0; at < all.length; at += each) predictions.push(this.#predictionOf(all.subarray(at, at + each)))
-    }
+    })
     return predictions
   }
 

@@ -90,7 +90,8 @@ export class Validation {
   async #score({ parameters, average, updates }: Trained, spec: LearningSpec): Promise<Figures> {
     const { streamFor, execution, predictWith, moments } = this.#options
     const stream = await streamFor(readableSpec(spec, parameters))
-    const parts = await learningParts(spec, execution)
+    // All schedules have this forward pass, for which one device suffices.
+    const parts = await learningParts(spec, { ...execution, schedule: 'l2l', workers: 1 })
     const learner = learnerAfter(parts.learner, updates)
     const outcomes = learner.outcomeKind && new ProgressiveMetrics(learner.outcomeKind)
     const score: Score = { loss: 0, hits: 0, outcomes }

@@ -54,6 +54,30 @@ describe('training with validation', function () {
     assert.equal(validation.metrics.inputs, 50)
   })
 
+  it('scores as many rows at a time as fit on the device, without devices of its own', async () => {
+    let threads = 0
+    const count = () => threads++
+    process.on('worker', count)
+    const flags = [
+      '--model',
+      'mlp',
+      '--backend',
+      'cpu',
+      '--batch',
+      '2',
+      '--passes',
+      '3',
+      '--validation',
+      path('other.csv')
+    ]
+    const limited = ['--schedule', 'gpipe,workers=2', '--device-memory', '60kB']
+    const { validation } = await train(...flags, ...limited)
+    process.off('worker', count)
+    assert.equal(threads, 1)
+    const alone = await train(...flags, '--schedule', 'baseline-ag')
+    assert.ok(Math.abs(validation.metrics.loss - alone.validation.metrics.loss) < 1e-4)
+  })
+
   it('refuses options that do not go together, in one line', async () => {
     const refused = async (...more: string[]) => {
       const { code, stderr } = await admb(['train', '--data', path('train.csv'), '--label', 'y', ...more])
