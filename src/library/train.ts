@@ -15,7 +15,7 @@ import {
   type SerialReport,
   optionTypes as types
 } from '../learning/index.js'
-import { type LearningSpec, learningParts } from '../peer/index.js'
+import { type LearningSpec, learningParts, scoringExecution } from '../peer/index.js'
 import { classNamesOf } from '../task/learning-parts.js'
 import { executionType, type TaskOptions, taskTypes } from '../task/options.js'
 import { optionsOf } from '../task/stream.js'
@@ -87,7 +87,7 @@ export async function train(options: TrainOptions): Promise<TrainedModel> {
     const known = job.specOf(dimension, opened)
     if (job.uselessLoss) notices.add(job.uselessLoss, importance.useless)
     const report = { ...job.report(), skipped: opened?.skipped ?? 0, notices: notices.lines }
-    const { learner } = await learningParts(known, execution)
+    const { learner } = await learningParts(known, scoringExecution(execution))
     const serving = predictWith === 'average' ? average : parameters
     const preparation = preparationFor(known, { ...scaling, frozen: true })
     return new TrainedModel(known, learnerAfter(learner, updates), serving, report, preparation)

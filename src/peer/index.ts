@@ -3,7 +3,7 @@
 export type { Figures } from '../learning/index.js'
 export type { Log } from '../network/types.js'
 export { type AcceptUpgrade, WebSocketUpgrades } from '../network/types.js'
-export { learningParts } from '../task/learning-parts.js'
+export { learningParts, scoringExecution } from '../task/learning-parts.js'
 export {
   type CustomLossSpec,
   type FeatureSpec,

@@ -59,6 +59,11 @@ export interface LearningParts {
   readonly budget?: SparseSums
 }
 
+/** To score and predict. All schedules have the forward pass of `l2l`, for which one device suffices. */
+export function scoringExecution<T extends GroupExecution>(execution: T) {
+  return { ...execution, schedule: 'l2l', workers: 1 } as const
+}
+
 /**
  * @param execution how a network is executed; without it, only its layout can be used
  * @param clip largest norm of the gradient of an input, for linear models @default no limit

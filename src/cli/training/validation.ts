@@ -14,7 +14,7 @@ import {
   type Score,
   type Trained
 } from '../../learning/index.js'
-import { learningParts, readableSpec } from '../../task/learning-parts.js'
+import { learningParts, readableSpec, scoringExecution } from '../../task/learning-parts.js'
 import type { LearningSpec } from '../../task/learning-spec.js'
 import { UsageError } from '../errors.js'
 
@@ -90,8 +90,7 @@ export class Validation {
   async #score({ parameters, average, updates }: Trained, spec: LearningSpec): Promise<Figures> {
     const { streamFor, execution, predictWith, moments } = this.#options
     const stream = await streamFor(readableSpec(spec, parameters))
-    // All schedules have this forward pass, for which one device suffices.
-    const parts = await learningParts(spec, { ...execution, schedule: 'l2l', workers: 1 })
+    const parts = await learningParts(spec, scoringExecution(execution))
     const learner = learnerAfter(parts.learner, updates)
     const outcomes = learner.outcomeKind && new ProgressiveMetrics(learner.outcomeKind)
     const score: Score = { loss: 0, hits: 0, outcomes }

@@ -75,6 +75,19 @@ describe('train', () => {
     }
   })
 
+  it('starts devices to learn, and none to predict', async () => {
+    let threads = 0
+    const count = () => threads++
+    process.on('worker', count)
+    const inputs = Array.from({ length: 8 }, (_, i) => [i % 2, 1])
+    const labels = inputs.map(([x]) => x)
+    const execution = { backend: 'cpu', schedule: '1f1b', workers: 2 } as const
+    const model = await train({ model: { model: 'mlp', hidden: [4] }, inputs, labels, batch: 4, execution })
+    process.off('worker', count)
+    assert.equal(threads, 1)
+    assert.equal(model.predict([1, 1]).scores.length, 2)
+  }).timeout(20_000)
+
   it('scales predicted inputs like learned ones', async () => {
     const inputs = Array.from({ length: 200 }, (_, i) => ({ age: 20 + (i % 50), income: 1000 * (i % 7) }))
     const labels = inputs.map(({ age }) => Number(age > 45))
