@@ -100,15 +100,10 @@ export function recover(
       for (let one = of; one !== undefined; one = one.of) one.remaining = without(one.remaining, record.inputs)
     } else if (record.kind === 'unsent' && layout) unsent = decodeUnsent(record.bytes, layout)
   }
-  const epochs = new Map<number, Epoch>()
+  const drafts = new Map<number, Omit<Epoch, 'settled'>>()
   for (const { record, list } of lists.values()) {
-    const { number, id, incarnation, nonce, carried, open, steps, after = 0, used = [] } = record
-    const settled: SettledEntry[] = []
-    for (let i = 0; i < used.length; i += 2) {
-      const held = epochs.get(used[i + 1])?.held
-      if (held) settled.push([found(used[i]), held])
-    }
-    epochs.set(number, {
+    const { number, id, incarnation, nonce, carried, open, steps } = record
+    drafts.set(number, {
       number,
       id,
       contributor: table.indexOf({ origin: self, incarnation, nonce }),
@@ -117,11 +112,21 @@ export function recover(
       open: open.map(found),
       used: 0,
       until: 0,
-      held: { number, grid: steps?.map(exponent => Int8Array.of(exponent)) },
-      settled: (epochs.get(after)?.settled ?? Settled.none).with(settled)
+      held: { number, grid: steps?.map(exponent => Int8Array.of(exponent)) }
     })
   }
-  if (unsent) restoreSums(unsent, segments, epochs)
+  if (unsent) restoreSums(unsent, segments, drafts)
+  // `Settled` drops segments without a sum.
+  const epochs = new Map<number, Epoch>()
+  for (const [number, draft] of drafts) {
+    const { after = 0, used = [] } = lists.get(number)?.record ?? {}
+    const settled: SettledEntry[] = []
+    for (let i = 0; i < used.length; i += 2) {
+      const held = drafts.get(used[i + 1])?.held
+      if (held) settled.push([found(used[i]), held])
+    }
+    epochs.set(number, { ...draft, settled: (epochs.get(after)?.settled ?? Settled.none).with(settled) })
+  }
   const all = [...segments.values()]
   return {
     epochs: [...epochs.values()],
@@ -136,7 +141,7 @@ export function recover(
 function restoreSums(
   { sums }: KeptUnsent,
   segments: ReadonlyMap<number, Segment>,
-  epochs: ReadonlyMap<number, Epoch>
+  epochs: ReadonlyMap<number, Omit<Epoch, 'settled'>>
 ): void {
   for (const { number, place, sum } of sums) {
     const segment = segments.get(number)

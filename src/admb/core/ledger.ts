@@ -34,6 +34,7 @@ import {
   type Segment,
   sizeOf,
   sizeOfSum,
+  union,
   waitingIn,
   without,
   withRange
@@ -119,6 +120,8 @@ export class Ledger {
   #openCount = 0
   #openInputs: Ranges = []
   #openOf: Segment | undefined
+  /** With a budget: those whose progress is only in the open segment. */
+  #openOwed: Ranges = NO_INPUTS
   #nextSegment = 1
   #epochNumber = 0
   #records: JournalRecord[] = []
@@ -174,7 +177,8 @@ export class Ledger {
       const sums = this.#retained.flatMap(({ number, sum, elements, taken }) =>
         sum && elements > 0 ? [{ number, place: taken?.number ?? 0, sum }] : []
       )
-      const bytes = encodeUnsent({ ...this.#own.toKeep, segment: this.#nextSegment - 1, owed: this.#owed, sums })
+      const [segment, owed] = [this.#nextSegment - 1, union(this.#owed, this.#openOwed)]
+      const bytes = encodeUnsent({ ...this.#own.toKeep, segment, owed, sums })
       this.#records.push({ kind: 'unsent', bytes })
     }
     if (this.#records.length === 0) return []
@@ -308,7 +312,10 @@ export class Ledger {
       if (this.#openCount > 0 && (of !== this.#openOf || (isOwed && of === undefined))) {
         throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
       }
-      if (isOwed) this.#owed = without(this.#owed, [first, first + count])
+      if (isOwed) {
+        this.#owed = without(this.#owed, [first, first + count])
+        if (of) this.#openOwed = withRange(this.#openOwed, first, first + count)
+      }
       if (isOwed && of === undefined) {
         this.#own.keepBack()
         return
@@ -365,7 +372,7 @@ export class Ledger {
       }
       this.#count += this.#openCount
       this.#openCount = 0
-      this.#openInputs = NO_INPUTS
+      this.#openInputs = this.#openOwed = NO_INPUTS
       this.#openOf = undefined
     }
     // A sum that is scaled down is valid only until the next one.

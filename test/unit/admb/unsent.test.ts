@@ -113,4 +113,57 @@ describe('what a node with a budget has not sent', () => {
     const [used, left, held] = [restarted.predictor.parameters, restarted.inspect.unused, maker.inspect.unused]
     for (let i = 0; i < LENGTH - 1; i++) assert.equal(used[0][i] + left[0][i] + held[0][i], COUNT, `element ${i}`)
   })
+
+  it('is learned again after a second crash that takes it while its segment is open', () => {
+    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
+    const records: JournalRecord[] = []
+    node.connect(1, 1, 'maker')
+    maker.connect(1, 1, 'node')
+    exchangeFrames(node, maker, records)
+    for (const first of [0, 2]) {
+      learn(node, 2, first)
+      exchangeFrames(node, maker, records)
+    }
+    maker.disconnect(1)
+    learn(maker, COUNT, 0)
+    const restart = (incarnation: number) => {
+      const restarted = nodeOf('node', incarnation)
+      restarted.recover(records)
+      restarted.connect(1, incarnation, 'maker')
+      maker.connect(1, incarnation, 'node')
+      exchangeFrames(restarted, maker, records)
+      return restarted
+    }
+    const second = restart(2)
+    assert.deepEqual([second.relearnable, second.onlyCounts], [[0, 2], true])
+    learn(second, 2, 0)
+    second.closeSegment()
+    assert.deepEqual([second.relearnable, second.onlyCounts], [[2, 4], false])
+    learn(second, 2, 2)
+    records.push(...second.takeJournal())
+    maker.disconnect(1)
+    assert.deepEqual(restart(3).inspect.owed, [2, 4])
+  })
+
+  it('does not receive sums again that hundreds of updates have used', () => {
+    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
+    const records: JournalRecord[] = []
+    node.connect(1, 1, 'maker')
+    maker.connect(1, 1, 'node')
+    const updates = 200
+    for (let i = 0; i < updates; i++) {
+      exchangeFrames(node, maker, records)
+      learn(node, COUNT, i * COUNT)
+    }
+    exchangeFrames(node, maker, records)
+    maker.disconnect(1)
+    const restarted = nodeOf('node', 2)
+    restarted.recover(records)
+    restarted.connect(1, 2, 'maker')
+    maker.connect(1, 2, 'node')
+    exchangeFrames(restarted, maker, records)
+    assert.equal(restarted.predictor.id.updates, updates)
+    const [used, left] = [restarted.predictor.parameters, restarted.inspect.unused]
+    for (let i = 0; i < LENGTH - 1; i++) assert.equal(used[0][i] + left[0][i], updates * COUNT, `element ${i}`)
+  })
 })
