@@ -238,7 +238,7 @@ export const rows = [
     default: 250
   }),
 
-  value('weights', '<path>', text, 'network to start from: a folder or a safetensors file', {
+  value('weights', '<path>', text, 'network to start from: a folder or safetensors file', {
     group: 'Networks',
     in: ['task', 'execution'],
     as: 'checkpoint',

@@ -225,6 +225,8 @@ export class DeviceMeter {
   #before = 0
   /** What the device executes, for error messages. */
   currentOperation = 'the minibatch'
+  /** Receives the bytes after each allocation. @default they are not recorded */
+  trace: number[] | undefined
 
   /** Resets the peak to the current size. */
   resetPeak(): void {
@@ -241,6 +243,7 @@ export class DeviceMeter {
   changed(bytes: number): void {
     this.bytes += bytes
     if (bytes < 0) return
+    this.trace?.push(this.bytes)
     if (this.bytes > this.peakBytes) this.peakBytes = this.bytes
     const growth = this.bytes - this.#before
     if (growth > this.#limit) throw new OverBudgetError(this.currentOperation, growth, this.#limit)

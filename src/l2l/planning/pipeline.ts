@@ -4,7 +4,7 @@
  */
 import { cutLayers, type Operation, pipelineOrders } from '../executor/pipeline-orders.js'
 import { isPipeline, type Pipeline, type Schedule } from '../executor/types.js'
-import { type DeviceProfile, isKept } from './profile.js'
+import { bytesAt, type DeviceProfile, isKept } from './profile.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
 
 /** An operation of a stage, in milliseconds from the start of the step. */
@@ -251,16 +251,16 @@ export function sectionBytes(
     const { gradientBytes, outputBytes, activationBytes, savingWork, savedWork } = layer
     sums -= gradientBytes
     const input = l > 0 && !isKept(layers, l - 1) ? microbatch * layers[l - 1].outputBytes : 0
-    const vjp = microbatch * (activationBytes + outputBytes + savedWork.sample) + savedWork.fixed
+    const vjp = microbatch * (activationBytes + outputBytes) + bytesAt(savedWork, microbatch)
     const work = isSplit ? Math.max(vjp, microbatch * activationBytes + 2 * gradientBytes) : vjp
-    forward = Math.max(forward, stored + input + savingWork.fixed + microbatch * savingWork.sample)
+    forward = Math.max(forward, stored + input + bytesAt(savingWork, microbatch))
     if (layer.hasBackward) backward = Math.max(backward, stored + (isSplit ? 0 : sums) + work)
     if (layer.hasBackward) stored += microbatch * (activationBytes + outputBytes)
     else if (isKept(layers, l)) stored += microbatch * outputBytes
   }
   // The output of another section's input leaves the device.
   if (end < layers.length && isKept(layers, end - 1)) stored -= microbatch * layers[end - 1].outputBytes
-  if (end === layers.length) forward = Math.max(forward, stored + head.work.fixed + microbatch * head.work.sample)
+  if (end === layers.length) forward = Math.max(forward, stored + bytesAt(head.work, microbatch))
   return {
     weights: own.reduce((sum, { weightBytes }) => sum + weightBytes, 0),
     gradients,

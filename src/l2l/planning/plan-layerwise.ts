@@ -7,7 +7,7 @@
  * Bounds come from the bytes on the device while a layer is executed, in either direction.
  */
 import type { LayerPlan, Schedule, StashLocation } from '../executor/types.js'
-import { isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
+import { bytesAt, isKept, type LayerProfile, neighboursOf, type Work } from './profile.js'
 import { fitting, plansOfSegment, type SegmentLayer, type SegmentPlan, segmentPlans } from './segments.js'
 import { againMs, isStashed, layerTimes, offloadCopies, stashCopies } from './times.js'
 import { type Plan, type PlanRequest, stepTimes } from './types.js'
@@ -31,10 +31,11 @@ export function planLayerwise(
   const mayStay = (l: number) => stash === 'host' && task.fixed.stash === undefined && isKept(layers, l)
   const offloadMs = task.fixed.stash === undefined ? offloadGains(task) : new Map<number, number>()
   const steps = [...liveBytes(task, schedule, microbatch, stash === 'device' ? batch : 0)].map(
-    ({ l, live, stashed, staying }): Step => {
+    ({ l, live, dropped, stashed, staying }): Step => {
       const { weightBytes, activationBytes, outputBytes, vjpMs, savedVjpMs, share, hasBackward } = layers[l]
       return {
         live,
+        dropped,
         stashed,
         staying,
         activationBytes: batch * activationBytes,
@@ -60,11 +61,9 @@ export function planLayerwise(
   for (let l = 0; l <= last; l++) {
     extend(rows[l], rows[l + 1], deviceMemory, bucket, steps[l])
     if (!layers[l].hasBackward) continue
-    // Below the first layer that is trained, the outputs of two layers are on the device.
-    const input = steps[l].stashed - steps[l].staying
     for (let end = l + 1; end < Math.min(last, l + longest); end++) {
       const front = ways(l, end)
-      const segment = { front, input, staying: steps[end].staying }
+      const segment = { front, input: steps[l].dropped, staying: steps[end].staying }
       if (front.length > 0) extendBySegment(rows[l], rows[end + 1], deviceMemory, bucket, segment)
     }
   }
@@ -116,7 +115,7 @@ function offloadGains({ profile, batch, hostMemory }: PlanRequest): ReadonlyMap<
 export function backwardBytes(layer: LayerProfile, input: number, microbatch: number, isSplit: boolean): number {
   const { gradientBytes, outputBytes, work, hasBackward } = layer
   if (!hasBackward) return 0
-  const vjp = input + work.fixed + microbatch * (outputBytes + work.sample)
+  const vjp = input + microbatch * outputBytes + bytesAt(work, microbatch)
   return isSplit ? gradientBytes + Math.max(vjp, 2 * gradientBytes) : vjp
 }
 
@@ -143,14 +142,14 @@ function* liveBytes(
     // Below the first layer that is trained, the outputs of two layers.
     const dropped = l > 0 && !isKept(layers, l - 1) ? stashed * layers[l - 1].outputBytes : 0
     const input = microbatch * (l === 0 ? inputBytes : layers[l - 1].outputBytes)
-    const forwardOf = ({ fixed, sample }: Work) => input + fixed + microbatch * sample + largestWeights(after[l])
+    const forwardOf = (work: Work) => input + bytesAt(work, microbatch) + largestWeights(after[l])
     const isSplit = microbatch < batch
-    const savingBytes = layer.savingWork.fixed + microbatch * layer.savingWork.sample
-    const headBytes = microbatch * (layer.activationBytes + layer.outputBytes + head.work.sample) + head.work.fixed
+    const savingBytes = bytesAt(layer.savingWork, microbatch)
+    const headBytes = microbatch * (layer.activationBytes + layer.outputBytes) + bytesAt(head.work, microbatch)
     const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
     const backwardOf = (work: Work) =>
       Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
-    const loaded = { fixed: layer.savedWork.fixed, sample: layer.savedWork.sample + layer.activationBytes }
+    const loaded = layer.savedWork.map(({ fixed, sample }) => ({ fixed, sample: sample + layer.activationBytes }))
     // Includes the prefetched layer, unless the layer below is resident.
     const isCertain = before[l].size === 1
     const live = (isBelowResident: boolean, isOffloaded = false) => {
@@ -159,7 +158,14 @@ function* liveBytes(
       const backward = backwardOf(isOffloaded ? loaded : layer.work)
       return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
     }
-    yield { l, live, stashed: outputBytes + dropped, staying: isKept(layers, l) ? outputBytes : 0 }
+    // The output of the only microbatch, and later its gradient, are in `live`.
+    yield {
+      l,
+      live,
+      dropped,
+      stashed: (isSplit ? outputBytes : 0) + dropped,
+      staying: isKept(layers, l) ? outputBytes : 0
+    }
   }
 }
 
@@ -227,9 +233,11 @@ function plansOf(rows: readonly States[], best: number): LayerPlan[] {
 interface Step {
   /** Bytes in use while it is executed, without saved activations, resident weights and stashed outputs. */
   live(isBelowResident: boolean, isOffloaded?: boolean): number
-  /** Bytes of outputs on the device while it is executed, and of those that stay for the backward pass. */
+  /** Bytes of other outputs on the device while it is executed, and of those that stay for the backward pass. */
   readonly stashed: number
   readonly staying: number
+  /** Bytes of the layer below's outputs in `stashed`, which the backward pass does not need. */
+  readonly dropped: number
   /** Memory and time of saving its activations, and of keeping its weights resident. */
   readonly activationBytes: number
   readonly activationMs: number

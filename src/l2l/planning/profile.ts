@@ -38,10 +38,16 @@ export interface LayerProfile extends Variation {
   readonly savedWork: Work
 }
 
-/** Bytes: fixed, and per sample. */
-export interface Work {
+/** Peak bytes for any number of samples: the maximum of lines, as the operation with the most bytes depends on the number. */
+export type Work = readonly {
+  /** Bytes that do not depend on the number of samples. */
   readonly fixed: number
+  /** Bytes for each sample. */
   readonly sample: number
+}[]
+
+export function bytesAt(work: Work, samples: number): number {
+  return work.reduce((most, { fixed, sample }) => Math.max(most, fixed + samples * sample), 0)
 }
 
 export interface DeviceProfile {
@@ -111,8 +117,6 @@ type Measured = Pick<
 
 const PASS: Pass = { training: true, seed: 1 }
 
-const NO_WORK: Work = { fixed: 0, sample: 0 }
-
 /** The passes of a layer on some samples. Call it within `tf.tidy`. */
 interface LayerPasses {
   readonly weights: readonly tf.Tensor[]
@@ -148,16 +152,12 @@ function measure(layer: Layer, model: Model, hasBackward: boolean, msOf: typeof 
     const forwardMs = msOf(forward)
     const forwardWork = workOf(samples => forwardBytes(model, layer, samples, x => layer.forward(x, weights, PASS)))
     if (!hasBackward) {
-      const none = { keptBytes: 0, vjpMs: 0, savedVjpMs: 0, work: NO_WORK, savedWork: NO_WORK }
+      const none = { keptBytes: 0, vjpMs: 0, savedVjpMs: 0, work: [], savedWork: [] }
       measured = { forwardMs, forwardWork, savingWork: forwardWork, ...none }
       return
     }
     const vjpMs = msOf(vjp)
-    const bare = { ...PASS, wanted: weights.map(() => 'none' as const) }
-    const vjpWork = (isSaved: boolean) => {
-      const bytesOf = (samples: number, pass?: Pass) => vjpBytes(layer, weights, model, samples, isSaved, pass)
-      return workOf(bytesOf, samples => bytesOf(samples, bare))
-    }
+    const vjpWork = (isSaved: boolean) => workOf(samples => vjpBytes(layer, weights, model, samples, isSaved))
     measured = {
       keptBytes: keptBytes(layer, weights, model),
       forwardMs,
@@ -180,12 +180,13 @@ function headPass({ head, sample }: Model, samples: number): () => tf.Tensor {
 }
 
 function measureHead(model: Model): DeviceProfile['head'] {
-  const work = workOf(samples =>
+  const work = workOf(samples => {
+    let trace: Trace = []
     tf.tidy(() => {
-      const pass = headPass(model, samples)
-      return peakOf(pass)
+      trace = traceOf(headPass(model, samples))
     })
-  )
+    return trace
+  })
   const ms = tf.tidy(() => minMs(headPass(model, TIMED_SAMPLES))) / TIMED_SAMPLES
   return { ms, work }
 }
@@ -221,39 +222,42 @@ function anyOutput({ dx, dWeights }: ReturnType<Layer['vjp']>): tf.Tensor {
   return dx ?? dWeights[0]
 }
 
-/**
- * @param bytesOf peak bytes for a number of samples
- * @param bareBytesOf the same without gradients of weights, behind which the operation with the most bytes for each sample may hide
- */
-function workOf(bytesOf: (samples: number) => number, bareBytesOf = bytesOf): Work {
-  const one = bytesOf(1)
-  const first = bytesOf(2) - one
-  // The operation that determines the peak may differ between few and many samples.
-  const later = [bytesOf, bareBytesOf].map(of => (of(TIMED_SAMPLES) - of(TIMED_SAMPLES / 2)) / (TIMED_SAMPLES / 2))
-  return { fixed: one - first, sample: Math.max(first, ...later) }
-}
-
-function forwardBytes(model: Model, layer: Layer, samples: number, forward: (x: tf.Tensor) => unknown): number {
-  return tf.tidy(() => {
-    const x = inputOf(layer, model, samples)
-    return peakOf(() => forward(x))
+/** @param traceOf bytes after each allocation, for a number of samples */
+function workOf(traceOf: (samples: number) => readonly number[]): Work {
+  const few = TIMED_SAMPLES / 2
+  let [first, second] = [traceOf(few), traceOf(TIMED_SAMPLES)]
+  // A backend may allocate more often for more samples.
+  if (first.length !== second.length) [first, second] = [[Math.max(0, ...first)], [Math.max(0, ...second)]]
+  const lines = first.map((bytes, i) => {
+    const sample = (second[i] - bytes) / (TIMED_SAMPLES - few)
+    return { fixed: bytes - few * sample, sample }
   })
+  const isBelow = (line: Work[number], other: Work[number]) => line.fixed <= other.fixed && line.sample <= other.sample
+  return lines.filter(
+    (line, i) => !lines.some((other, j) => i !== j && isBelow(line, other) && (j < i || !isBelow(other, line)))
+  )
 }
 
-function vjpBytes(
-  layer: Layer,
-  weights: readonly tf.Tensor[],
-  model: Model,
-  samples: number,
-  isSaved: boolean,
-  pass: Pass = PASS
-): number {
-  return tf.tidy(() => {
+type Trace = readonly number[]
+
+function forwardBytes(model: Model, layer: Layer, samples: number, forward: (x: tf.Tensor) => unknown): Trace {
+  let trace: Trace = []
+  tf.tidy(() => {
+    const x = inputOf(layer, model, samples)
+    trace = traceOf(() => forward(x))
+  })
+  return trace
+}
+
+function vjpBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model, samples: number, isSaved: boolean): Trace {
+  let trace: Trace = []
+  tf.tidy(() => {
     const x = inputOf(layer, model, samples)
     const dy = tf.ones([samples, ...layer.output])
-    const saved = isSaved ? layer.forwardSaving(x, weights, pass).saved : undefined
-    return peakOf(() => layer.vjp(x, weights, dy, pass, saved))
+    const saved = isSaved ? layer.forwardSaving(x, weights, PASS).saved : undefined
+    trace = traceOf(() => layer.vjp(x, weights, dy, PASS, saved))
   })
+  return trace
 }
 
 function keptBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model): number {
@@ -269,13 +273,18 @@ function keptBytes(layer: Layer, weights: readonly tf.Tensor[], model: Model): n
   return kept
 }
 
-/** Peak bytes that `work` allocates on the device. */
-function peakOf(work: () => unknown): number {
+/** Bytes on the device after each allocation of `work`, without those before. */
+function traceOf(work: () => unknown): Trace {
   const meter = deviceMeter()
-  meter.resetPeak()
   const before = meter.bytes
-  work()
-  return meter.peakBytes - before
+  const trace: number[] = []
+  meter.trace = trace
+  try {
+    work()
+  } finally {
+    meter.trace = undefined
+  }
+  return trace.map(bytes => bytes - before)
 }
 
 function inputOf(layer: Layer, model: Model, samples: number): tf.Tensor {
