@@ -89,7 +89,7 @@ export interface LayerCache {
   /** [heads, position, width/heads] */
   keys?: Tensor
   values?: Tensor
-  /** Of a layer that consists of others: their caches. */
+  /** Caches of the layers of which a layer consists. */
   parts?: readonly LayerCache[]
 }
 

@@ -14,7 +14,7 @@ export interface Decision {
   readonly unused: readonly Segment[]
   /** Segments that it has used, and the grid of the batch with them. Empty without grids. */
   readonly settled: Settled
-  /** Those that the lineage had not used at the epoch with number `after`. */
+  /** The ones that the lineage had not used at the epoch with number `after`. */
   readonly added: ReadonlyMap<Segment, HeldGrid>
   readonly after: number
   /** Number of gradients of this run on the lineage. */

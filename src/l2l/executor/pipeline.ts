@@ -121,7 +121,7 @@ class Section {
   readonly #weights: readonly tf.Tensor[][]
   readonly #sums: readonly GradientSum[]
   readonly #stored = new Map<number, Stored[]>()
-  /** Of each microbatch, what the gradients of the weights need, by position from the last one. */
+  /** What the gradients of the weights need, for each microbatch, by position from the last one. */
   readonly #deferred = new Map<number, Deferred[][]>()
 
   /** @param first position at which the backward pass ends */

@@ -56,7 +56,7 @@ export interface Plan {
    * takes part. A group adds the rest of its time.
    */
   readonly parts: readonly { readonly ms: number; readonly from: number }[]
-  /** Of a pipeline: the first layer of each chunk of its stages, and the share of their time in which they wait for each other. */
+  /** First layer of each chunk of a pipeline's stages, and the share of their time in which they wait for each other. */
   readonly pipeline?: {
     readonly cut: readonly number[]
     readonly microbatches: number

@@ -63,7 +63,7 @@ export type WorkerMessage =
       readonly ms: number
       readonly peakBytes: number
     }
-  /** Of a pipeline: the gradients of a layer, the last one first. */
+  /** Gradients of a layer of a pipeline, the last one first. */
   | { readonly kind: 'gradients'; readonly gradients: readonly Float32Array[] }
   /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }

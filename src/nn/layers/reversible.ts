@@ -19,7 +19,7 @@ interface ReversibleOptions {
   readonly width: number
   /** Number of blocks of attention and perceptron. */
   readonly layers: number
-  /** Of the attention to a half. */
+  /** Number of heads of the attention, whose width is a half. */
   readonly heads: number
   readonly isCausal: boolean
   readonly mask?: 'padding'
