@@ -390,7 +390,7 @@ export function named<Name extends string>(
   note = ''
 ): Completed<{ readonly name: Name } & Record<string, string | number | boolean>> {
   return completed([...Object.keys(registry), 'help'], text => {
-    const [name, ...pairs] = text.split(',')
+    const [name, ...pairs] = text.split(',').map(part => part.trim())
     if (text === 'help') endWith(registryHelp(registry) + note)
     if (!Object.hasOwn(registry, name)) {
       const names = Object.keys(registry).join(', ')

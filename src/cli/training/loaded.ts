@@ -2,7 +2,7 @@
 import { RunningMoments } from '../../data/index.js'
 import { type Blocks, digest, learnerAfter } from '../../learning/index.js'
 import { ownCheckpoint } from '../../task/checkpoint.js'
-import { learningParts } from '../../task/learning-parts.js'
+import { learningParts, scoringExecution } from '../../task/learning-parts.js'
 import { closed, createTask, factsOf } from '../../task/task.js'
 import { UsageError } from '../errors.js'
 import { linearFrom } from '../linear/formats.js'
@@ -20,14 +20,14 @@ export async function loadPredictor(flags: Flags<'eval' | 'predict'>, needsLabel
     if (flags.length !== undefined || flags.tokenizer !== undefined) {
       throw new UsageError('a stored predictor has its --length and its --tokenizer: remove them')
     }
-    return loadStored(flags.dir, executionOf(flags))
+    return loadStored(flags.dir, scoringExecution(executionOf(flags)))
   }
   const stored = await fromFile(flags.weights, flags)
   if (stored) return stored
   const options = taskOptions(flags)
   const task = await createTask(options, 'serial', needsLabels)
   const spec = closed(task.specFor(await factsOf(task.stream)))
-  const execution = executionOf(flags)
+  const execution = scoringExecution(executionOf(flags))
   const { learner } = await learningParts(spec, execution)
   const { checkpointBlocks } = await import('../../l2l/index.js')
   const parameters = (spec.network && checkpointBlocks(spec.network, execution.checkpoint)) ?? learner.initial()
@@ -47,7 +47,7 @@ async function fromFile(weights: string, flags: Flags<'eval' | 'predict'>): Prom
   const own = ownCheckpoint(openCheckpoint(weights))
   if (own?.spec.network === undefined) return undefined
   const { spec, moments = [] } = own
-  const execution = executionOf({ ...flags, weights: undefined })
+  const execution = scoringExecution(executionOf({ ...flags, weights: undefined }))
   const { learner } = await learningParts(spec, execution)
   const { checkpointBlocks } = await import('../../l2l/index.js')
   const parameters = checkpointBlocks({ ...own.spec.network, weights: weights }, weights) as Blocks

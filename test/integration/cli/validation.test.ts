@@ -78,6 +78,30 @@ describe('training with validation', function () {
     assert.ok(Math.abs(validation.metrics.loss - alone.validation.metrics.loss) < 1e-4)
   })
 
+  it('starts no devices for a prediction or an evaluation', async () => {
+    await train('--model', 'mlp', '--backend', 'cpu', '--passes', '1', '--dir', path('scored'))
+    let threads = 0
+    const count = () => threads++
+    process.on('worker', count)
+    const losses: number[] = []
+    for (const schedule of ['l2l', 'l2l-p,workers=2', '1f1b,workers=2', '1f1b']) {
+      const flags = ['--backend', 'cpu', '--schedule', schedule, '--json']
+      const { code, stdout, stderr } = await admb([
+        'eval',
+        '--dir',
+        path('scored'),
+        '--data',
+        path('other.csv'),
+        ...flags
+      ])
+      assert.equal(code, 0, stderr)
+      losses.push(JSON.parse(stdout).metrics.loss)
+    }
+    process.off('worker', count)
+    assert.equal(threads, 0)
+    assert.deepEqual(losses, Array(losses.length).fill(losses[0]))
+  })
+
   it('refuses options that do not go together, in one line', async () => {
     const refused = async (...more: string[]) => {
       const { code, stderr } = await admb(['train', '--data', path('train.csv'), '--label', 'y', ...more])

@@ -30,7 +30,7 @@ describe('values of options', () => {
   it('of --rule: one rule, or an entry for each pattern of layers', () => {
     const rule = to.layered(to.named('rule', rules))
     assert.deepEqual(rule('adam,step=0.1'), { name: 'adam', step: 0.1 })
-    assert.deepEqual(rule('embedding:adagrad,step=0.1; block*.mlp:adamw,step=3e-4'), {
+    assert.deepEqual(rule('embedding : adagrad , step=0.1; block*.mlp:adamw, step=3e-4'), {
       name: 'layers',
       rules: [
         { layers: 'embedding', rule: { name: 'adagrad', step: 0.1 } },
