@@ -73,7 +73,7 @@ export async function* bench(): AsyncGenerator<Row> {
       cpuMs: Math.min(...steps.map(({ cpuMs }) => cpuMs)),
       ...(plan.pipeline && {
         bubble: 100 * fastest.bubble,
-        leastBubble: 100 * Math.min(...steps.map(({ bubble }) => bubble)),
+        minBubble: 100 * Math.min(...steps.map(({ bubble }) => bubble)),
         expectedBubble: 100 * plan.pipeline.bubble,
         closedForm: 100 * plan.pipeline.closedForm
       }),

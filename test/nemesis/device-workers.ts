@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { admb, MAIN } from '../support/admb-command.js'
 import { PeerProcess, until } from '../support/peer-processes.js'
-import { addressOf, commandAt, isInside, Lab, obstacle, runInside, SCRATCH } from './lab.js'
+import { addressOf, commandAt, insideNamespaces, Lab, SCRATCH } from './lab.js'
 
 /** 1 ms in each direction, and 1 Gbit/s. */
 const LINE = { delay: 1, rate: 1e9 / 8 }
@@ -116,13 +116,4 @@ async function run(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ codes, shares, clean: audit.clean, peers: result })}\n`)
 }
 
-if (isInside) {
-  await run()
-  process.exit()
-}
-const reason = obstacle()
-if (reason === undefined) process.exitCode = await runInside(process.argv.slice(1))
-else {
-  process.stderr.write(`${reason}\n`)
-  process.exitCode = 3
-}
+await insideNamespaces(run)

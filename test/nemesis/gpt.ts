@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { addressOf, commandAt, isInside, Lab, obstacle, runInside } from './lab.js'
+import { addressOf, commandAt, insideNamespaces, Lab } from './lab.js'
 
 const MAIN = fileURLToPath(new URL('../../program/admb.js', import.meta.url))
 const PROGRAM = 'scripts/reference/gpt.py'
@@ -180,13 +180,4 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-if (isInside) {
-  await run()
-  process.exit()
-}
-const reason = obstacle()
-if (reason === undefined) process.exitCode = await runInside(process.argv.slice(1))
-else {
-  process.stderr.write(`${reason}\n`)
-  process.exitCode = 3
-}
+await insideNamespaces(run)

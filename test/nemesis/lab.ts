@@ -31,10 +31,10 @@ export function obstacle(): string | undefined {
   return status === 0 ? undefined : `network namespaces are not allowed (${stderr.trim().split('\n')[0]})`
 }
 
-export const isInside = process.env[INSIDE] !== undefined
+const isInside = process.env[INSIDE] !== undefined
 
 /** Runs this program again in namespaces of its own. @returns its exit code */
-export async function runInside(args: readonly string[]): Promise<number> {
+async function runInside(args: readonly string[]): Promise<number> {
   const command = [...UNSHARE, process.execPath, ...args]
   // Its standard input ends when this process ends.
   const child = spawn('unshare', command, {
@@ -44,6 +44,22 @@ export async function runInside(args: readonly string[]): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill('SIGKILL'))
   const [code] = (await once(child, 'exit')) as [number | null]
   return code ?? 1
+}
+
+/** Runs this program in namespaces of its own. Without them, it says why, and exits with code 3. */
+export async function insideNamespaces(run: () => Promise<void>): Promise<void> {
+  if (isInside) {
+    // Standard input ends when the program outside ends.
+    process.stdin.once('end', () => process.exit(1)).resume()
+    await run()
+    process.exit()
+  }
+  const reason = obstacle()
+  if (reason === undefined) process.exitCode = await runInside(process.argv.slice(1))
+  else {
+    process.stdout.write(`skipped: ${reason}\n`)
+    process.exitCode = 3
+  }
 }
 
 export class Lab {

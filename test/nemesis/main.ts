@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util'
 import { campaign, type Round } from './campaign.js'
-import { isInside, obstacle, runInside } from './lab.js'
+import { insideNamespaces } from './lab.js'
 
 const { values } = parseArgs({
   options: {
@@ -77,14 +77,4 @@ async function run(): Promise<void> {
   )
 }
 
-if (isInside) {
-  process.stdin.once('end', () => process.exit(1)).resume()
-  await run()
-  process.exit()
-}
-const reason = obstacle()
-if (reason === undefined) process.exitCode = await runInside(process.argv.slice(1))
-else {
-  process.stdout.write(`skipped: ${reason}\n`)
-  process.exitCode = 3
-}
+await insideNamespaces(run)

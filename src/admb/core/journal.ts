@@ -34,7 +34,7 @@ export type JournalRecord =
       readonly steps?: readonly number[]
       /** With a budget: number of an earlier epoch. */
       readonly after?: number
-      /** Segments with a sum that the lineage has used, and that of `after` has not, and the epochs of these batches: [segment, epoch, …]. */
+      /** Segments with a sum that the lineage has used since `after`, and the epochs of the batches: [segment, epoch, …]. */
       readonly used?: readonly number[]
     }
   /** A segment is appended to the list of the last epoch. */
@@ -192,8 +192,8 @@ export interface Segment {
   /** With a budget: number of elements of the sum that differ from 0. */
   elements: number
   /**
-   * With a budget: grid to which its sum is rounded where it is not in the residual. That of the batch that has used it; undefined for
-   * its own, while a batch can still use it.
+   * With a budget: grid to which its sum is rounded outside the residual, which is the grid of the batch that has used it. Undefined,
+   * while a batch can still use it, for its own grid.
    */
   taken: HeldGrid | undefined
   /** Grid to which the sum was rounded; undefined without one, and without a sum. */

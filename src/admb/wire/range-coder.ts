@@ -9,7 +9,7 @@ import { MAX_MAGNITUDE } from './rice.js'
 /** Probabilities have 12 bits. */
 const BITS = 12
 const ONE = 1 << BITS
-/** Ranges are at least this. */
+/** Minimum of a range. */
 const LEAST = 1 << 24
 /** Bytes that an encoder holds back at the end. */
 const TAIL = 4
@@ -201,10 +201,10 @@ export function encodeClustered(sum: SumBlock): Uint8Array {
 
 /**
  * Decodes a block.
- * @param bytes those of the block are [at, end)
+ * @param bytes contain the block in [at, end)
  * @param count number of elements that are not 0
  * @param into receives the integers; its length is that of the block
- * @throws RangeError if the bytes are not those of so many elements
+ * @throws RangeError if the bytes do not encode `count` elements
  */
 export function decodeClustered(bytes: Uint8Array, at: number, end: number, count: number, into: SumBlock): void {
   new RangeDecoder(bytes, at, end).decode(into, count)

@@ -66,7 +66,10 @@ export function runBaseline(context: StepContext): void {
   skipOmittedLayers(context)
 }
 
-/** The operations of a stage. Then its gradients, or, of the last stage, those of all layers, go to the store, the last layer first. */
+/**
+ * Runs the operations of a stage. Then the gradients go to the store, the last layer first: the last stage pushes all of them, and
+ * the others pass theirs to it.
+ */
 export function runStage(context: StepContext, stage: Stage): void {
   const { model, order, batch, store } = context
   const { kind, stages, cut } = stage

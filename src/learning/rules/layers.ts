@@ -88,7 +88,7 @@ function checkNames<Rule>(rules: readonly LayerRule<Rule>[], { blocks }: Layout)
 }
 
 /**
- * The rule of all layers. State: that of each group, one after another.
+ * The rule of all layers. Its state consists of the states of the groups, one after another.
  * @param create a rule for the layers of a group
  * @param layout of the parameters; without it, the rule can be described but not applied
  * @throws OptionError for an entry without layers, and a layer without a rule

@@ -36,7 +36,7 @@ const unit =
     pass === 'backward' && kind !== 'zb-h1' ? 2 : 1
 
 /** Most microbatches that a stage stores at once, each with its chunks. */
-function mostStored(order: readonly Operation[], last: Operation['kind']): number {
+function maxStored(order: readonly Operation[], last: Operation['kind']): number {
   let [stored, most] = [0, 0]
   for (const { kind } of order) {
     if (kind === 'forward') most = Math.max(most, ++stored)
@@ -88,7 +88,7 @@ describe('orders of pipelines', () => {
         const { bubble } = timelineOf(orders, unit(kind))
         ok(Math.abs(bubble - closedFormBubble(kind, stages, microbatches, count)) < 1e-9)
         for (const [stage, order] of orders.entries()) {
-          const stored = mostStored(order, kind === 'zb-h1' ? 'weights' : 'backward')
+          const stored = maxStored(order, kind === 'zb-h1' ? 'weights' : 'backward')
           if (kind === 'gpipe') equal(stored, microbatches)
           if (kind === '1f1b') equal(stored, Math.min(stages - stage, microbatches))
           if (kind === 'zb-h1') equal(stored, Math.min(stages, microbatches))
@@ -135,6 +135,15 @@ const gpt: NetworkSpec = {
   sample: { kind: 'tokens', shape: [5], vocabulary: 7 },
   target: { kind: 'next-token' }
 }
+/** Initial weights that threads share. */
+function sharedBlocks(learner: NetworkLearner): Float32Array[] {
+  return learner.initial().map(block => {
+    const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
+    shared.set(block)
+    return shared
+  })
+}
+
 /** With a tied output layer, so that the last stage has gradients of the first one's weights, and padding. */
 const tied: NetworkSpec = {
   layers: parseModel({ model: 'gpt2', width: 8, layers: 4, heads: 2 }, 'test'),
@@ -228,11 +237,7 @@ for (const kind of PIPELINES) {
     it('loses a step with a failing stage, and continues with the others', async () => {
       const model = networkModel(mlp)
       const learner = new NetworkLearner(model, {})
-      const blocks = learner.initial().map(block => {
-        const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
-        shared.set(block)
-        return shared
-      })
+      const blocks = sharedBlocks(learner)
       const options = { schedule: kind, microbatch: 2 } as const
       const open = (deviceMemory?: number) =>
         DevicePool.open({
@@ -267,11 +272,7 @@ for (const kind of PIPELINES) {
     it('loses a step with a stage whose thread has ended in it', async () => {
       const model = networkModel(mlp)
       const learner = new NetworkLearner(model, {})
-      const blocks = learner.initial().map(block => {
-        const shared = new Float32Array(new SharedArrayBuffer(4 * block.length))
-        shared.set(block)
-        return shared
-      })
+      const blocks = sharedBlocks(learner)
       const options = { schedule: kind, microbatch: 2 } as const
       const threads: Worker[] = []
       const add = (thread: Worker) => threads.push(thread)

@@ -47,13 +47,27 @@ function exchangeFrames(at: AdmbNode, maker: AdmbNode, records: JournalRecord[])
   }
 }
 
+/** A node and its neighbour, and the journal of the node. */
+function neighbours() {
+  const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
+  node.connect(1, 1, 'maker')
+  maker.connect(1, 1, 'node')
+  return { node, maker, records: [] as JournalRecord[] }
+}
+
+/** The node after a crash, connected again. */
+function restart(maker: AdmbNode, records: readonly JournalRecord[], incarnation: number): AdmbNode {
+  const restarted = nodeOf('node', incarnation)
+  restarted.recover(records)
+  restarted.connect(1, incarnation, 'maker')
+  maker.connect(1, incarnation, 'node')
+  return restarted
+}
+
 describe('what a node with a budget has not sent', () => {
   for (const isUsed of [true, false])
     it(`survives a restart when a batch ${isUsed ? 'uses' : 'does not use'} its last sum`, () => {
-      const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
-      const records: JournalRecord[] = []
-      node.connect(1, 1, 'maker')
-      maker.connect(1, 1, 'node')
+      const { node, maker, records } = neighbours()
       const exchange = (at: AdmbNode) => exchangeFrames(at, maker, records)
       exchange(node)
       learn(node, COUNT / 2, 0)
@@ -67,10 +81,7 @@ describe('what a node with a budget has not sent', () => {
       // The node is killed.
       maker.disconnect(1)
       if (!isUsed) learn(maker, others, 0)
-      const restarted = nodeOf('node', 2)
-      restarted.recover(records)
-      restarted.connect(1, 2, 'maker')
-      maker.connect(1, 2, 'node')
+      const restarted = restart(maker, records, 2)
       exchange(restarted)
       assert.equal(restarted.predictor.id.updates, maker.predictor.id.updates)
       assert.equal(restarted.predictor.id.updates, 1)
@@ -85,10 +96,7 @@ describe('what a node with a budget has not sent', () => {
     })
 
   it('is learned again, and does not count again, if a batch has used inputs whose progress was not stored', () => {
-    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
-    const records: JournalRecord[] = []
-    node.connect(1, 1, 'maker')
-    maker.connect(1, 1, 'node')
+    const { node, maker, records } = neighbours()
     const exchange = (at: AdmbNode) => exchangeFrames(at, maker, records)
     exchange(node)
     // The first sum has all elements that the budget allows. What the second one adds is only in memory.
@@ -98,10 +106,7 @@ describe('what a node with a budget has not sent', () => {
     }
     learn(maker, COUNT - 4, 0)
     maker.disconnect(1)
-    const restarted = nodeOf('node', 2)
-    restarted.recover(records)
-    restarted.connect(1, 2, 'maker')
-    maker.connect(1, 2, 'node')
+    const restarted = restart(maker, records, 2)
     exchange(restarted)
     assert.equal(restarted.predictor.id.updates, 1)
     assert.deepEqual(restarted.relearnable, [2, 4])
@@ -115,10 +120,7 @@ describe('what a node with a budget has not sent', () => {
   })
 
   it('is learned again after a second crash that takes it while its segment is open', () => {
-    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
-    const records: JournalRecord[] = []
-    node.connect(1, 1, 'maker')
-    maker.connect(1, 1, 'node')
+    const { node, maker, records } = neighbours()
     exchangeFrames(node, maker, records)
     for (const first of [0, 2]) {
       learn(node, 2, first)
@@ -126,15 +128,8 @@ describe('what a node with a budget has not sent', () => {
     }
     maker.disconnect(1)
     learn(maker, COUNT, 0)
-    const restart = (incarnation: number) => {
-      const restarted = nodeOf('node', incarnation)
-      restarted.recover(records)
-      restarted.connect(1, incarnation, 'maker')
-      maker.connect(1, incarnation, 'node')
-      exchangeFrames(restarted, maker, records)
-      return restarted
-    }
-    const second = restart(2)
+    const second = restart(maker, records, 2)
+    exchangeFrames(second, maker, records)
     assert.deepEqual([second.relearnable, second.onlyCounts], [[0, 2], true])
     learn(second, 2, 0)
     second.closeSegment()
@@ -142,14 +137,13 @@ describe('what a node with a budget has not sent', () => {
     learn(second, 2, 2)
     records.push(...second.takeJournal())
     maker.disconnect(1)
-    assert.deepEqual(restart(3).inspect.owed, [2, 4])
+    const third = restart(maker, records, 3)
+    exchangeFrames(third, maker, records)
+    assert.deepEqual(third.inspect.owed, [2, 4])
   })
 
   it('does not receive sums again that hundreds of updates have used', () => {
-    const [node, maker] = [nodeOf('node', 1), nodeOf('maker', 1)]
-    const records: JournalRecord[] = []
-    node.connect(1, 1, 'maker')
-    maker.connect(1, 1, 'node')
+    const { node, maker, records } = neighbours()
     const updates = 200
     for (let i = 0; i < updates; i++) {
       exchangeFrames(node, maker, records)
@@ -157,10 +151,7 @@ describe('what a node with a budget has not sent', () => {
     }
     exchangeFrames(node, maker, records)
     maker.disconnect(1)
-    const restarted = nodeOf('node', 2)
-    restarted.recover(records)
-    restarted.connect(1, 2, 'maker')
-    maker.connect(1, 2, 'node')
+    const restarted = restart(maker, records, 2)
     exchangeFrames(restarted, maker, records)
     assert.equal(restarted.predictor.id.updates, updates)
     const [used, left] = [restarted.predictor.parameters, restarted.inspect.unused]
