@@ -45,7 +45,11 @@ export function formOfObject(
     at = isNumber ? end : end - 1
     return end
   }
-  if (table.lacksWeight !== undefined || scanner.members(bytes, start, visit) < 0) return undefined
+  if (table.lacksWeight !== undefined) return undefined
+  const end = scanner.members(bytes, start, visit)
+  const newline = end < 0 ? -1 : bytes.indexOf(NEWLINE, end)
+  // The loops refuse text after an object.
+  if (newline < 0 || scanner.space(bytes, end) < newline) return undefined
   const hasLabel = fields.some(({ field }) => field === 'label') || unlabelled
   const hasColumn = fields.some(({ field }) => typeof field !== 'string')
   if (!hasLabel || !hasColumn) return undefined
@@ -53,7 +57,7 @@ export function formOfObject(
     form: 'json',
     delimiter: QUOTE,
     fields,
-    after: bytes.slice(at, bytes.indexOf(NEWLINE, at) + 1),
+    after: bytes.slice(at, newline + 1),
     absent: table.layout.fields.filter(({ name }) => !names.has(name)),
     encoder: table,
     labels

@@ -146,6 +146,15 @@ describe('JSON lines in WebAssembly', () => {
     assert.ok(count > 10_000)
   })
 
+  it('are refused if text follows the object, also if it follows all of them', () => {
+    const lines = Array.from({ length: 2000 }, (_, i) => `{"a":1,"b":${i},"c":"red","d":2,"label":${i % 2}} 1\n`)
+    const options = { schema: SCHEMA, constant: true, hashBits: 10 }
+    const { rows, faults } = parsed([lines.join('')], options, 'jsonl')
+    assert.equal(rows.length, 0)
+    assert.deepEqual(faults, parsed(lines, options, 'jsonl').faults)
+    assert.ok(faults.every(({ reason }) => reason === 'unexpected text after the object'))
+  })
+
   it('have keys of any length, and columns that the rows lack', () => {
     const lines = Array.from(
       { length: 9000 },
