@@ -138,15 +138,20 @@ export class RemoteDevice {
   #reply(result: WorkerMessage): void {
     if (!this.#isBusy) return
     this.#isBusy = false
+    this.#answer(result)
+  }
+
+  #answer(result: WorkerMessage): void {
     this.#port.postMessage(result)
     this.#signal()
   }
 
-  /** The learner thread waits for a task that nobody executes any more. */
+  /** The learner thread may wait for a task that nobody executes any more, or submit one before it learns of the end. */
   #end(reason: string): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    this.#reply({ kind: 'failed', code: DeviceError.code, reason })
+    this.#isBusy = false
+    this.#answer({ kind: 'failed', code: DeviceError.code, reason })
     Atomics.notify(this.#cells, REDUCED)
     this.#port.close()
   }

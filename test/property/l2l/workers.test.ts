@@ -9,6 +9,7 @@ import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
 import { BlockStore, type ExecutorOptions, WorkerFailedError } from '../../../src/l2l/executor/types.js'
+import { type DeviceLine, RemoteDevice } from '../../../src/l2l/group/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { LoadBalancer } from '../../../src/l2l/workers/balancer.js'
@@ -220,6 +221,41 @@ describe('device workers of other processes', function () {
       pool.close()
       for (const each of [thread, next.thread]) await each.terminate()
     }
+  })
+
+  it('do not delay a step whose task is submitted as the connection ends', async () => {
+    const model = networkModel(mlp)
+    const examples = randomRows(model, 12)
+    const shared = await networkLearner(mlp, 12, { backend: 'cpu', microbatch: 1, hasRemoteWorkers: true })
+    const pool = shared.devices
+    const init = pool?.prepare()
+    ok(pool && init)
+    let end = () => {}
+    const line: DeviceLine = {
+      send() {},
+      receive: handler => {
+        end = () => handler.closed('the test ends it')
+      },
+      close() {}
+    }
+    new RemoteDevice(
+      line,
+      init,
+      () => {},
+      () => {}
+    )
+    pool.ready(init.worker, { name: 'cpu', from: 'elsewhere' })
+    // The learner does not know of the end yet, and gives the worker a share.
+    end()
+    const alone = new NetworkLearner(model, { microbatch: 1 })
+    const parameters = alone.initial()
+    const [sum, expected] = [zeros(alone.layout), zeros(alone.layout)]
+    const start = performance.now()
+    shared.addGradient(parameters, examples, 0, 12, sum)
+    ok(performance.now() - start < 30_000, 'the step waits for a worker that has gone')
+    alone.addGradient(parameters, examples, 0, 12, expected)
+    close(sum, expected)
+    equal(pool.size, 1)
   })
 })
 
