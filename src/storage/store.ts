@@ -1,9 +1,10 @@
 /**
- * Durable state of a peer in one Level database: identity, incarnation, last checkpoint. Every write is one synced batch, so a
+ * Durable state of a peer in one Level database: identity, incarnation, last checkpoint. Large values are in files. Every write is one synced batch, so a
  * crash at any instant leaves either the old or the new state, and the incarnation is on disk before the first message of a run
  * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
  * stored block by block (a network: layer by layer).
  */
+import { LargeValues } from '#large-values'
 import { assertNew, lockState, readMarker, writeMarker } from '#marker'
 import {
   blockKey,
@@ -50,15 +51,23 @@ const BATCH_BYTES = 2 ** 22
 export class Store {
   readonly #directory: string
   readonly #database: Database
+  readonly #large: LargeValues
   #identity: Bytes | undefined
   #generation: Generation = { number: 0, blocks: 0 }
   readonly #journal = new JournalKeys()
   readonly #unlock: () => void
 
-  private constructor(directory: string, database: Database, identity: Bytes | undefined, unlock: () => void) {
+  private constructor(
+    directory: string,
+    database: Database,
+    large: LargeValues,
+    identity: Bytes | undefined,
+    unlock: () => void
+  ) {
     this.#unlock = unlock
     this.#directory = directory
     this.#database = database
+    this.#large = large
     this.#identity = identity
   }
 
@@ -80,14 +89,18 @@ export class Store {
     const marker = await readMarker(directory)
     if (marker === undefined) await assertNew(directory)
     const database = await openDatabase(directory, marker === undefined)
-    const identity = await readOrDamaged(directory, () => database.get('identity'))
-    if (marker !== undefined && identity === undefined) {
+    try {
+      const identity = await readOrDamaged(directory, () => database.get('identity'))
+      if (marker !== undefined && identity === undefined)
+        throw new DamagedStateError(directory, 'its database contains no identity')
+      // The process crashed between the two writes of `create`.
+      if (marker === undefined && identity !== undefined) await writeMarker(directory)
+      const large = await readOrDamaged(directory, () => LargeValues.open(directory, database))
+      return new Store(directory, database, large, identity, unlock)
+    } catch (error) {
       await database.close()
-      throw new DamagedStateError(directory, 'its database contains no identity')
+      throw error
     }
-    // The process crashed between the two writes of `create`.
-    if (marker === undefined && identity !== undefined) await writeMarker(directory)
-    return new Store(directory, database, identity, unlock)
   }
 
   /**
@@ -162,7 +175,10 @@ export class Store {
       throw new DamagedStateError(this.#directory, `its incarnation is ${stored}`)
     }
     const checkpoint = await this.checkpoint()
-    const journal = await readOrDamaged(this.#directory, () => this.#journal.read(this.#database))
+    const journal = await readOrDamaged(this.#directory, async () => {
+      const stored = await this.#journal.read(this.#database)
+      return { ...stored, unsent: stored.unsent ?? (await this.#large.get('unsent')) }
+    })
     await this.#dropUnfinished()
     const incarnation = last + 1
     await this.#write([
@@ -199,7 +215,7 @@ export class Store {
   /** A record of steps of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
   async steps(index: number): Promise<StoredSteps> {
     const keys = stepKeys(this.#generation.number, index)
-    const [head, sums] = await readOrDamaged(this.#directory, () => this.#database.getMany(keys))
+    const [head, sums] = await Promise.all(keys.map(key => this.#get(key)))
     if (head && sums) return { head, sums }
     throw new DamagedStateError(this.#directory, `step ${index} of its predictor is missing`)
   }
@@ -215,9 +231,7 @@ export class Store {
 
   /** A block of the last checkpoint; call `checkpoint` first. @throws DamagedStateError if it is missing */
   async block(index: number): Promise<Bytes> {
-    const block = await readOrDamaged(this.#directory, () =>
-      this.#database.get(blockKey(this.#generation.number, index))
-    )
+    const block = await this.#get(blockKey(this.#generation.number, index))
     if (block === undefined) throw new DamagedStateError(this.#directory, `block ${index} of its predictor is missing`)
     return block
   }
@@ -312,7 +326,7 @@ export class Store {
     const keys = await readOrDamaged(this.#directory, () => this.#database.keys().all())
     await this.#write(
       [],
-      keys.filter(key => !KEPT.has(key))
+      [...keys, ...this.#large.keys].filter(key => !KEPT.has(key))
     )
   }
 
@@ -325,17 +339,25 @@ export class Store {
   async #dropUnfinished(): Promise<void> {
     const keys = await readOrDamaged(this.#directory, () => this.#database.keys({ gt: 'block/', lt: 'block0' }).all())
     const current = blockKey(this.#generation.number, 0).slice(0, -'00000000'.length)
+    const large = this.#large.keys.filter(key => key.startsWith('block/'))
     await this.#write(
       [],
-      keys.filter(key => !key.startsWith(current))
+      [...keys, ...large].filter(key => !key.startsWith(current))
     )
+  }
+
+  /** A value that may be large. */
+  #get(key: string): Promise<Bytes | undefined> {
+    return readOrDamaged(this.#directory, async () => (await this.#large.get(key)) ?? this.#database.get(key))
   }
 
   async #write(records: readonly (readonly [string, Bytes])[], dropped: readonly string[] = []): Promise<void> {
     try {
-      const puts = records.map(([key, value]) => ({ type: 'put' as const, key, value }))
-      const deletions = dropped.map(key => ({ type: 'del' as const, key }))
+      const batch = await this.#large.prepare(records, dropped)
+      const puts = batch.records.map(([key, value]) => ({ type: 'put' as const, key, value }))
+      const deletions = batch.dropped.map(key => ({ type: 'del' as const, key }))
       await this.#database.batch([...puts, ...deletions], { sync: true })
+      await batch.written()
     } catch (error) {
       throw new StateWriteError(this.#directory, error)
     }

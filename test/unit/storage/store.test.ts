@@ -89,6 +89,33 @@ describe('Store', () => {
     const keys = await raw.keys({ gt: 'block/', lt: 'block0' }).all()
     assert.deepEqual(keys, ['block/2/00000000'])
     await raw.close()
+    assert.deepEqual(await readdir(join(directory, 'large')), [])
+  })
+
+  it('reads what is unsent after each change of its size, and reports a damaged file', async () => {
+    const sizes = [1, 2 ** 23, 2 ** 22, 3, 2 ** 22 + 1]
+    for (const [run, size] of sizes.entries()) {
+      const store = await Store.open(directory)
+      if (run === 0) await store.create(bytes(1))
+      const { journal } = await store.begin(model)
+      assert.equal(journal.unsent?.length, sizes[run - 1])
+      if (run > 0) assert.equal(journal.unsent?.at(-1), run - 1)
+      // A crash may leave a file that no record names.
+      await mkdir(join(directory, 'large'), { recursive: true })
+      await writeFile(join(directory, 'large', String(100 + run)), 'left')
+      await store.append({ records: [], pending: [], unsent: new Uint8Array(size).fill(run) })
+      await store.close()
+    }
+    await (await Store.open(directory)).close()
+    const names = await readdir(join(directory, 'large'))
+    assert.equal(names.length, 1)
+    await truncate(join(directory, 'large', names[0]), 2 ** 22)
+    const damaged = await Store.open(directory)
+    await assert.rejects(damaged.begin(model), DamagedStateError)
+    await damaged.forgetModel()
+    assert.equal((await damaged.begin(model)).journal.unsent, undefined)
+    await damaged.close()
+    assert.deepEqual(await readdir(join(directory, 'large')), [])
   })
 
   it('stores steps after a checkpoint, until the next whole one', async () => {
