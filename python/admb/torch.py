@@ -85,6 +85,7 @@ class Learner:
         #: Inputs of local steps since the last predictor, and what was handed over of them.
         self._inputs = 0
         self._handed: list[torch.Tensor] = []
+        #: Whether these steps are of inputs that are learned again.
         self._is_again = False
         self._span: tuple[int, int, bool] | None = None
         self._seen = -1
@@ -146,9 +147,11 @@ class Learner:
             raise ValueError(f"a batch of {batch} rows: it has at least 1")
         orders: dict[int, torch.Tensor] = {}
         while True:
+            # Inputs of a sum are all new, or all learned again.
             again, end = self.worker.again
-            is_again = again < end and self._steps == 0
-            first, end = (again, end) if is_again else (max(self.worker.next, self._end), epochs * total)
+            is_again = self._is_again if self._steps > 0 else again < end
+            first = self._end if self._steps > 0 else again if is_again else max(self.worker.next, self._end)
+            end = end if is_again else epochs * total
             if first < end:
                 epoch = first // total
                 count = min(batch, end - first, (epoch + 1) * total - first)
@@ -171,7 +174,7 @@ class Learner:
         """Computes the gradients of a loss, and hands them over.
 
         loss: the mean over the inputs, of shape (). count: number of inputs of a stream that cannot be read again. @default those
-        of the last span. Returns False if the gradients were too old: `spans` yields the inputs again.
+        of the last span. Returns False if the gradients, or those of the step before, were too old: `spans` yields the inputs again.
         """
         if loss.dim() != 0:
             raise ValueError(f"the loss has the shape {tuple(loss.shape)}: give the mean over the inputs")
@@ -194,13 +197,14 @@ class Learner:
                 else:
                     view.copy_((p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1))
                     view.mul_(count)
-        return self._hand_over(first, count, loss)
+        # Without these, the network cannot make an update yet, and the next gradients are computed meanwhile.
+        return self._hand_over(first, count, loss, waits=count >= self.worker.missing)
 
     def _step_locally(self, first: int, count: int, is_again: bool, loss: float) -> bool:
         assert self.optimizer is not None
         self.optimizer.step()
         if self._steps == 0:
-            self._first = first
+            self._first, self._is_again = first, is_again
         self._steps += 1
         self._inputs += count
         self._end = first + count
@@ -210,14 +214,15 @@ class Learner:
         worker = self.worker
         if worker.has_outcome and not self._settle():
             return False
-        is_full = self._ahead + self._steps >= self._local
-        if not (is_full or is_again or worker.generation != self._seen):
+        steps = self._ahead + self._steps
+        is_last = is_again and self._end >= worker.again[1]
+        if not (steps >= self._local or is_last or worker.generation != self._seen):
             if worker.newest > worker.updates and not worker.is_pending:
                 # The peer copies its newest predictor.
                 worker.add(self._slot, 0, 0, 0.0, waits=False)
             return True
-        self._ahead = 0 if is_full else self._ahead + self._steps
-        return self._contribute(waits=is_again)
+        self._ahead = 0 if steps >= self._local else steps
+        return self._contribute(waits=False)
 
     def _contribute(self, waits: bool = True) -> bool:
         """Hands over n times the difference from the predictor, less what was handed over before: the update is the mean."""

@@ -208,7 +208,11 @@ class Worker:
         self._is_pending = True
         if waits:
             return self.settle()
-        self.next = max(self.next, first + count)
+        if count > 0:
+            again, end = self.again
+            self.again = (first + count, end) if first == again < end else (again, end)
+            self.next = max(self.next, first + count)
+            self.missing = max(0, self.missing - count)
         return USED
 
     @property

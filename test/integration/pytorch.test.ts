@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
+import type { AuditReport } from '../../src/peer/audit.js'
+import { admbJson } from '../support/admb-command.js'
 import { blocks } from '../support/documents.js'
 import { MAIN, PeerProcesses, until } from '../support/peer-processes.js'
 import { hasPython, PYTHON, runPython } from '../support/python.js'
@@ -107,7 +109,7 @@ for attempt in range(2):
       // Several peers on one machine have no port of their own.
       const free = text.replaceAll(
         'join=join',
-        `join=join, options=("--http", "off", "--listen", "/ip4/127.0.0.1/tcp/0")`
+        `join=join, options=("--keep-journal", "--http", "off", "--listen", "/ip4/127.0.0.1/tcp/0")`
       )
       const child = spawn(PYTHON, ['-u', '-c', free, ...args], { cwd: folder, env })
       programs.push(child)
@@ -240,27 +242,104 @@ except Refused as error: print(error)
       assert.match(output(), /the network learns with 3 local steps, and this program makes 1: give an optimizer/)
     })
 
-    it('starts its peer again when it was killed, and continues', async () => {
+    it('keeps computing gradients while its peer takes a sum', async () => {
+      const text = `import signal, threading
+import torch
+from admb.torch import Learner
+join = ()
+torch.manual_seed(1)
+model = torch.nn.Linear(3, 1)
+steps, stopped = 0, 0
+def go_on():
+    global stopped
+    stopped = steps
+    learner._process.send_signal(signal.SIGCONT)
+with Learner(model, rule="adam,step=0.01", batch=120, join=join, state="state") as learner:
+    learner._process.send_signal(signal.SIGSTOP)
+    threading.Timer(2, go_on).start()
+    while steps < 20:
+        learner.step((model(torch.ones(4, 3)) ** 2).mean(), 4)
+        steps += 1
+    learner.take()
+    print("steps", stopped, learner.worker.next, flush=True)
+`
+      const { code, output, errors } = await start(text, await processes.scratch())
+      assert.equal(await code, 0, errors())
+      assert.match(output(), /steps 1 80\n/)
+    })
+
+    it('hands over inputs that it learns again as it does new ones, several steps at once', async () => {
       const folder = await processes.scratch()
-      const [head] = learner.split('with Learner')
+      const [head, made] = local.split(/(?=\nwith Learner.*\n)/)
+      // Without carrying over, an update leaves the last gradients of the other peer unused.
+      const options =
+        '("--period", "100,carry=0", "--keep-journal", "--http", "off", "--listen", "/ip4/127.0.0.1/tcp/0")'
       const text = `${head}
+${made.trim().split('\n')[0].replace('join=join', `join=list(join), options=${options}`)}
+    steps, sums, add = 0, 0, learner.worker.add
+    def counted(slot, first, count, *rest, **others):
+        global sums
+        sums += first == learner.worker.again[0] and count > 0 and learner.worker.again[1] > first
+        return add(slot, first, count, *rest, **others)
+    learner.worker.add = counted
+    print("joined", flush=True)
+    sys.stdin.readline()
+    for rows in learner.spans(len(x), batch=32, epochs=2):
+        steps += learner._span[2]
+        learner.step(loss_fn(model(x[rows]), y[rows]))
+    learner.take()
+    print("again", steps, sums, learner.worker.again, flush=True)
+`
+      const first = await start(text, folder, '0')
+      const all = [first, await start(text, folder, '1', first.address)]
+      await until('both have joined', () => all.every(({ output }) => output().includes('joined')))
+      for (const { child } of all) child.stdin.end('go\n')
+      const again = [0, 0]
+      for (const { code, output, errors } of all) {
+        assert.equal(await code, 0, errors())
+        const [, steps, sums] = /again (\d+) (\d+) \(/.exec(output()) as RegExpExecArray
+        again[0] += Number(steps)
+        again[1] += Number(sums)
+      }
+      const [steps, sums] = again
+      assert.ok(steps > 10 && sums <= steps / 2, `${sums} sums of ${steps} steps`)
+      const dirs = ['0', '1'].flatMap(site => ['--dir', join(folder, `state-${site}`)])
+      const { violations, peers } = (await admbJson(['audit', ...dirs])) as AuditReport
+      const runs = peers.flatMap(peer => peer.runs.map(({ twice, unknown }) => [twice, unknown]))
+      assert.deepEqual([violations, runs.flat(2)], [[], []])
+    })
+
+    for (const [name, text] of [
+      ['gradients', learner],
+      ['local steps', local]
+    ])
+      it(`starts its peer again when it was killed, and uses each input once by ${name}`, async () => {
+        const folder = await processes.scratch()
+        const [head, made] = text.split(/(?=\nwith Learner.*\n)/)
+        const [opening] = made.trim().split('\n')
+        const program = `${head}
 from admb.torch import Lost
-with Learner(model, rule="adam,step=0.01", batch=128, join=join, state="state") as learner:
+${opening}
     killed, resumed = learner._process, 0
     while learner.worker.next < 4000:
         try:
             for rows in learner.spans(len(x), batch=32):
                 learner.step(loss_fn(model(x[rows]), y[rows]))
-                if learner.updates > 10 and killed.poll() is None:
+                if learner.worker.next > 2000 and killed.poll() is None:
                     killed.kill()
         except Lost:
             learner.resume()
             resumed += 1
-    print("end", learner.worker.next, resumed, learner.updates > 20)
+    learner.take()
+    print("end", learner.worker.next, learner.worker.again, resumed, learner.updates > 10)
 `
-      const { code, output, errors } = await start(text, folder, '0')
-      assert.equal(await code, 0, errors())
-      assert.match(output(), /end 4000 1 True/)
-    })
+        const { code, output, errors } = await start(program, folder, '0')
+        assert.equal(await code, 0, errors())
+        assert.match(output(), /end 4000 \(0, 0\) 1 True/)
+        const { violations, peers } = (await admbJson(['audit', '--dir', join(folder, 'state-0')])) as AuditReport
+        assert.deepEqual(violations, [])
+        const runs = peers[0].runs.map(({ twice, unused, unknown }) => [twice, unused, unknown])
+        assert.deepEqual(runs.flat(2), [])
+      })
   })
 })
