@@ -3,13 +3,14 @@
 export { isAnnouncement, PUSH_PERIODS, WAIT_PERIODS } from './core/announcements.js'
 export type { PredictorLookup } from './core/current-predictor.js'
 export type { JournalRecord } from './core/journal.js'
-export { type GradientAccount, maxRetainedSums } from './core/ledger.js'
+export type { GradientAccount } from './core/ledger.js'
 export { isEndNotice, type MasterEdge } from './core/mastership.js'
 export { AdmbNode } from './core/node.js'
 export type { InspectedSum, NodeInspection } from './core/node-inspection.js'
 export type { NodeStorage, StoredBlocks } from './core/node-storage.js'
 export type { AdmbOptions, Effect, MasterAlgorithm } from './core/options.js'
 export { MAX_PACE } from './core/outgoing-sums.js'
+export { maxRetainedSums } from './core/retained-sums.js'
 export {
   type DrivenNode,
   Driver,

@@ -1,8 +1,8 @@
 /**
- * Durable state of a peer in one Level database: identity, incarnation, last checkpoint. Large values are in files. Every write is one synced batch, so a
- * crash at any instant leaves either the old or the new state, and the incarnation is on disk before the first message of a run
- * is sent. A marker file next to the database distinguishes a new directory from one whose database was lost. A predictor is
- * stored block by block (a network: layer by layer).
+ * Durable state of a peer in one Level database: identity, incarnation, last checkpoint. Large values are in files. Every write is
+ * one synced batch, so a crash at any instant leaves either the old or the new state, and the incarnation is on disk before the
+ * first message of a run is sent. A marker file next to the database distinguishes a new directory from one whose database was
+ * lost. A predictor is stored block by block (a network: layer by layer).
  */
 import { LargeValues } from '#large-values'
 import { assertNew, lockState, readMarker, writeMarker } from '#marker'

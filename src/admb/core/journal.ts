@@ -317,6 +317,8 @@ export function waitingIn({ isRepeated, remaining, count }: Segment): number {
 /** Sets of input numbers: sorted, disjoint, half-open intervals [first, end, first, end, …]. */
 export type Ranges = readonly number[]
 
+export const NO_INPUTS: Ranges = []
+
 /** The union with [first, end). */
 export function withRange(ranges: Ranges, first: number, end: number): Ranges {
   const merged: number[] = []

@@ -17,44 +17,33 @@
  * remains in the epoch's sum only.
  */
 
-import { giveArray } from '../../numeric/spare-arrays.js'
 import type { Sum } from '../../numeric/sums.js'
 import { type Contributor, type Coverage, NO_COVERAGE } from '../state/coverage.js'
 import type { Header } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import { exponentsAt, type LazyGrid } from '../state/rounding.js'
-import { encodeUnsent } from '../wire/unsent.js'
+import type { LazyGrid } from '../state/rounding.js'
 import {
   isAmong,
   isIn,
   isUsed,
   type JournalRecord,
+  NO_INPUTS,
   type Ranges,
   type Recovered,
   type Segment,
   sizeOf,
   sizeOfSum,
-  union,
   waitingIn,
   without,
   withRange
 } from './journal.js'
+import { JournalRecords } from './journal-records.js'
+import { OwedProgress } from './owed-progress.js'
 import type { OwnSum } from './own-sum.js'
 import { type Decision, type History, isExpired, PastEpochs } from './past-epochs.js'
+import { maxRetainedSums, RetainedSums } from './retained-sums.js'
 
-/**
- * Segments closed within a period that keep a vector of their own, beyond one a period. Headers of
- * as many updates are kept.
- */
-const BURST = 64
-
-const NO_INPUTS: Ranges = []
 const UNLIMITED: History = { updates: Number.POSITIVE_INFINITY, periods: Number.POSITIVE_INFINITY }
-
-/** Maximum of `retainedSums`. @param carry S, at least 1 */
-export function maxRetainedSums(carry: number): number {
-  return carry + 1 + BURST
-}
 
 export interface LedgerOptions {
   readonly own: OwnSum
@@ -102,14 +91,13 @@ export class Ledger {
   readonly #history: History
   readonly #repeats: boolean
   readonly #contributors: readonly number[]
-  /** This run's number, for the journal; undefined without one. */
-  readonly #run: Contributor | undefined
+  /** Undefined without a journal. */
+  readonly #records: JournalRecords | undefined
   #id: PredictorId
   #list: Segment[] = []
   /** Number of segments carried over into this epoch. */
   #carried = 0
-  /** With a budget: inputs of segments whose progress is neither in a sum nor in the residual. */
-  #owed: Ranges = NO_INPUTS
+  readonly #owed = new OwedProgress()
   /** Result of `close` until another segment is closed. */
   #closed: LocalSum | undefined
   #count = 0
@@ -120,15 +108,10 @@ export class Ledger {
   #openCount = 0
   #openInputs: Ranges = []
   #openOf: Segment | undefined
-  /** With a budget: those whose progress is only in the open segment. */
-  #openOwed: Ranges = NO_INPUTS
   #nextSegment = 1
   #epochNumber = 0
-  #records: JournalRecord[] = []
   #past: PastEpochs
-  /** Segments with a sum, oldest first. */
-  readonly #retained: Segment[] = []
-  #retainedElements = 0
+  readonly #retained: RetainedSums
   /**
    * Number of gradients of this run, of those whose inputs it had learned before, and of those on
    * the lineage of the predictor.
@@ -147,12 +130,13 @@ export class Ledger {
   constructor(options: LedgerOptions) {
     const { own, carry, history = UNLIMITED, repeats = false, contributor, id, run } = options
     this.#own = own
+    this.#retained = new RetainedSums(carry, own)
     this.#carry = carry
     this.#history = history
     this.#repeats = repeats && run !== undefined
     this.#past = new PastEpochs(contributor)
     this.#contributors = [contributor]
-    this.#run = run
+    this.#records = run && new JournalRecords(run)
     this.#id = id
     if (run !== undefined) this.#begin(id, [])
   }
@@ -161,69 +145,54 @@ export class Ledger {
   recover({ epochs, segments, nextSegment, unsent, owed }: Recovered): void {
     if (this.#own.hasBudget) {
       if (unsent) this.#own.restoreUnsent(unsent)
-      this.#owed = owed
-      this.#retained.push(...segments.filter(({ sum }) => sum).sort((a, b) => a.number - b.number))
+      this.#owed.restore(owed)
+      this.#retained.add(...segments.filter(({ sum }) => sum).sort((a, b) => a.number - b.number))
     }
     this.#past = new PastEpochs(this.#contributors[0], epochs)
     this.#nextSegment = nextSegment
     this.#epochNumber = this.#past.newest
-    this.#records = []
+    this.#records?.take()
     this.#begin(this.#id, segments)
   }
 
   /** The journal records since the last call. */
   takeRecords(): readonly JournalRecord[] {
-    if (this.#run && this.#own.takeChanged()) {
-      const sums = this.#retained.flatMap(({ number, sum, elements, taken }) =>
-        sum && elements > 0 ? [{ number, place: taken?.number ?? 0, sum }] : []
-      )
-      const [segment, owed] = [this.#nextSegment - 1, union(this.#owed, this.#openOwed)]
-      const bytes = encodeUnsent({ ...this.#own.toKeep, segment, owed, sums })
-      this.#records.push({ kind: 'unsent', bytes })
+    if (this.#records && this.#own.takeChanged()) {
+      const segment = this.#nextSegment - 1
+      this.#records.unsent({ ...this.#own.toKeep, segment, owed: this.#owed.all }, this.#retained.segments)
     }
-    if (this.#records.length === 0) return []
-    const records = this.#records
-    this.#records = []
-    return records
+    return this.#records?.take() ?? []
   }
 
   /** See `NodeInspection.owed`. */
   get owed(): Ranges {
-    return this.#owed
+    return this.#owed.inputs
   }
 
   /** Inputs to learn again now, [first, end); undefined if there are none, or all are in doubt. */
   get relearnable(): readonly [first: number, end: number] | undefined {
-    const [first, end] = this.#relearnableSegment?.remaining ?? this.#uncounted
-    if (first === undefined || this.#owed.length === 0) return first === undefined ? undefined : [first, end]
-    return [first, Math.min(end, this.#owed.find(bound => bound > first) ?? end)]
+    const [first, end] = this.#relearnableSegment?.remaining ?? this.#owed.outside(this.#open)
+    return first === undefined ? undefined : [first, this.#owed.endOf(first, end)]
   }
 
   get #relearnableSegment(): Segment | undefined {
     return this.#open.find(one => this.#isRelearnable(one))
   }
 
-  /** Inputs whose progress is missing, although their count is used. */
-  get #uncounted(): Ranges {
-    return this.#owed.length === 0
-      ? NO_INPUTS
-      : this.#open.reduce((rest, { inputs }) => without(rest, inputs), this.#owed)
-  }
-
   /** With a budget: whether these inputs only count, because their gradients are already in what the node sends. */
   get onlyCounts(): boolean {
     const segment = this.#own.hasBudget ? this.#relearnableSegment : undefined
-    return segment !== undefined && !isIn(this.#owed, segment.remaining[0])
+    return segment !== undefined && !this.#owed.has(segment.remaining[0])
   }
 
   /** With a budget: whether these inputs do not count, because a batch has used their count, but a crash has taken their gradients. */
   get onlyProgress(): boolean {
-    return this.#owed.length > 0 && this.#relearnableSegment === undefined
+    return this.#owed.isAny && this.#relearnableSegment === undefined
   }
 
   /** Inputs [first, end) cannot be learned again. */
   forget(first: number, end: number): void {
-    this.#owed = without(this.#owed, [first, end])
+    this.#owed.remove(first, end, false)
     for (const segment of this.#open) {
       const before = sizeOf(segment.remaining)
       segment.remaining = without(segment.remaining, [first, end])
@@ -280,13 +249,12 @@ export class Ledger {
 
   /** Number of segments with a vector that can be carried over. */
   get retainedSums(): number {
-    if (!this.#own.hasBudget) return this.#retained.length
-    return this.#retained.filter(segment => !isExpired(segment, this.#period, this.#carry)).length
+    return this.#retained.countAt(this.#period)
   }
 
   /** With a budget: number of elements in the sums of other segments. */
   get retainedElements(): number {
-    return this.#retainedElements
+    return this.#retained.elements
   }
 
   /** Number of grids of earlier predictors that are kept to round these segments again. */
@@ -296,7 +264,7 @@ export class Ledger {
 
   /** Period in which the oldest of these was closed; undefined if there is none. */
   get oldestRetained(): number | undefined {
-    return this.#own.hasBudget ? undefined : this.#retained[0]?.period
+    return this.#retained.oldest
   }
 
   /**
@@ -308,14 +276,11 @@ export class Ledger {
   added(count: number, first?: number): void {
     if (first !== undefined) {
       const of = this.#open.find(one => this.#isRelearnable(one) && isIn(one.remaining, first))
-      const isOwed = isIn(this.#owed, first)
+      const isOwed = this.#owed.has(first)
       if (this.#openCount > 0 && (of !== this.#openOf || (isOwed && of === undefined))) {
         throw new RangeError('inputs of a recovered segment must have a segment of their own: close the open one first')
       }
-      if (isOwed) {
-        this.#owed = without(this.#owed, [first, first + count])
-        if (of) this.#openOwed = withRange(this.#openOwed, first, first + count)
-      }
+      if (isOwed) this.#owed.remove(first, first + count, of !== undefined)
       if (isOwed && of === undefined) {
         this.#own.keepBack()
         return
@@ -365,14 +330,15 @@ export class Ledger {
       this.#closedAt = this.#period
       this.#list.push(segment)
       this.#closed = undefined
-      this.#record(segment)
+      this.#records?.segment(segment, this.#epochNumber)
       if (isRetained) {
-        this.#retained.push(segment)
+        this.#retained.add(segment)
         this.releaseSums(period)
       }
       this.#count += this.#openCount
       this.#openCount = 0
-      this.#openInputs = this.#openOwed = NO_INPUTS
+      this.#openInputs = NO_INPUTS
+      this.#owed.close()
       this.#openOf = undefined
     }
     // A sum that is scaled down is valid only until the next one.
@@ -409,14 +375,13 @@ export class Ledger {
       held: { number: this.#epochNumber, grid: this.#own.grid },
       settled: this.#own.settled
     })
-    const { unused, settled, added, after, used } = this.#past.decide(next, lineage)
+    const { unused, settled, used, ...decided } = this.#past.decide(next, lineage)
     this.#used = used
     this.#own.settle(settled)
     this.releaseSums(period, carries ? maxRetainedSums(this.#carry) : 0)
     const isDropped = this.#past.dropOldest(next.updates, period, this.#history)
-    this.#begin(next, unused, grid, { after, used: added })
-    if (!isDropped || this.#run === undefined) return
-    this.#records.push({ kind: 'dropped', before: this.#past.oldest ?? this.#epochNumber })
+    this.#begin(next, unused, grid, decided)
+    if (isDropped) this.#records?.dropped(this.#past.oldest ?? this.#epochNumber)
   }
 
   /**
@@ -428,7 +393,7 @@ export class Ledger {
     id: PredictorId,
     unused: readonly Segment[],
     grid = this.#own.grid,
-    decided?: Pick<Decision, 'after'> & { readonly used: Decision['added'] }
+    decided?: Pick<Decision, 'added' | 'after'>
   ): void {
     this.#id = id
     this.#epochNumber++
@@ -453,32 +418,15 @@ export class Ledger {
     this.#carried = list.length
     this.#own.beginEpoch(list, grid)
     this.#count = list.reduce((sum, { count }) => sum + count, 0)
-    if (this.#own.hasBudget) this.#own.balance(this.#retained, new Set(this.pending))
-    if (this.#run !== undefined) {
-      this.#records.push({
-        kind: 'epoch',
-        number: this.#epochNumber,
-        id,
-        incarnation: this.#run.incarnation,
-        nonce: this.#run.nonce,
-        carried: list.map(({ number }) => number),
-        open: this.#open.map(({ number }) => number),
-        ...(grid &&
-          this.#own.hasBudget && {
-            steps: grid.map(exponents => exponentsAt(exponents, undefined)[0]),
-            after: decided?.after,
-            used: [...(decided?.used ?? [])].flatMap(([{ number, elements }, held]) =>
-              elements > 0 ? [number, held.number] : []
-            )
-          })
-      })
-    }
-  }
-
-  #record({ number, inputs, of }: Segment): void {
-    if (this.#run === undefined) return
-    const record = { kind: 'segment', number, epoch: this.#epochNumber, inputs } as const
-    this.#records.push(of === undefined ? record : { ...record, of: of.number })
+    if (this.#own.hasBudget) this.#own.balance(this.#retained.segments, new Set(this.pending))
+    this.#records?.epoch({
+      number: this.#epochNumber,
+      id,
+      carried: list,
+      open: this.#open,
+      grid: this.#own.hasBudget ? grid : undefined,
+      decided
+    })
   }
 
   #isRelearnable(segment: Segment): boolean {
@@ -508,38 +456,7 @@ export class Ledger {
    */
   releaseSums(period: number, max = maxRetainedSums(this.#carry)): void {
     this.#period = period
-    if (this.#own.hasBudget) {
-      this.#releaseSent(max)
-      return
-    }
-    let released = 0
-    for (const segment of this.#retained) {
-      const isExcess = this.#retained.length - released > max
-      if (!isExcess && !isExpired(segment, period, this.#carry)) break
-      released++
-      for (const block of segment.sum ?? []) if (block instanceof Float32Array) giveArray(block)
-      segment.sum = segment.grid = undefined
-    }
-    if (released > 0) this.#retained.splice(0, released)
-    this.#past.releaseGrids()
-  }
-
-  /** With a budget, the last sums remain even then, because the lineage may change. */
-  #releaseSent(max: number): void {
-    const kept: Segment[] = []
-    let recent = 0
-    let elements = 0
-    for (const segment of this.#retained.reverse()) {
-      if (recent === max) segment.period = Number.NEGATIVE_INFINITY
-      if (!isExpired(segment, this.#period, this.#carry)) recent++
-      else if (segment.elements === 0 || elements + segment.elements > this.#own.maxKept) {
-        segment.sum = segment.grid = undefined
-        continue
-      } else elements += segment.elements
-      kept.push(segment)
-    }
-    this.#retained.splice(0, this.#retained.length, ...kept.reverse())
-    this.#retainedElements = elements
+    this.#retained.release(period, max)
     this.#past.releaseGrids()
   }
 }
