@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   l2l: () => import('./l2l.js'),
   'l2l-tables': () => import('./l2l-tables.js'),
   pipelines: () => import('./pipelines.js'),
+  tensor: () => import('./tensor.js'),
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),

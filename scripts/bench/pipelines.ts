@@ -6,7 +6,14 @@ import { openDevice } from '../../src/device/index.js'
 import { DenseRows } from '../../src/l2l/dense-rows.js'
 import { networkModel } from '../../src/l2l/execution.js'
 import { Executor } from '../../src/l2l/executor/executor.js'
-import { BlockStore, type Execution, isPipeline, SCHEDULES } from '../../src/l2l/executor/types.js'
+import {
+  BlockStore,
+  dividesModel,
+  type Execution,
+  isPipeline,
+  SCHEDULES,
+  type Schedule
+} from '../../src/l2l/executor/types.js'
 import { layerMs } from '../../src/l2l/planning/pipeline.js'
 import { fastestPlan, planRequest } from '../../src/l2l/planning/planner.js'
 import { profileModel } from '../../src/l2l/planning/profile.js'
@@ -18,43 +25,53 @@ import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../src/nn/spec/network-spec.js'
 import { tokens } from './l2l.js'
 import type { Row } from './row.js'
+import { threadTimes } from './thread-times.js'
 
-const ROUNDS = 80
 const SHAPE = { width: 64, length: 64, batch: 32, microbatch: 4 }
 const WORKERS = 2
-
-const network: NetworkSpec = {
-  layers: parseModel({ model: 'gpt', width: SHAPE.width, layers: 4, heads: 4 }, 'bench'),
-  sample: { kind: 'tokens', shape: [SHAPE.length], vocabulary: 64 },
-  target: { kind: 'next-token' }
-}
 
 interface Measured {
   readonly ms: number
   readonly cpuMs: number
+  /** CPU time of the thread that takes the most: the time of a step if each device had a core of its own and never waited. */
+  readonly threadMs: number
   readonly bubble: number
   readonly deviceBytes: number
 }
 
-export async function* bench(): AsyncGenerator<Row> {
+export function bench(): AsyncGenerator<Row> {
+  return compareGroups(SHAPE, SCHEDULES.filter(isPipeline), 80)
+}
+
+/** @param schedules that divide the model */
+export async function* compareGroups(
+  shape: typeof SHAPE,
+  schedules: readonly Schedule[],
+  rounds: number
+): AsyncGenerator<Row> {
+  const network: NetworkSpec = {
+    layers: parseModel({ model: 'gpt', width: shape.width, layers: 4, heads: 4 }, 'bench'),
+    sample: { kind: 'tokens', shape: [shape.length], vocabulary: 64 },
+    target: { kind: 'next-token' }
+  }
   const { name: backend } = await openDevice('auto')
   const model = networkModel(network)
   // The fastest of several profiles, for the same reason.
   const profiles = Array.from({ length: 5 }, () => profileModel(model))
   const [profile] = profiles.sort((a, b) => sumOf(layerMs(a)) - sumOf(layerMs(b)))
-  const { batch, microbatch } = SHAPE
+  const { batch, microbatch } = shape
   const variants: Execution[] = [
     { schedule: 'baseline-ag', microbatch },
     { schedule: 'baseline-ag', microbatch, workers: WORKERS },
     { schedule: 'l2l-p', microbatch, workers: WORKERS },
-    ...SCHEDULES.filter(isPipeline).map(schedule => ({ schedule, microbatch, workers: WORKERS }))
+    ...schedules.map(schedule => ({ schedule, microbatch, workers: WORKERS }))
   ]
-  const examples = tokens(SHAPE, batch)
+  const examples = tokens(shape, batch)
   const rows = new DenseRows(model)
   for (let row = 0; row < batch; row++) rows.append(examples, row)
   const plans = variants.map(variant => fastestPlan(planRequest(model, profile, variant, batch)))
-  const runs = await Promise.all(variants.map(({ workers }, i) => open(plans[i], workers, layerMs(profile))))
-  for (let round = 0; round < ROUNDS; round++) {
+  const runs = await Promise.all(variants.map(({ workers }, i) => open(network, plans[i], workers, layerMs(profile))))
+  for (let round = 0; round < rounds; round++) {
     for (const run of runs) {
       const measured = step(run, rows)
       // The first steps compile.
@@ -71,9 +88,12 @@ export async function* bench(): AsyncGenerator<Row> {
       workers,
       expectedMs: plan.stepMs,
       cpuMs: Math.min(...steps.map(({ cpuMs }) => cpuMs)),
-      ...(plan.pipeline && {
+      threadMs: Math.min(...steps.map(({ threadMs }) => threadMs)),
+      ...(dividesModel(plan.schedule) && {
         bubble: 100 * fastest.bubble,
-        minBubble: 100 * Math.min(...steps.map(({ bubble }) => bubble)),
+        minBubble: 100 * Math.min(...steps.map(({ bubble }) => bubble))
+      }),
+      ...(plan.pipeline && {
         expectedBubble: 100 * plan.pipeline.bubble,
         closedForm: 100 * plan.pipeline.closedForm
       }),
@@ -85,7 +105,12 @@ export async function* bench(): AsyncGenerator<Row> {
   }
 }
 
-async function open({ schedule, microbatch, stash, layers, pipeline }: Plan, workers = 1, ms: readonly number[] = []) {
+async function open(
+  network: NetworkSpec,
+  { schedule, microbatch, stash, layers, pipeline }: Plan,
+  workers = 1,
+  ms: readonly number[] = []
+) {
   const model = networkModel(network)
   const stages = pipeline && { chunks: pipeline.cut.length / workers, layerMs: ms }
   const executorOptions = { schedule, microbatch, stash, layers, pipeline: stages }
@@ -108,9 +133,16 @@ function step({ pool, store, executor }: Awaited<ReturnType<typeof open>>, rows:
   const { meter } = executor
   meter.resetPeak()
   const before = meter.bytes
-  const [start, cpu] = [performance.now(), process.cpuUsage()]
+  const [start, cpu, threads] = [performance.now(), process.cpuUsage(), threadTimes()]
   pool.train(executor, store, rows)
   const ms = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
-  return { ms, cpuMs: (user + system) / 1000, bubble: pool.bubble ?? 0, deviceBytes: meter.peakBytes - before }
+  const threadMs = 1000 * Math.max(...[...threadTimes()].map(([id, seconds]) => seconds - (threads.get(id) ?? 0)))
+  return {
+    ms,
+    cpuMs: (user + system) / 1000,
+    threadMs,
+    bubble: pool.bubble ?? 0,
+    deviceBytes: meter.peakBytes - before
+  }
 }

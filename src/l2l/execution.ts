@@ -7,7 +7,7 @@ import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
 import type { Model } from '../nn/types.js'
 import { initialWeights, openCheckpoint, weightsDigest } from '../nn/weights/checkpoint.js'
-import { type Execution, type FrozenWeights, type GroupExecution, isPipeline } from './executor/types.js'
+import { dividesModel, type Execution, type FrozenWeights, type GroupExecution } from './executor/types.js'
 import { INITIAL_SEED, NetworkLearner } from './network-learner.js'
 import { resolveExecution } from './planning/planner.js'
 import { DevicePool } from './workers/pool.js'
@@ -154,7 +154,7 @@ export async function networkLearner(
   await deviceFor(execution)
   const frozen = frozenOf(spec, model, execution.checkpoint)
   const { workers = 1, backend, hasRemoteWorkers = false, schedule } = execution
-  if (hasRemoteWorkers && isPipeline(schedule))
+  if (hasRemoteWorkers && dividesModel(schedule))
     throw new OptionError(
       `schedule ${schedule} does not admit device workers (token=FILE): omit the token, or use l2l-p`
     )

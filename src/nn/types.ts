@@ -28,6 +28,19 @@ export interface WeightSpec {
   readonly parts?: number
 }
 
+/** How devices divide a layer, each of which computes an addend of its output: tensor parallelism, see `split.ts`. */
+export interface LayerSplit {
+  /** What is divided: heads, or units between two projections. */
+  readonly units: number
+  /** By weight: whether a device has columns of each of its parts, or rows; of a bias that is added once, the first device. @default all of it */
+  readonly axes: readonly ('columns' | 'rows' | 'first' | undefined)[]
+  /**
+   * The layer with some of the units.
+   * @param sum adds a tensor to those of the other devices: of outputs, and of gradients with respect to inputs. Disposes of its argument
+   */
+  share(units: number, sum: (addend: Tensor) => Tensor): Layer
+}
+
 /** A weight tensor of another layer. */
 interface SharedWeight {
   /** Index of the layer in the model. It is executed in every step, before the layer that shares the weight. */
@@ -127,6 +140,8 @@ export interface Layer {
   readonly skipRate?: number
   /** Number of updates after which the layer takes part; before, it passes its input through. @default 0 */
   readonly from?: number
+  /** @default each device executes the whole layer */
+  readonly split?: LayerSplit
   /**
    * Initial weights, as one block.
    * @param random uniform in [0, 1)

@@ -1,9 +1,9 @@
 /** What tests do with the layers of a network. */
 import fc from 'fast-check'
-import { isPipeline, type LayerPlan, SCHEDULES } from '../../src/l2l/executor/types.js'
+import { dividesModel, type LayerPlan, SCHEDULES } from '../../src/l2l/executor/types.js'
 
 /** The schedules of a device that executes all layers. */
-export const WHOLE_SCHEDULES = SCHEDULES.filter(schedule => !isPipeline(schedule))
+export const WHOLE_SCHEDULES = SCHEDULES.filter(schedule => !dividesModel(schedule))
 
 /** Plans of at most so many layers. */
 export function layerPlans(maxLength: number): fc.Arbitrary<readonly LayerPlan[]> {

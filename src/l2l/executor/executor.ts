@@ -50,7 +50,7 @@ export class Executor {
   /** @throws OptionError for conflicting options */
   constructor(
     readonly model: Model,
-    private readonly options: ExecutorOptions
+    readonly options: ExecutorOptions
   ) {
     const { schedule = 'l2l', microbatch, stash = 'device' } = options
     checkSchedule({ schedule, microbatch, stash })

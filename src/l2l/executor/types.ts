@@ -11,10 +11,21 @@ import { isFiniteBlock } from '../../numeric/numbers.js'
 /**
  * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
  * one pass per microbatch with gradient accumulation. `l2l`: layer by layer, all microbatches through one layer before
- * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution. The others are
- * pipelines of several devices: see `pipelineOrders`. On one device they execute as `baseline-ag`.
+ * the next. `l2l-p`: like `l2l`, with the next layer prefetched and reduction and optimizer in parallel with execution. `tensor`: several
+ * devices divide each transformer block: see `LayerSplit`. The others are pipelines of several devices: see `pipelineOrders`. On one device
+ * these execute as `baseline-ag`.
  */
-export const SCHEDULES = ['baseline', 'baseline-ag', 'l2l', 'l2l-p', 'gpipe', '1f1b', 'interleaved', 'zb-h1'] as const
+export const SCHEDULES = [
+  'baseline',
+  'baseline-ag',
+  'l2l',
+  'l2l-p',
+  'tensor',
+  'gpipe',
+  '1f1b',
+  'interleaved',
+  'zb-h1'
+] as const
 export type Schedule = (typeof SCHEDULES)[number]
 
 /** The schedules that divide the layers among devices: see `pipelineOrders`. */
@@ -24,9 +35,14 @@ export function isPipeline(schedule: Schedule | 'auto' | undefined): schedule is
   return schedule !== undefined && schedule !== 'auto' && SCHEDULES.indexOf(schedule) >= SCHEDULES.indexOf('gpipe')
 }
 
+/** Whether devices divide the model, not the rows of a minibatch. */
+export function dividesModel(schedule: Schedule | 'auto' | undefined): schedule is Pipeline | 'tensor' {
+  return schedule === 'tensor' || isPipeline(schedule)
+}
+
 /** Whether a device keeps the weights of its layers, and the activations of a microbatch, until the backward pass. */
 export function keepsAll(schedule: Schedule): boolean {
-  return schedule.startsWith('baseline') || isPipeline(schedule)
+  return schedule.startsWith('baseline') || dividesModel(schedule)
 }
 
 /** Where layer outputs are stored until the backward pass. */

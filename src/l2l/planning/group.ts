@@ -3,6 +3,7 @@
  * microbatches several devices share. Each device executes all layers. Weights come to it, and gradients leave it, through the memory of
  * this machine or over a line, in parallel with execution.
  */
+import { dividesModel } from '../executor/types.js'
 import { divide } from '../workers/balancer.js'
 import { type LayerTime, layerTimes } from './times.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
@@ -111,8 +112,8 @@ export function inGroup(request: PlanRequest, plan: Plan, rows: readonly number[
 export function closedFormMs(request: PlanRequest, plan: Plan): number {
   const { profile } = request
   const { head } = profile
-  // A pipeline is at least as long as its slowest stage is busy.
-  if (plan.pipeline) return Math.max(...(plan.devices ?? []).map(({ computeMs }) => computeMs))
+  // If devices divide the model, a step is at least as long as the slowest one is busy.
+  if (dividesModel(plan.schedule)) return Math.max(...(plan.devices ?? []).map(({ computeMs }) => computeMs))
   return Math.max(
     ...(plan.devices ?? []).map(device => {
       const { rows, speed, lineBytesPerMs = Number.POSITIVE_INFINITY, stepMs } = device

@@ -1,7 +1,7 @@
 /**
  * The planner: finds the fastest way to execute a minibatch within the device's memory. It tries every microbatch size and stash
  * location, which may differ between layers. Times are summed, because the supported backends compute and copy on one thread.
- * The baseline schedules keep everything on the device at once. Pipelines are planned only when they are asked for.
+ * The baseline schedules keep everything on the device at once. Schedules that divide the model are planned only when they are asked for.
  */
 import { availableParallelism } from 'node:os'
 import { formatBytes } from '../../base/errors.js'
@@ -10,9 +10,9 @@ import type { Model } from '../../nn/types.js'
 import { checkSchedule } from '../executor/executor.js'
 import { OverBudgetError } from '../executor/step.js'
 import {
+  dividesModel,
   type Execution,
   type ExecutorOptions,
-  isPipeline,
   keepsAll,
   SCHEDULES,
   type Schedule
@@ -21,6 +21,7 @@ import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
 import { layerMs, pipelineFault, planPipelines, sectionBytes } from './pipeline.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
+import { inTensorGroup, profileShare, tensorFault } from './tensor.js'
 import { layerTimes } from './times.js'
 import { type GroupDevice, type Plan, type PlanRequest, stepTimes } from './types.js'
 
@@ -29,18 +30,18 @@ const HOST_MEMORY = 2 ** 30
 
 interface ResolvedExecution {
   readonly executorOptions: ExecutorOptions
-  /** Undefined unless the schedule is `auto` or a pipeline. */
+  /** Undefined unless the schedule is `auto` or divides the model. */
   readonly plan: Plan | undefined
 }
 
 /**
- * Plans the schedule `auto` and pipelines; any other options are used as they are.
+ * Plans the schedule `auto` and those that divide the model; any other options are used as they are.
  * @param batch samples per minibatch
- * @throws OptionError for a pipeline that these devices or layers do not allow; OverBudgetError naming the layer that needs the most memory, if no plan fits
+ * @throws OptionError for a schedule that these devices or layers do not allow; OverBudgetError naming the layer that needs the most memory, if no plan fits
  */
 export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
   const { schedule, deviceMemory, microbatch, stash } = execution
-  if (schedule !== 'auto' && !isPipeline(schedule)) {
+  if (schedule !== 'auto' && !dividesModel(schedule)) {
     return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
   }
   const profile = profileModel(model)
@@ -65,10 +66,19 @@ export function planRequest(
   const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
   const schedule = execution.schedule === 'auto' ? undefined : execution.schedule
   checkSchedule({ schedule, microbatch, stash })
-  const fault = schedule && pipelineFault(schedule, model.layers.length, devices)
+  const fault =
+    schedule === 'tensor'
+      ? tensorFault(model, devices)
+      : schedule && pipelineFault(schedule, model.layers.length, devices)
   if (fault !== undefined) throw new OptionError(`schedule ${schedule} ${fault}`)
+  let share: DeviceProfile | undefined
+  const tensor = () => {
+    share ??= profileShare(model, profile, devices.length)
+    return share
+  }
   return {
     profile,
+    tensor: tensorFault(model, devices) === undefined ? tensor : undefined,
     inputBytes: inputBytes(model),
     batch,
     devices,
@@ -111,7 +121,9 @@ export function fastestPlan(request: PlanRequest): Plan {
 export function alternatives(request: PlanRequest): { readonly schedule: Schedule; readonly plan: Plan | undefined }[] {
   const { fixed, profile, devices } = request
   const possible = SCHEDULES.filter(
-    schedule => fixed.schedule === undefined && pipelineFault(schedule, profile.layers.length, devices) === undefined
+    schedule =>
+      (schedule !== 'tensor' || request.tensor !== undefined) &&
+      pipelineFault(schedule, profile.layers.length, devices) === undefined
   )
   return (fixed.schedule === undefined ? possible : [fixed.schedule]).map(schedule => {
     const microbatch = schedule === 'baseline' ? undefined : fixed.microbatch
@@ -131,7 +143,7 @@ interface Speedup {
 
 /** @returns undefined for one device, or where it does not fit alone */
 export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined {
-  const schedule = plan.pipeline ? 'baseline-ag' : plan.schedule
+  const schedule = dividesModel(plan.schedule) ? 'baseline-ag' : plan.schedule
   const alone = makePlan({ ...request, devices: ONE_DEVICE, fixed: { ...request.fixed, schedule } })
   if (plan.devices === undefined || 'tooLarge' in alone) return undefined
   const ideal = request.devices.reduce((sum, { speed }) => sum + speed, 0)
@@ -141,7 +153,7 @@ export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined
 /** @returns the fastest plan, or, if none fits, the layer that needs the most memory */
 export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: string; readonly needsBytes: number } {
   const { batch, devices, fixed, profile } = request
-  const plans = planPipelines(request, halvings(batch))
+  const plans = [...planPipelines(request, halvings(batch)), ...planTensor(request)]
   /** Plans the largest share of the minibatch. @param unit rows that are not divided */
   const add = (unit: number, planOf: (share: PlanRequest) => Plan | undefined) => {
     const rows = rowsOf(batch, unit, devices)
@@ -163,6 +175,17 @@ export function makePlan(request: PlanRequest): Plan | { readonly tooLarge: stri
   const least = profile.layers.map(layer => layer.weightBytes + backwardBytes(layer, 0, 1, false))
   const needsBytes = Math.max(...least)
   return { tooLarge: profile.layers[least.indexOf(needsBytes)].name, needsBytes }
+}
+
+/** Plans of the largest share of the model, for the microbatches that fit. */
+function planTensor(request: PlanRequest): Plan[] {
+  const { fixed, batch, tensor } = request
+  if (fixed.schedule !== 'tensor' || tensor === undefined) return []
+  const share = tensor()
+  return (fixed.microbatch ? [Math.min(batch, fixed.microbatch)] : halvings(batch)).flatMap(microbatch => {
+    const plan = planBaseline({ ...request, profile: share }, 'tensor', microbatch)
+    return plan === undefined ? [] : [inTensorGroup(request, share, plan)]
+  })
 }
 
 /** Among equally fast plans, the first is chosen. `baseline` divides a minibatch by rows, so a group may be faster with it. */

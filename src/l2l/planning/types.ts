@@ -34,6 +34,8 @@ export interface PlanRequest {
   readonly deviceMemory: number
   /** Limit of the bytes of saved activations on the host, of each device. */
   readonly hostMemory: number
+  /** The profile of a device's share under tensor parallelism, measured when it is asked for. @default not possible */
+  readonly tensor?: () => DeviceProfile
   /** Options that the user has set. */
   readonly fixed: { readonly schedule?: Schedule; readonly microbatch?: number; readonly stash?: StashLocation }
 }

@@ -1,5 +1,5 @@
 /**
- * Several devices with one parameter server. They are the stages of a pipeline, or else the microbatches of a minibatch are divided among this thread, worker
+ * Several devices with one parameter server. They divide the model, or else the microbatches of a minibatch are divided among this thread, worker
  * threads and workers of other processes, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
  * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.
@@ -12,17 +12,18 @@ import type { Executor } from '../executor/executor.js'
 import { AbortedError } from '../executor/pipeline.js'
 import {
   addToBlock,
+  dividesModel,
   type Execution,
   type ExecutorOptions,
   fillBlock,
-  isPipeline,
   type ParameterStore,
   type StepScore,
   WorkerFailedError
 } from '../executor/types.js'
 import { LoadBalancer, sum } from './balancer.js'
 import { wakeStages } from './stage-line.js'
-import { PipelineStages } from './stages.js'
+import { type ModelGroup, PipelineStages } from './stages.js'
+import { TensorDevices } from './tensor.js'
 import {
   ABORTED,
   allocateGradients,
@@ -60,7 +61,7 @@ export interface DeviceReport {
   readonly peakBytes?: number
 }
 
-type StageArguments = [Executor, ParameterStore, DenseRows, Parameters<PipelineStages['train']>[4]]
+type StageArguments = [Executor, ParameterStore, DenseRows, Parameters<ModelGroup['train']>[4]]
 
 /** A number of reduced gradients after which all rings have room. */
 const NEVER_FULL = 2 ** 30
@@ -77,7 +78,7 @@ export class DevicePool {
   readonly #starting = new Map<number, WorkerHandle>()
   readonly #balancer = new LoadBalancer(1)
   readonly #origins = new WeakMap<WorkerHandle, Pick<DeviceReport, 'name' | 'from'>>()
-  readonly #stages: PipelineStages
+  readonly #stages: ModelGroup
   #attempts = 0
   #peakBytes: number | undefined
 
@@ -86,7 +87,11 @@ export class DevicePool {
     this.#microbatch = options.executorOptions.microbatch ?? 1
     this.#gradients = allocateGradients(options.weights)
     this.#cells[ABORTED] = -1
-    this.#stages = new PipelineStages(this.#cells, options.executorOptions.pipeline)
+    const { executorOptions } = options
+    this.#stages =
+      executorOptions.schedule === 'tensor'
+        ? new TensorDevices(this.#cells)
+        : new PipelineStages(this.#cells, executorOptions.pipeline)
   }
 
   /** @throws DeviceError if a worker does not start */
@@ -183,7 +188,7 @@ export class DevicePool {
     const attempt = this.#attempts++
     // By the number of updates, so that a run that is continued draws the same numbers.
     const step = updates ?? attempt
-    if (isPipeline(executor.schedule)) return this.#trainStages(executor, store, rows, { attempt, step, updates })
+    if (dividesModel(executor.schedule)) return this.#trainStages(executor, store, rows, { attempt, step, updates })
     const count = Math.ceil(rows.size / this.#microbatch)
     const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
@@ -231,7 +236,7 @@ export class DevicePool {
     }
   }
 
-  /** As stages of a pipeline. */
+  /** As devices that divide the model. */
   #trainStages(...[executor, store, rows, task]: StageArguments): StepScore {
     if (this.#workers.length === 0) return executor.train(store, rows, task)
     const { meter } = executor
@@ -245,11 +250,11 @@ export class DevicePool {
       const cause = this.#stages.failures.find(({ message }) => message.code !== new AbortedError().code)
       if (!(error instanceof AbortedError)) throw error
       if (cause) throw this.#failure(cause.worker, cause.message)
-      throw new DeviceError(`no tensor of another stage for ${TIMEOUT_MS / 1000} s: start again`)
+      throw new DeviceError(`no tensor of another device for ${TIMEOUT_MS / 1000} s: start again`)
     }
   }
 
-  /** Share of the last step's time in which stages of a pipeline waited for others; undefined for other schedules. */
+  /** Share of the last step's time in which devices that divide the model waited for others; undefined for other schedules. */
   get bubble(): number | undefined {
     return this.#stages.bubble
   }

@@ -1,4 +1,4 @@
-/** A pipeline of devices: this thread is its last stage, and worker threads are those before, in their order. */
+/** Groups of devices that divide a model among this thread and worker threads. */
 import { MessageChannel } from 'node:worker_threads'
 import type { DenseRows } from '../dense-rows.js'
 import type { Executor, TrainStep } from '../executor/executor.js'
@@ -6,7 +6,7 @@ import { AbortedError, type StagePlace } from '../executor/pipeline.js'
 import { cutLayers } from '../executor/pipeline-orders.js'
 import type { ExecutorOptions, ParameterStore, Pipeline, StepScore } from '../executor/types.js'
 import { StageLine } from './stage-line.js'
-import type { StagePorts, WorkerHandle, WorkerMessage } from './worker-handle.js'
+import type { StagePorts, WorkerHandle, WorkerMessage, WorkerTask } from './worker-handle.js'
 
 /** What a worker has sent instead of its result. */
 export interface Failure {
@@ -14,24 +14,23 @@ export interface Failure {
   readonly message: Extract<WorkerMessage, { readonly kind: 'failed' }>
 }
 
-export class PipelineStages {
+/** Devices that divide a model: this thread, and worker threads. */
+export abstract class ModelGroup {
   /** Failures of the last step, by the workers that had been asked for their messages. */
   failures: Failure[] = []
-  /** Milliseconds that each stage was busy in the last step, this thread's first. */
+  /** Milliseconds that each device was busy in the last step, this thread's first. */
   busyMs: number[] = []
-  /** Share of the last step's time in which stages waited for others. */
+  /** Share of the last step's time in which devices waited for others. */
   bubble: number | undefined
-  #line: StageLine | undefined
-  #workers: readonly WorkerHandle[] = []
 
-  constructor(
-    private readonly cells: Int32Array,
-    private readonly options: ExecutorOptions['pipeline']
-  ) {}
+  /** Submits the task to all workers and executes this thread's part. @returns its score, and how long it has waited for tensors of others */
+  protected abstract execute(...step: GroupStep): { readonly score: StepScore; readonly waitedMs: number }
+
+  close(): void {}
 
   /**
-   * A step of all stages.
-   * @param workers of the stages before the last one; the same array while none joins or fails
+   * A step of all devices.
+   * @param workers the same array while none joins or fails
    * @throws AbortedError if a worker has failed; the errors of `Executor.train`
    */
   train(
@@ -42,17 +41,7 @@ export class PipelineStages {
     { attempt, step, updates }: Pick<TrainStep, 'updates'> & { readonly attempt: number; readonly step: number }
   ): StepScore {
     this.failures = []
-    const ports = workers === this.#workers ? undefined : this.#connect(workers)
-    const stages = workers.length + 1
-    const kind = executor.schedule as Pipeline
-    const cut = this.#cut(executor.model.layers.length, stages, kind)
-    const task = { attempt, step, updates, firstMicrobatch: 0 }
     const start = performance.now()
-    for (const [stage, worker] of workers.entries()) {
-      const place: StagePlace = { kind, stages, stage, cut }
-      worker.submit({ ...task, rows: rows.copyRange(0, rows.size), stage: { ...place, ports: ports?.[stage] } })
-    }
-    const line = this.#line as StageLine
     let waitedMs = 0
     const receive = (worker: WorkerHandle) => {
       const asked = performance.now()
@@ -63,14 +52,12 @@ export class PipelineStages {
       this.failures.push({ worker, message })
       throw new AbortedError()
     }
-    const stage = {
-      ...line.stageOf({ kind, stages, stage: workers.length, cut }, attempt),
-      collect: (stage: number) => {
-        const message = receive(workers[stage])
-        return message.kind === 'gradients' ? message.gradients : []
-      }
+    const collect = (worker: number) => {
+      const message = receive(workers[worker])
+      return message.kind === 'gradients' ? message.gradients : []
     }
-    const score = executor.train(store, rows, { step, updates, stage })
+    const task = { attempt, step, updates, firstMicrobatch: 0, rows: rows.copyRange(0, rows.size) }
+    const own = this.execute(executor, workers, store, rows, task, collect)
     const others = workers.map(worker => {
       const done = receive(worker)
       worker.isBusy = false
@@ -79,12 +66,50 @@ export class PipelineStages {
       return done.ms
     })
     const totalMs = performance.now() - start
-    this.busyMs = [totalMs - waitedMs - line.waitedMs, ...others]
-    this.bubble = 1 - this.busyMs.reduce((sum, ms) => sum + ms) / (stages * totalMs)
-    return score
+    this.busyMs = [totalMs - waitedMs - own.waitedMs, ...others]
+    this.bubble = 1 - this.busyMs.reduce((sum, ms) => sum + ms) / (this.busyMs.length * totalMs)
+    return own.score
+  }
+}
+
+/** What a group executes: `collect` returns a worker's next gradients. */
+export type GroupStep = [
+  executor: Executor,
+  workers: readonly WorkerHandle[],
+  store: ParameterStore,
+  rows: DenseRows,
+  task: WorkerTask,
+  collect: (worker: number) => readonly Float32Array[]
+]
+
+/** A pipeline: this thread is its last stage, and worker threads are those before, in their order. */
+export class PipelineStages extends ModelGroup {
+  #line: StageLine | undefined
+  #workers: readonly WorkerHandle[] = []
+
+  constructor(
+    private readonly cells: Int32Array,
+    private readonly options: ExecutorOptions['pipeline']
+  ) {
+    super()
   }
 
-  close(): void {
+  protected override execute(...[executor, workers, store, rows, task, collect]: GroupStep) {
+    const ports = workers === this.#workers ? undefined : this.#connect(workers)
+    const stages = workers.length + 1
+    const kind = executor.schedule as Pipeline
+    const cut = this.#cut(executor.model.layers.length, stages, kind)
+    for (const [stage, worker] of workers.entries()) {
+      const place: StagePlace = { kind, stages, stage, cut }
+      worker.submit({ ...task, stage: { ...place, ports: ports?.[stage] } })
+    }
+    const line = this.#line as StageLine
+    const stage = { ...line.stageOf({ kind, stages, stage: workers.length, cut }, task.attempt), collect }
+    const score = executor.train(store, rows, { step: task.step, updates: task.updates, stage })
+    return { score, waitedMs: line.waitedMs }
+  }
+
+  override close(): void {
     this.#line?.close()
   }
 

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { DeviceError } from '../../device/types.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
+import type { DeviceShare } from '../../nn/split.js'
 import type { RowCopy } from '../dense-rows.js'
 import type { StagePlace } from '../executor/pipeline.js'
 import type { Execution, ExecutorOptions } from '../executor/types.js'
@@ -52,6 +53,8 @@ export interface WorkerTask {
   readonly rows: RowCopy
   /** Its place in a pipeline, whose rows are the whole minibatch; with new ports at first and when the stages have changed. */
   readonly stage?: StagePlace & { readonly ports?: StagePorts }
+  /** Its share of each block under tensor parallelism, whose rows are the whole minibatch; and the memory for sums: see `TensorDevice`. */
+  readonly tensor?: DeviceShare & { readonly shared: SharedArrayBuffer }
 }
 
 export type WorkerMessage =
@@ -63,7 +66,7 @@ export type WorkerMessage =
       readonly ms: number
       readonly peakBytes: number
     }
-  /** Gradients of a layer of a pipeline, the last one first. */
+  /** Gradients of a layer of a pipeline, or of a share of a layer, the last one first. */
   | { readonly kind: 'gradients'; readonly gradients: readonly Float32Array[] }
   /** The task failed. */
   | { readonly kind: 'failed'; readonly code: string | undefined; readonly reason: string }

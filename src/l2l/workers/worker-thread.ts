@@ -7,6 +7,7 @@ import { Executor } from '../executor/executor.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
 import { StageLine, wakeStages } from './stage-line.js'
+import { TensorDevice } from './tensor.js'
 import {
   ABORTED,
   awaitMessage,
@@ -46,6 +47,9 @@ let waitedMs = 0
 /** In a pipeline: to the neighbouring stages. */
 let line: StageLine | undefined
 
+/** Under tensor parallelism: this device. */
+let device: TensorDevice | undefined
+
 /** Reads shared weights and writes gradients to the shared ring. */
 class WorkerStore implements ParameterStore {
   #sent = 0
@@ -83,7 +87,7 @@ class WorkerStore implements ParameterStore {
   }
 }
 
-/** Reads shared weights and sends gradients as messages, after the last operation of the stage. */
+/** Reads shared weights and sends gradients as messages, after the last operation of the device. */
 class StageStore extends WorkerStore {
   override pushGradients(_layer: number, gradients: readonly Float32Array[]): void {
     const copies = gradients.map(gradient => gradient.slice())
@@ -96,7 +100,7 @@ class StageStore extends WorkerStore {
   }
 }
 
-function execute(executor: Executor, { rows: copy, stage: place, ...part }: WorkerTask): void {
+function execute(executor: Executor, { rows: copy, stage: place, tensor, ...part }: WorkerTask): void {
   const start = performance.now()
   waitedMs = 0
   try {
@@ -108,14 +112,18 @@ function execute(executor: Executor, { rows: copy, stage: place, ...part }: Work
       line = new StageLine(cells, place.ports)
     }
     const stage = place && line?.stageOf(place, part.attempt)
-    const store = stage ? new StageStore(part.attempt) : new WorkerStore(part.attempt)
-    const { loss, hits } = executor.train(store, rows, { ...part, stage })
-    if (stage) waitedMs += line?.waitedMs ?? 0
+    const store = place || tensor ? new StageStore(part.attempt) : new WorkerStore(part.attempt)
+    if (tensor) device = TensorDevice.of(device, model, executorOptions, cells, tensor)
+    const { loss, hits } =
+      tensor && device
+        ? device.train(store, rows, part, tensor.shared)
+        : executor.train(store, rows, { ...part, stage })
+    waitedMs += (stage && line?.waitedMs) ?? (tensor && device?.waitedMs) ?? 0
     const peakBytes = meter.peakBytes - before
     reply({ kind: 'done', loss, hits, ms: performance.now() - start - waitedMs, peakBytes })
   } catch (error) {
     const { code, message } = error as Error & { readonly code?: string }
-    if (place) {
+    if (place || tensor) {
       Atomics.store(cells, ABORTED, part.attempt)
       wakeStages(cells)
     }

@@ -23,6 +23,8 @@ export interface AttentionOptions {
   readonly width: number
   /** Must divide the width. */
   readonly heads: number
+  /** Width of all heads together. @default the width */
+  readonly inner?: number
   /** Whether a position attends only to itself and earlier positions. */
   readonly isCausal: boolean
   /** `padding`: no position attends to padding. A causal position never does. @default no mask */
@@ -34,22 +36,23 @@ export interface AttentionOptions {
 /** Added to the score of a masked position, whose probability then is 0 in float32. */
 const MASKED_SCORE = -1e9
 
-export function attention({ name, length, width, heads, isCausal, mask, gain }: AttentionOptions): Layer {
-  const perHead = width / heads
+export function attention(options: AttentionOptions): Layer {
+  const { name, length, width, heads, inner = width, isCausal, mask, gain } = options
+  const perHead = inner / heads
   const scale = 1 / Math.sqrt(perHead)
   const weights = [
-    { name: 'qkv.kernel', shape: [width, 3 * width], parts: 3 },
-    { name: 'qkv.bias', shape: [3 * width] },
-    { name: 'out.kernel', shape: [width, width] },
+    { name: 'qkv.kernel', shape: [width, 3 * inner], parts: 3 },
+    { name: 'qkv.bias', shape: [3 * inner], parts: 3 },
+    { name: 'out.kernel', shape: [inner, width] },
     { name: 'out.bias', shape: [width] }
   ]
   const activations = [
-    [length, 3 * width],
+    [length, 3 * inner],
     [heads, length, length],
-    [length, width]
+    [length, inner]
   ]
 
-  /** qkv: [batch, length, 3·width]; p: [batch·heads, length, length]; mixed: [batch, length, width] */
+  /** qkv: [batch, length, 3·inner]; p: [batch·heads, length, length]; mixed: [batch, length, inner] */
   const computeActivations = (x: tf.Tensor, [kernel, bias]: readonly tf.Tensor[], pass: Pass): tf.Tensor[] => {
     const qkv = affine(x, kernel, bias)
     const scores = headScores(qkv, heads, scale)
@@ -87,14 +90,14 @@ export function attention({ name, length, width, heads, isCausal, mask, gain }: 
     input: [length, width],
     output: [length, width],
     activations,
-    macs: length * width * (4 * width + 2 * length),
+    macs: length * inner * (4 * width + 2 * length),
     initialWeights(random) {
       const block = new Float32Array(totalSize(weights))
-      const projections = 3 * width * width
-      // Queries, keys and values are three concatenated square matrices.
-      glorotUniform(block.subarray(0, projections), width, width, random)
-      const out = projections + 3 * width
-      glorotUniform(block.subarray(out, out + width * width), width, width, random, gain)
+      const projections = 3 * width * inner
+      // Queries, keys and values are three concatenated matrices.
+      glorotUniform(block.subarray(0, projections), width, inner, random)
+      const out = projections + 3 * inner
+      glorotUniform(block.subarray(out, out + inner * width), inner, width, random, gain)
       return block
     },
     forward: (x, tensors, pass) =>

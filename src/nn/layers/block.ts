@@ -7,7 +7,7 @@ import * as tf from '#tfjs'
 import { addTo, consume, kernelGradients, project, projectTransposed, tidyPullback, tidySavedForward } from '../ops.js'
 import { glorotUniform } from '../random.js'
 import type { Activation } from '../spec/layer-kinds.js'
-import { formatShape, type Layer, ModelError, type Pass, sameShape } from '../types.js'
+import { formatShape, type Layer, type LayerSplit, ModelError, type Pass, sameShape } from '../types.js'
 import { type AttentionOptions, attention } from './attention.js'
 import { dense } from './dense.js'
 import { layerNorm, rmsNorm } from './norms.js'
@@ -47,15 +47,18 @@ interface PerceptronLayerOptions extends ResidualBlockOptions {
 export function attentionLayer(options: AttentionLayerOptions): Layer {
   const { name, width, heads } = options
   if (width % heads !== 0) throw new ModelError(`layer ${name}: ${heads} heads do not divide the width ${width}`)
-  return residualBlock('attention', name, [attention({ ...options, name: '' })], options)
+  const coreOf = (units: number) => [attention({ ...options, name: '', heads: units, inner: (units * width) / heads })]
+  return residualBlock('attention', name, options, { units: heads, axes: WITH_BIASES, coreOf })
 }
 
 /** Weights: norm.scale, norm.offset, up.kernel, up.bias, down.kernel, down.bias (norm last if it comes after). */
 export function perceptronLayer(options: PerceptronLayerOptions): Layer {
   const { name, length, width, inner, activation, gain } = options
-  const up = dense({ name: 'up', input: [length, width], units: inner, activation })
-  const down = dense({ name: 'down', input: [length, inner], units: width, activation: 'none', gain })
-  return residualBlock('mlp', name, [up, down], options)
+  const coreOf = (units: number) => [
+    dense({ name: 'up', input: [length, width], units, activation }),
+    dense({ name: 'down', input: [length, units], units: width, activation: 'none', gain })
+  ]
+  return residualBlock('mlp', name, options, { units: inner, axes: WITH_BIASES, coreOf })
 }
 
 /**
@@ -70,15 +73,62 @@ export function rotaryAttentionLayer(options: ResidualBlockOptions & RotaryAtten
   if (heads % keyHeads !== 0) {
     throw new ModelError(`layer ${name}: ${keyHeads} heads of keys do not divide ${heads} heads`)
   }
-  return residualBlock('rotary-attention', name, [rotaryAttention({ ...options, name: '' })], options)
+  // Heads of queries stay with the head of keys that they share.
+  const coreOf = (units: number) => {
+    const part = { heads: (units * heads) / keyHeads, keyHeads: units, inner: (units * width) / keyHeads }
+    return [rotaryAttention({ ...options, ...part, name: '' })]
+  }
+  const axes = ['columns', 'columns', 'columns', 'rows'] as const
+  return residualBlock('rotary-attention', name, options, { units: keyHeads, axes, coreOf })
 }
 
 /** Weights: norm.scale, gate.kernel, up.kernel, down.kernel. */
 export function gatedPerceptronLayer(options: ResidualBlockOptions & GatedPerceptronOptions): Layer {
-  return residualBlock('gated-mlp', options.name, [gatedPerceptron({ ...options, name: '' })], options)
+  const coreOf = (units: number) => [gatedPerceptron({ ...options, name: '', inner: units })]
+  const axes = ['columns', 'columns', 'rows'] as const
+  return residualBlock('gated-mlp', options.name, options, { units: options.inner, axes, coreOf })
 }
 
-function residualBlock(kind: string, name: string, core: readonly Layer[], options: ResidualBlockOptions): Layer {
+/** Axes of a kernel, its bias, the kernel of the output and its bias. */
+const WITH_BIASES = ['columns', 'columns', 'rows', 'first'] as const
+
+/** What is between norm, dropout and shortcut. */
+interface Core extends Pick<LayerSplit, 'units' | 'axes'> {
+  coreOf(units: number): readonly Layer[]
+}
+
+/**
+ * Devices divide the core as in Shoeybi et al., "Megatron-LM" (2019), section 3: the first projection by columns and the second by rows, with
+ * one sum of the outputs and one of the gradients with respect to its inputs. Each device executes norm, dropout and shortcut.
+ */
+function residualBlock(kind: string, name: string, options: ResidualBlockOptions, core: Core): Layer {
+  const { units, axes, coreOf } = core
+  const ofNorm = options.norm === 'before' ? Array<undefined>(options.isRms ? 1 : 2).fill(undefined) : []
+  const share: LayerSplit['share'] = (count, sum) => aroundCore(kind, name, summed(coreOf(count), sum), options)
+  return { ...aroundCore(kind, name, coreOf(units), options), split: { units, axes: [...ofNorm, ...axes], share } }
+}
+
+/** Layers of which the outputs of the last one, and the gradients with respect to the inputs of the first one, are sums over devices. */
+function summed(layers: readonly Layer[], sum: Parameters<LayerSplit['share']>[1]): Layer[] {
+  const [first, last] = [layers[0], layers.at(-1)]
+  return layers.map(layer => ({
+    ...layer,
+    forward: (...pass) => {
+      const y = layer.forward(...pass)
+      return layer === last ? sum(y) : y
+    },
+    forwardSaving: (...pass) => {
+      const { y, saved } = layer.forwardSaving(...pass)
+      return { y: layer === last ? sum(y) : y, saved }
+    },
+    vjp: (...pass) => {
+      const { dx, dWeights } = layer.vjp(...pass)
+      return { dx: layer === first && dx ? sum(dx) : dx, dWeights }
+    }
+  }))
+}
+
+function aroundCore(kind: string, name: string, core: readonly Layer[], options: ResidualBlockOptions): Layer {
   const { input } = core[0]
   const { norm: normPosition, epsilon, hasShortcut } = options
   const norm = (options.isRms ? rmsNorm : layerNorm)({ name: 'norm', input, epsilon })

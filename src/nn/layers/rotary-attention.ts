@@ -25,29 +25,32 @@ export interface RotaryAttentionOptions {
   readonly heads: number
   /** Heads of keys and values; divides `heads`. */
   readonly keyHeads: number
+  /** Width of all heads together. @default the width */
+  readonly inner?: number
   /** Base of the wavelengths of the rotation. */
   readonly theta: number
   /** Factor of the initial output kernel. @default 1 */
   readonly gain?: number
 }
 
-export function rotaryAttention({ name, length, width, heads, keyHeads, theta, gain }: RotaryAttentionOptions): Layer {
-  const perHead = width / heads
+export function rotaryAttention(options: RotaryAttentionOptions): Layer {
+  const { name, length, width, heads, keyHeads, inner = width, theta, gain } = options
+  const perHead = inner / heads
   const keyWidth = keyHeads * perHead
   const group = heads / keyHeads
   const scale = 1 / Math.sqrt(perHead)
   const weights = [
-    { name: 'query.kernel', shape: [width, width] },
+    { name: 'query.kernel', shape: [width, inner] },
     { name: 'key.kernel', shape: [width, keyWidth] },
     { name: 'value.kernel', shape: [width, keyWidth] },
-    { name: 'out.kernel', shape: [width, width] }
+    { name: 'out.kernel', shape: [inner, width] }
   ]
   const activations = [
     [heads, length, perHead],
     [keyHeads, length, perHead],
     [keyHeads, length, perHead],
     [heads, length, length],
-    [length, width]
+    [length, inner]
   ]
 
   /** Rotated queries and keys, and values. @param first position of the first row */
@@ -103,7 +106,7 @@ export function rotaryAttention({ name, length, width, heads, keyHeads, theta, g
     input: [length, width],
     output: [length, width],
     activations,
-    macs: length * (2 * width * (width + keyWidth) + 2 * length * width),
+    macs: length * (2 * width * (inner + keyWidth) + 2 * length * inner),
     initialWeights(random) {
       const block = new Float32Array(totalSize(weights))
       let at = 0

@@ -152,6 +152,7 @@ export function frozenLayer(base: Layer, lowRank?: LowRank): Layer {
   const ofBase = (tensors: readonly tf.Tensor[]) => tensors.slice(weights.length)
   return {
     ...base,
+    split: undefined,
     weights,
     frozen: frozen.length > 0 ? frozen : undefined,
     adapters,
