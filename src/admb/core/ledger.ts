@@ -155,9 +155,9 @@ export class Ledger {
     this.#begin(this.#id, segments)
   }
 
-  /** The journal records since the last call. */
-  takeRecords(): readonly JournalRecord[] {
-    if (this.#records && this.#own.takeChanged()) {
+  /** The journal records since the last call. @param isStored without it, the record of what is unsent is left out */
+  takeRecords(isStored = true): readonly JournalRecord[] {
+    if (this.#records && isStored && this.#own.takeChanged()) {
       const segment = this.#nextSegment - 1
       this.#records.unsent({ ...this.#own.toKeep, segment, owed: this.#owed.all }, this.#retained.segments)
     }

@@ -510,9 +510,12 @@ export class AdmbNode {
     this.#ledger.recover(recover(records, self, this.#table, budget && this.shapes.parameters))
   }
 
-  /** The journal's records since the last call, to be durable before later frames leave. */
-  takeJournal(): readonly JournalRecord[] {
-    return this.#ledger.takeRecords()
+  /**
+   * The journal's records since the last call, to be durable before later frames leave.
+   * @param isStored whether a later run can read them @default true
+   */
+  takeJournal(isStored = true): readonly JournalRecord[] {
+    return this.#ledger.takeRecords(isStored)
   }
 
   /**

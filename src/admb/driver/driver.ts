@@ -170,7 +170,7 @@ export class Driver {
   record(always = false): void {
     const { journal } = this.#options
     if (journal === undefined) return
-    const records = this.#node.takeJournal()
+    const records = this.#node.takeJournal(journal.isStored)
     if (!journal.isStored) journal.append(records)
     if (!journal.isStored || (records.length === 0 && !always)) return
     this.#node.closeSegment()

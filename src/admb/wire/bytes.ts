@@ -8,7 +8,7 @@ import type { Blocks, Layout } from '../../learning/types.js'
 import { countNonZero as countNonZeroOf } from '../../numeric/block-kernels.js'
 import { addPacked, type PackedBlock } from '../../numeric/lattice.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
-import { blocksOf, type Sum, SumBlock } from '../../numeric/sums.js'
+import { blocksOf, type CompactBlock, forEachElement, type Sum, SumBlock } from '../../numeric/sums.js'
 import { checksum } from './checksum.js'
 import { decodeFloats, encodeFloats } from './floats.js'
 import { decodeIntegers, encodeIntegers } from './integers.js'
@@ -223,6 +223,24 @@ export class Writer extends ByteWriter {
       this.raw(rice)
     }
     return this.#kept()
+  }
+
+  /** A block of `length` elements, as `blocks` writes it. */
+  compactBlock(block: CompactBlock, length: number): void {
+    if (block instanceof Float32Array) {
+      this.blocks([block])
+      return
+    }
+    this.uint(length)
+    this.byte(SPARSE)
+    this.uint(block.values.reduce((count, value) => count + Number(isNonZero(value)), 0))
+    let next = 0
+    forEachElement(block, (i, value) => {
+      if (!isNonZero(value)) return
+      this.uint(i - next)
+      this.#float(value)
+      next = i + 1
+    })
   }
 
   /** The bytes written, which may be kept for long. */

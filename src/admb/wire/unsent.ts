@@ -1,6 +1,6 @@
 /** What a node with a budget of bytes had not sent, as bytes for its journal. */
 import type { Layout, Unsent } from '../../learning/types.js'
-import { type CompactBlock, SumBlock } from '../../numeric/sums.js'
+import type { CompactBlock } from '../../numeric/sums.js'
 import { blockBytes, Reader, Writer } from './bytes.js'
 
 /** What a node had not sent, for its next run. */
@@ -23,8 +23,14 @@ interface KeptSum {
 
 const COUNT: Layout = { blocks: [{ name: 'count', length: 1 }] }
 
+/** Maximum size of a block, in bytes. */
+function sizeOf(block: CompactBlock): number {
+  return block instanceof Float32Array ? blockBytes(block.length) : 16 + 9 * block.indices.length
+}
+
 export function encodeUnsent({ sum, count, segment, owed, sums }: KeptUnsent): Uint8Array {
-  const out = new Writer(sum.reduce((bytes, { length }) => bytes + blockBytes(length), 64))
+  const blocks = [...sum, ...sums.flatMap(({ sum }) => sum)]
+  const out = new Writer(blocks.reduce((bytes, block) => bytes + sizeOf(block), 64 + 8 * owed.length))
   out.blocks([Float32Array.of(count), ...sum])
   out.uint(segment)
   out.uint(owed.length)
@@ -33,11 +39,7 @@ export function encodeUnsent({ sum, count, segment, owed, sums }: KeptUnsent): U
   for (const { number, place, sum: blocks } of sums) {
     out.uint(number)
     out.uint(place + 1)
-    for (const [b, block] of blocks.entries()) {
-      const whole = SumBlock.zeros(sum[b].length)
-      whole.addBlock(block)
-      out.blocks([whole])
-    }
+    for (const [b, block] of blocks.entries()) out.compactBlock(block, sum[b].length)
   }
   return out.finish()
 }

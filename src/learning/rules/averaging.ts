@@ -5,6 +5,7 @@
 
 import { MIN_KERNEL, mixInto as mixLong } from '../../numeric/block-kernels.js'
 import { portableExp } from '../../numeric/exp.js'
+import { takeCopy } from '../../numeric/spare-arrays.js'
 import { isClassifier, type ModelName } from '../models/model.js'
 import { checkOptions, describe, named, OptionError, type OptionTable, resolveOptions } from '../options.js'
 import type { Averaging, Blocks } from '../types.js'
@@ -149,7 +150,7 @@ function weighted(
 
 function mix(previous: Blocks, parameters: Blocks, weight: number): Float32Array[] {
   return previous.map((before, k) => {
-    const next = before.slice()
+    const next = takeCopy(before)
     mixInto(next, parameters[k], weight)
     return next
   })

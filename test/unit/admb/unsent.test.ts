@@ -65,6 +65,16 @@ function restart(maker: AdmbNode, records: readonly JournalRecord[], incarnation
 }
 
 describe('what a node with a budget has not sent', () => {
+  it('is not encoded for a journal that nobody reads again', () => {
+    const { node } = neighbours()
+    const kinds = (isStored: boolean) => node.takeJournal(isStored).map(({ kind }) => kind)
+    kinds(false)
+    learn(node, COUNT / 2, 0)
+    node.closeSegment()
+    assert.deepEqual(kinds(false), ['segment'])
+    assert.deepEqual(kinds(true), ['unsent'])
+  })
+
   for (const isUsed of [true, false])
     it(`survives a restart when a batch ${isUsed ? 'uses' : 'does not use'} its last sum`, () => {
       const { node, maker, records } = neighbours()
