@@ -11,7 +11,7 @@ import { createRule, type RuleSpec } from '../../src/learning/index.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'
-import { gpt, HEADS, nameOf, step, type Variant } from './l2l.js'
+import { gpt, HEADS, nameOf, type Step, step, type Variant } from './l2l.js'
 import type { Row } from './row.js'
 
 const DEPTHS = [12, 24, 48, 96]
@@ -23,6 +23,8 @@ const BLOCKS = 16
 const ROUNDS = 5
 const MB = 2 ** 20
 const HOSTS = [1, 2, 8, 64]
+/** Of saved activations; undefined are exact ones. */
+const BITS = [undefined, 8, 4, 3, 2, 1]
 const RULES: readonly RuleSpec[] = [
   { name: 'mirror-descent' },
   { name: 'momentum' },
@@ -88,6 +90,7 @@ export async function* bench(argument: string): AsyncGenerator<Row> {
     yield { name: `${name}largest`, value: Math.max(...ratios), unit: 'times', target: { max: 1.25 } }
   }
   if (width !== undefined) yield* reversibles(width)
+  if (width !== undefined) yield* fewBits(width)
   yield* partitions()
 }
 
@@ -113,6 +116,36 @@ function* reversibles(width: number): Generator<Row> {
         cpu: split.cpuMs / best[0].cpuMs,
         accumulatedMB: accumulated.bytes / MB,
         accumulatedCpu: accumulated.cpuMs / best[0].cpuMs
+      }
+    }
+  }
+}
+
+/** Activations in few bits: memory, CPU time, and the error of the gradient. CPU times are minima of steps in turns. */
+function* fewBits(width: number): Generator<Row> {
+  const shape = { width, length: 4 * LENGTH, batch: BATCH / 2, microbatch: BATCH / 2 }
+  const model = gpt(4, shape)
+  const profiles = BITS.map(bits => profileModel(model, false, bits))
+  const steps = BITS.map((): Step[] => [])
+  for (let round = 0; round < 2 * ROUNDS; round++) {
+    for (const [n, bits] of BITS.entries()) {
+      steps[n].push(step(model, shape, { schedule: 'baseline-ag', microbatch: shape.microbatch, bits }))
+    }
+  }
+  const cpu = steps.map(runs => Math.min(...runs.map(({ cpuMs }) => cpuMs)))
+  const exact = steps[0][0].gradient.flatMap(block => [...block])
+  for (const [n, bits = 32] of BITS.entries()) {
+    const { deviceBytes, gradient } = steps[n][0]
+    const rounded = gradient.flatMap(block => [...block])
+    const variant = { schedule: 'baseline-ag', microbatch: shape.microbatch, batch: shape.batch } as const
+    yield {
+      name: `${width}, activations in ${bits} bits`,
+      value: deviceBytes / MB,
+      unit: 'MB',
+      details: {
+        plannedMB: plannedBytes(model, profiles[n], variant) / MB,
+        cpu: cpu[n] / cpu[0],
+        gradientError: Math.sqrt(sum(exact.map((value, i) => (value - rounded[i]) ** 2)) / sum(exact.map(v => v * v)))
       }
     }
   }

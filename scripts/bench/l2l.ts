@@ -43,7 +43,7 @@ export async function* bench(): AsyncGenerator<Row> {
   yield* exposed(backend)
 }
 
-interface Step {
+export interface Step {
   readonly ms: number
   readonly cpuMs: number
   readonly deviceBytes: number

@@ -114,6 +114,9 @@ export interface Pullback {
   readonly dWeights: readonly Tensor[]
 }
 
+/** `slope`: one of a few levels of the derivative of GELU; `rows`: a least number and a step for each row of the last axis. */
+export type ActivationCode = 'exact' | 'slope' | 'rows'
+
 export interface Layer {
   readonly kind: string
   /** Unique within the model, such as `block3.attention`. */
@@ -134,6 +137,8 @@ export interface Layer {
   readonly output: readonly number[]
   /** Shapes per sample of the tensors that `forwardSaving` saves, four bytes an element. */
   readonly activations: readonly (readonly number[])[]
+  /** How each saved activation may be kept in few bits: see `few-bits.ts`. @default 'exact' for each */
+  readonly codes?: readonly ActivationCode[]
   /** Multiply-accumulates per sample of the forward pass; the VJP takes twice as many, without recomputation. */
   readonly macs: number
   /** Fraction of the training steps that skip the layer, which then passes its input through. @default 0 */

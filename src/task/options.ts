@@ -52,6 +52,7 @@ export const executionType = options<Execution>({
   checkpoint: text,
   microbatch: number,
   stash: text,
+  bits: number,
   deviceMemory: number
 })
 

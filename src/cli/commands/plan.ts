@@ -50,7 +50,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   const execution = executionOf({ ...flags, schedule: { schedule: 'auto', ...flags.schedule } })
   const device = await deviceFor(execution)
   const network = networkModel(spec)
-  const profile = profileModel(network)
+  const profile = profileModel(network, true, execution.bits)
   const { workers = 1 } = execution
   const { devices: given = workers } = flags
   const devices = typeof given === 'number' ? planning.localDevices(given) : given

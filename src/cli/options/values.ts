@@ -259,7 +259,8 @@ export const peerSchedule: Completed<Execution & { readonly token?: string }> = 
 
 function scheduleWith<const More extends Readonly<Record<string, Parser<unknown>>>>(word: string, more: More) {
   const [name, rest] = split(word)
-  const parsers = { microbatch: whole(1), stash: choice(STASH_LOCATIONS), workers: whole(1, 64), ...more }
+  const own = { microbatch: whole(1), stash: choice(STASH_LOCATIONS), workers: whole(1, 64), bits: whole(1, 8) }
+  const parsers = { ...own, ...more }
   const how = keyed(rest, parsers, 'l2l-p,microbatch=16')
   return name === undefined ? how : { ...how, schedule: choice([...SCHEDULES, 'auto'] as const)(name) }
 }

@@ -7,6 +7,7 @@ import type { Tensor } from '#tfjs'
 import * as tf from '#tfjs'
 import { OptionError, type OutcomeKind, widthOf } from '../../learning/index.js'
 import { servingOrder, trainingOrder } from '../../nn/layer-order.js'
+import { inFewBits } from '../../nn/layers/few-bits.js'
 import type { Head, Model } from '../../nn/types.js'
 import { runBaseline, runStage, type Stage } from './pipeline.js'
 import { runForward, runLayerwise } from './schedules.js'
@@ -37,6 +38,7 @@ export interface TrainStep {
 const ALL_LAYERS = Number.POSITIVE_INFINITY
 
 export class Executor {
+  readonly model: Model
   readonly schedule: Schedule
   readonly meter: DeviceMeter
   /** Peak bytes of stashed tensors in host memory. */
@@ -49,11 +51,12 @@ export class Executor {
 
   /** @throws OptionError for conflicting options */
   constructor(
-    readonly model: Model,
+    model: Model,
     readonly options: ExecutorOptions
   ) {
-    const { schedule = 'l2l', microbatch, stash = 'device' } = options
-    checkSchedule({ schedule, microbatch, stash })
+    const { schedule = 'l2l', microbatch, stash = 'device', bits } = options
+    checkSchedule({ schedule, microbatch, stash, bits })
+    this.model = inFewBits(model, bits)
     this.schedule = schedule
     this.meter = deviceMeter()
     const isMixed = options.layers?.some(({ outputs }) => outputs === 'device') ?? false
@@ -189,7 +192,10 @@ export class Executor {
 }
 
 /** @throws OptionError for conflicting options */
-export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device' }: ExecutorOptions): void {
+export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device', bits = 1 }: ExecutorOptions): void {
+  if (!Number.isInteger(bits) || bits < 1 || bits > 8) {
+    throw new OptionError(`bits of saved activations must be a whole number from 1 to 8, got ${bits}`)
+  }
   if (schedule === 'baseline' && microbatch !== undefined) {
     throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
   }

@@ -80,6 +80,12 @@ export interface ExecutorOptions {
    * @default 'device'
    */
   readonly stash?: StashLocation
+  /**
+   * Bits, 1 to 8, of numbers that layers save for the backward pass: derivatives of GELU, softmax outputs, and the outputs of norms and
+   * activations. Gradients are then approximate.
+   * @default they are exact
+   */
+  readonly bits?: number
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
   /** Chunks of a pipeline's stages, and the time of each layer, by which they are cut. @default 1, or 2 if interleaved; equal times */

@@ -149,13 +149,15 @@ function* liveBytes(
     const lastLayer = ends.has(l) ? input + Math.max(savingBytes, headBytes) + (isSplit ? layer.gradientBytes : 0) : 0
     const backwardOf = (work: Work) =>
       Math.max(lastLayer, backwardBytes({ ...layer, work }, input, microbatch, isSplit))
+    // In few bits, a layer has its exact activations as well while it packs them and after it has read them.
+    const packing = input + savingBytes - microbatch * layer.activationBytes + largestWeights(after[l])
     const loaded = layer.savedWork.map(({ fixed, sample }) => ({ fixed, sample: sample + layer.activationBytes }))
     // Includes the prefetched layer, unless the layer below is resident.
     const isCertain = before[l].size === 1
     const live = (isBelowResident: boolean, isOffloaded = false) => {
       const ahead = isBelowResident && isCertain ? 0 : largestWeights(before[l])
-      const forward = forwardOf(isOffloaded ? layer.savingWork : layer.forwardWork)
-      const backward = backwardOf(isOffloaded ? loaded : layer.work)
+      const forward = isOffloaded ? forwardOf(layer.savingWork) : Math.max(packing, forwardOf(layer.forwardWork))
+      const backward = isOffloaded ? backwardOf(loaded) : Math.max(backwardOf(layer.savedWork), backwardOf(layer.work))
       return layer.weightBytes + Math.max(layer.loadBytes - layer.weightBytes, forward, backward + ahead)
     }
     // The output of the only microbatch, and later its gradient, are in `live`.

@@ -30,23 +30,25 @@ const HOST_MEMORY = 2 ** 30
 
 interface ResolvedExecution {
   readonly executorOptions: ExecutorOptions
-  /** Undefined unless the schedule is `auto` or divides the model. */
+  /** Undefined unless the schedule is `auto` or divides the model, or activations are in few bits. */
   readonly plan: Plan | undefined
 }
 
 /**
- * Plans the schedule `auto` and those that divide the model; any other options are used as they are.
+ * Plans the schedule `auto`, those that divide the model, and which layers save their activations in few bits; any other options are
+ * used as they are.
  * @param batch samples per minibatch
  * @throws OptionError for a schedule that these devices or layers do not allow; OverBudgetError naming the layer that needs the most memory, if no plan fits
  */
 export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
-  const { schedule, deviceMemory, microbatch, stash } = execution
-  if (schedule !== 'auto' && !dividesModel(schedule)) {
+  const { deviceMemory, microbatch, stash, bits } = execution
+  const schedule = execution.schedule ?? (bits === undefined ? undefined : 'l2l')
+  if (schedule !== 'auto' && !dividesModel(schedule) && bits === undefined) {
     return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
   }
-  const profile = profileModel(model)
-  const plan = planFor(model, profile, execution, batch)
-  const options = executorOptionsOf(plan, deviceMemory)
+  const profile = profileModel(model, true, bits)
+  const plan = planFor(model, profile, { ...execution, schedule }, batch)
+  const options = { ...executorOptionsOf(plan, deviceMemory), bits }
   if (plan.pipeline === undefined) return { executorOptions: options, plan }
   const chunks = plan.pipeline.cut.length / (execution.workers ?? 1)
   return { executorOptions: { ...options, pipeline: { chunks, layerMs: layerMs(profile) } }, plan }
@@ -63,9 +65,9 @@ export function planRequest(
   batch: number,
   devices: readonly GroupDevice[] = localDevices(execution.workers ?? 1)
 ): PlanRequest {
-  const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash } = execution
+  const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, bits } = execution
   const schedule = execution.schedule === 'auto' ? undefined : execution.schedule
-  checkSchedule({ schedule, microbatch, stash })
+  checkSchedule({ schedule, microbatch, stash, bits })
   const fault =
     schedule === 'tensor'
       ? tensorFault(model, devices)

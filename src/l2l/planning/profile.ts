@@ -5,6 +5,7 @@
 import * as tf from '#tfjs'
 import { layerCosts } from '../../nn/blocks.js'
 import { executionProbability, firstTrained } from '../../nn/layer-order.js'
+import { inFewBits } from '../../nn/layers/few-bits.js'
 import { uniforms } from '../../nn/random.js'
 import { type Deferred, FLOAT_BYTES, type Layer, type Model, type Pass, sizeOf, totalSize } from '../../nn/types.js'
 import { deviceMeter, upload } from '../executor/step.js'
@@ -78,8 +79,10 @@ export function isKept(layers: readonly LayerProfile[], layer: number): boolean 
 /**
  * Takes about as long as a few small training steps.
  * @param isTimed otherwise it takes a third of that, and all times of layers are 0
+ * @param bits as in `ExecutorOptions`
  */
-export function profileModel(model: Model, isTimed = true): DeviceProfile {
+export function profileModel(network: Model, isTimed = true, bits?: number): DeviceProfile {
+  const model = inFewBits(network, bits)
   const cache = new Map<string, Measured>()
   const costs = layerCosts(model)
   const first = firstTrained(model, [...model.layers.keys()])

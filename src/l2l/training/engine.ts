@@ -113,8 +113,8 @@ export class L2LEngine implements Engine {
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
     const { workers = 1 } = this.#options
     if (workers === 1) return
-    const { schedule, microbatch, stash, layers, deviceMemory, pipeline, frozen, classWeights } = this.#options
-    const options = { schedule, microbatch, stash, layers, deviceMemory, pipeline, frozen, classWeights }
+    const { schedule, microbatch, stash, layers, bits, deviceMemory, pipeline, frozen, classWeights } = this.#options
+    const options = { schedule, microbatch, stash, layers, bits, deviceMemory, pipeline, frozen, classWeights }
     this.#pool = await DevicePool.open({
       network,
       backend,

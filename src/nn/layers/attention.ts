@@ -90,6 +90,7 @@ export function attention(options: AttentionOptions): Layer {
     input: [length, width],
     output: [length, width],
     activations,
+    codes: ['exact', 'rows', 'exact'],
     macs: length * inner * (4 * width + 2 * length),
     initialWeights(random) {
       const block = new Float32Array(totalSize(weights))

@@ -46,6 +46,7 @@ export function dense({ name, input, units, activation, gain }: DenseOptions): L
     input,
     output,
     activations: activation === 'none' ? [] : [output],
+    codes: activation === 'none' ? [] : [activation.startsWith('gelu') ? 'slope' : 'rows'],
     macs: sizeOf(input) * units,
     initialWeights(random) {
       const block = new Float32Array(inputs * units + units)

@@ -106,6 +106,7 @@ export function rotaryAttention(options: RotaryAttentionOptions): Layer {
     input: [length, width],
     output: [length, width],
     activations,
+    codes: ['exact', 'exact', 'exact', 'rows', 'exact'],
     macs: length * (2 * width * (inner + keyWidth) + 2 * length * inner),
     initialWeights(random) {
       const block = new Float32Array(totalSize(weights))

@@ -178,6 +178,7 @@ export function dropout({ name, input, rate }: DropoutOptions): Layer {
     input,
     output: input,
     activations: [input],
+    codes: ['rows'],
     macs: 0,
     initialWeights: () => new Float32Array(0),
     forward(x, _weights, pass) {

@@ -33,6 +33,10 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
     ...layers.slice(0, last).map(({ output }) => output)
   ]
   const firstOutput = activations.length - last
+  const codes = [
+    ...layers.flatMap(layer => layer.codes ?? layer.activations.map(() => 'exact' as const)),
+    ...layers.slice(0, last).map(() => 'rows' as const)
+  ]
   const passOf = (pass: Pass, index: number): Pass => ({
     ...pass,
     seed: forkSeed(pass.seed, index),
@@ -51,6 +55,7 @@ export function sequence({ kind, name, layers }: SequenceOptions): Layer {
     input: layers[0].input,
     output: layers[last].output,
     activations,
+    codes,
     macs: layers.reduce((sum, layer) => sum + layer.macs, 0),
     initialWeights(random) {
       const block = new Float32Array(layers.reduce((sum, layer) => sum + totalSize(layer.weights), 0))
