@@ -5,6 +5,7 @@ import { Argument, type Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
 import { isPipeline } from '../../l2l/executor/types.js'
 import { pipelineTimeline } from '../../l2l/planning/pipeline.js'
+import { type StepParts, stepParts } from '../../l2l/planning/times.js'
 import { type Plan, type PlanRequest, planJson } from '../../l2l/planning/types.js'
 import { createRule, isBlockwise } from '../../learning/index.js'
 import type { NetworkLearningSpec } from '../../task/learning-spec.js'
@@ -17,6 +18,7 @@ import { model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { pipelineChart } from '../output/pipeline-chart.js'
 import { showAlternatives, showGroup, showPlan, showStore } from '../output/plan-table.js'
+import { sharesOf, stepChart } from '../output/step-chart.js'
 
 const BATCH = 32
 
@@ -58,27 +60,27 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   const chosen = planning.fastestPlan(request)
   const others = planning.alternatives(request)
   const group = planning.speedupOf(request, chosen)
-  if (flags.out !== undefined) await writeChart(flags.out, request, chosen)
+  const rows = Math.max(...(chosen.devices ?? [{ rows: batch }]).map(({ rows }) => rows))
+  const time = stepParts(profile, chosen, rows)
+  if (flags.out !== undefined) await writeFile(flags.out, chartOf(request, chosen, time))
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
   if (flags.json) {
     const plans = others.map(({ schedule, plan }) => ({ schedule, plan: plan && planJson(plan) }))
-    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), plans, group, store })
+    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), time, plans, group, store })
     return
   }
   print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
-  showPlan(profile.layers, chosen, Math.max(...(chosen.devices ?? [{ rows: batch }]).map(({ rows }) => rows)))
+  showPlan(profile.layers, chosen, rows)
+  const shares = sharesOf(time).map(({ work, share }) => `${work} ${(100 * share).toFixed(1)} %`)
+  print(`its time      ${shares.join(', ')}`)
   showAlternatives(others)
   if (group) showGroup(chosen, group)
   if (store) showStore(store, `${createRule(rule).name}, average ${averaging.name}`)
 }
 
-/** Writes when each device of a pipeline computes what. */
-async function writeChart(file: string, request: PlanRequest, { schedule, microbatch, pipeline }: Plan): Promise<void> {
-  if (!isPipeline(schedule) || pipeline === undefined)
-    throw new UsageError(
-      `${schedule} is no pipeline, so there is no chart: use --schedule 1f1b,workers=N, or omit --out`
-    )
-  const timeline = pipelineTimeline(request, { schedule, microbatch, cut: pipeline.cut })
-  await writeFile(file, pipelineChart(timeline, schedule))
+/** When each device of a pipeline computes what; for other schedules, where the time of a step goes. */
+function chartOf(request: PlanRequest, { schedule, microbatch, pipeline }: Plan, time: StepParts): string {
+  if (!isPipeline(schedule) || pipeline === undefined) return stepChart(time, schedule)
+  return pipelineChart(pipelineTimeline(request, { schedule, microbatch, cut: pipeline.cut }), schedule)
 }

@@ -286,7 +286,7 @@ export const rows = [
     group: 'Execution',
     for: ['plan']
   }),
-  value('out', '<file>', text, 'write the time chart of a pipeline as an SVG file', {
+  value('out', '<file>', text, 'write where the time goes, a pie or the chart of a pipeline, as SVG', {
     group: 'Execution',
     for: ['plan']
   }),

@@ -12,6 +12,45 @@ export interface LayerTime {
   readonly from: number
 }
 
+/** What a step spends its time on. */
+export const WORK = ['forward', 'recomputation', 'backward', 'weights', 'gradients', 'stash', 'loss'] as const
+
+/** Milliseconds of a step by what it does; copies of weights, gradients, and outputs and activations in the stash are apart. */
+export type StepParts = Readonly<Record<(typeof WORK)[number], number>>
+
+/**
+ * Where the expected time of a step goes, without the optimizer (figure 6 of Pudipeddi et al.).
+ * @param batch samples per minibatch of a device
+ */
+export function stepParts({ layers, bytesPerMs, head }: DeviceProfile, way: Way, batch: number): StepParts {
+  const again = keepsAll(way.schedule) ? layers.map(() => 0) : recomputations(way.layers)
+  const sums = { forward: 0, recomputation: 0, backward: 0, weights: 0, gradients: 0, stash: 0, loss: head.ms * batch }
+  for (const [l, layer] of layers.entries()) {
+    const { share, forwardMs, vjpMs, savedVjpMs, weightBytes, gradientBytes } = layer
+    const { isSaved, loads, stashed, offloaded } = usesOf(layers, way, l, batch)
+    sums.forward += share * batch * forwardMs
+    sums.backward += share * batch * savedVjpMs
+    sums.recomputation += (isSaved ? 0 : share * batch * (vjpMs - savedVjpMs)) + again[l] * share * batch * forwardMs
+    sums.weights += (share * (loads + again[l]) * weightBytes) / bytesPerMs
+    sums.gradients += (share * gradientBytes) / bytesPerMs
+    sums.stash += (share * (stashed + offloaded)) / bytesPerMs
+  }
+  return sums
+}
+
+/** Whether a layer's activations are saved, how often its weights are loaded, and the bytes of its outputs and activations that move. */
+function usesOf(layers: readonly LayerProfile[], way: Way, l: number, batch: number) {
+  const { activations = 'recomputed', isResident } = way.layers[l]
+  const isBaseline = keepsAll(way.schedule)
+  const isLast = l === layers.length - 1
+  return {
+    isSaved: isBaseline || isLast || activations !== 'recomputed',
+    loads: isBaseline || isLast || isResident || !layers[l].hasBackward ? 1 : 2,
+    stashed: isStashed(way, l) ? stashCopies(layers[l], batch) : 0,
+    offloaded: activations === 'host' ? offloadCopies(layers[l], batch) : 0
+  }
+}
+
 /** What the time of a layer depends on. */
 interface Way {
   readonly schedule: Schedule
@@ -21,16 +60,10 @@ interface Way {
 
 /** @param batch samples per minibatch */
 export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batch: number): LayerTime[] {
-  const isBaseline = keepsAll(way.schedule)
-  const last = layers.length - 1
-  const again = isBaseline ? layers.map(() => 0) : recomputations(way.layers)
+  const again = keepsAll(way.schedule) ? layers.map(() => 0) : recomputations(way.layers)
   return layers.map((layer, l) => {
-    const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from, hasBackward } = layer
-    const { activations = 'recomputed', isResident } = way.layers[l]
-    const isSaved = isBaseline || l === last || activations !== 'recomputed'
-    const loads = isBaseline || l === last || isResident || !hasBackward ? 1 : 2
-    const stashed = isStashed(way, l) ? stashCopies(layer, batch) : 0
-    const offloaded = activations === 'host' ? offloadCopies(layer, batch) : 0
+    const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from } = layer
+    const { isSaved, loads, stashed, offloaded } = usesOf(layers, way, l, batch)
     const copies = loads * weightBytes + gradientBytes + stashed + offloaded
     const ms = share * (copies / bytesPerMs + batch * (forwardMs + (isSaved ? savedVjpMs : vjpMs)))
     const againAll = again[l] * againMs(layer, batch, bytesPerMs)

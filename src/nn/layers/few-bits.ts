@@ -50,28 +50,13 @@ function codecOf(code: ActivationCode, shape: readonly number[], bits: number): 
   const size = sizeOf(shape)
   const perWord = Math.floor(32 / bits)
   const mask = 2 ** bits - 1
+  /** Bits of a word before its last code. */
+  const full = (perWord - 1) * bits
   const isSlope = code === 'slope'
   const row = isSlope ? size : (shape.at(-1) as number)
   const header = isSlope ? 0 : (2 * size) / row
   const words = header + Math.ceil(size / perWord)
   const table = isSlope ? slopeTable(bits) : undefined
-
-  const packRow = (values: Float32Array, from: number, codes: Uint8Array): { least: number; step: number } => {
-    if (table !== undefined) {
-      for (let i = 0; i < row; i++) codes[i] = table.codes[Math.round((values[from + i] - LOWEST) * BINS_PER_UNIT)]
-      return { least: 0, step: 0 }
-    }
-    let [least, most] = [values[from], values[from]]
-    for (let i = 1; i < row; i++) {
-      const value = values[from + i]
-      if (value < least) least = value
-      else if (value > most) most = value
-    }
-    const step = (most - least) / mask
-    const perStep = step > 0 ? 1 / step : 0
-    for (let i = 0; i < row; i++) codes[i] = (values[from + i] - least) * perStep + 0.5
-    return { least, step }
-  }
 
   return {
     packed: [words],
@@ -81,18 +66,40 @@ function codecOf(code: ActivationCode, shape: readonly number[], bits: number): 
         const samples = values.length / size
         const packed = new Int32Array(samples * words)
         const scales = new Float32Array(packed.buffer)
-        const codes = new Uint8Array(row)
         for (let sample = 0; sample < samples; sample++) {
-          let [word, shift] = [sample * words + header, 0]
+          let at = sample * size
+          let word = sample * words + header
+          let filled = 0
+          let shift = 0
           for (let k = 0; k < size / row; k++) {
-            const { least, step } = packRow(values, sample * size + k * row, codes)
-            if (!isSlope) scales.set([least, step], sample * words + 2 * k)
-            for (let i = 0; i < row; i++) {
-              packed[word] |= codes[i] << shift
+            const end = at + row
+            let least = LOWEST
+            let factor = BINS_PER_UNIT
+            if (!isSlope) {
+              let most = values[at]
+              least = most
+              for (let i = at + 1; i < end; i++) {
+                const value = values[i]
+                if (value < least) least = value
+                else if (value > most) most = value
+              }
+              const step = (most - least) / mask
+              scales[sample * words + 2 * k] = least
+              scales[sample * words + 2 * k + 1] = step
+              factor = step > 0 ? 1 / step : 0
+            }
+            for (; at < end; at++) {
+              const place = ((values[at] - least) * factor + 0.5) | 0
+              filled |= (table === undefined ? place : table.codes[place]) << shift
               shift += bits
-              if (shift + bits > 32) [word, shift] = [word + 1, 0]
+              if (shift > full) {
+                packed[word++] = filled
+                filled = 0
+                shift = 0
+              }
             }
           }
+          if (shift > 0) packed[word] = filled
         }
         return tf.tensor(packed, [samples, words], 'int32')
       }),
@@ -102,14 +109,19 @@ function codecOf(code: ActivationCode, shape: readonly number[], bits: number): 
       const samples = packed.length / words
       const values = new Float32Array(samples * size)
       for (let sample = 0, at = 0; sample < samples; sample++) {
-        let [word, shift] = [sample * words + header, 0]
+        let word = sample * words + header
+        let shift = 0
         for (let k = 0; k < size / row; k++) {
-          const [least, step] = isSlope ? [0, 0] : scales.subarray(sample * words + 2 * k)
+          const least = isSlope ? 0 : scales[sample * words + 2 * k]
+          const step = isSlope ? 0 : scales[sample * words + 2 * k + 1]
           for (const end = at + row; at < end; at++) {
             const code = (packed[word] >>> shift) & mask
             values[at] = table === undefined ? least + code * step : table.levels[code]
             shift += bits
-            if (shift + bits > 32) [word, shift] = [word + 1, 0]
+            if (shift > full) {
+              word++
+              shift = 0
+            }
           }
         }
       }

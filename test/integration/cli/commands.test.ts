@@ -376,7 +376,9 @@ describe('a command', function () {
     assert.equal(plan.pipeline.cut.length, 2)
     const svg = await readFile(chart, 'utf8')
     assert.match(svg, /<svg [\s\S]*1f1b on 2 devices[\s\S]*forward[\s\S]*backward/)
-    await refuses(['plan', ...mlp, '--out', chart], 2, /is no pipeline, so there is no chart: use --schedule 1f1b/)
+    const { stdout } = await admb(['plan', ...mlp, '--schedule', 'l2l', '--out', chart])
+    assert.match(stdout, /^its time .*(forward|backward) \d+\.\d %, /m)
+    assert.match(await readFile(chart, 'utf8'), /<svg [\s\S]*Expected time of a step, l2l[\s\S]*backward \d+\.\d %/)
     await refuses(['plan', ...mlp, '--schedule', 'gpipe'], 2, /divides the layers among devices: add workers=2/)
     const train = ['train', '--model', ...mlp, '--limit', '200', '--batch', '20', '--json', '--schedule']
     const alone = JSON.parse((await admb([...train, 'baseline-ag,microbatch=4'])).stdout)

@@ -12,6 +12,7 @@ import { closedFormMs, ONE_DEVICE } from '../../../src/l2l/planning/group.js'
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
 import { fitting, segmentPlans } from '../../../src/l2l/planning/segments.js'
+import { stepParts } from '../../../src/l2l/planning/times.js'
 import { type GroupDevice, meanStepMs, type Plan, planJson } from '../../../src/l2l/planning/types.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { zeros } from '../../../src/learning/index.js'
@@ -122,6 +123,33 @@ describe('the planner', () => {
         ok(lostMs >= least && lostMs <= most, `${lostMs} of ${least} to ${most}, length ${length}, slots ${slots}`)
       }
     }
+  })
+
+  it('divides the time of a step into parts', () => {
+    fc.assert(
+      fc.property(chains, memories, fc.constantFrom('device', 'host'), (chain, deviceMemory, stash) => {
+        const profile: DeviceProfile = {
+          bytesPerMs: 10,
+          sumBytesPerMs: 10,
+          layers: profiles(chain),
+          head: { ...head, ms: 3 }
+        }
+        const fixed = { schedule: 'l2l', stash } as const
+        const plan = makePlan({
+          profile,
+          inputBytes: 1,
+          batch: 4,
+          devices: ONE_DEVICE,
+          deviceMemory,
+          hostMemory,
+          fixed
+        })
+        if ('tooLarge' in plan) return
+        const parts = Object.values(stepParts(profile, plan, 4))
+        ok(parts.every(ms => ms >= 0))
+        ok(Math.abs(parts.reduce((sum, ms) => sum + ms, 0) - plan.stepMs) <= 1e-9 * plan.stepMs)
+      })
+    )
   })
 
   it('expects less time with more memory', () => {
