@@ -192,9 +192,12 @@ export class Executor {
 }
 
 /** @throws OptionError for conflicting options */
-export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device', bits = 1 }: ExecutorOptions): void {
-  if (!Number.isInteger(bits) || bits < 1 || bits > 8) {
+export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device', bits }: ExecutorOptions): void {
+  if (bits !== undefined && !(Number.isInteger(bits) && bits >= 1 && bits <= 8)) {
     throw new OptionError(`bits of saved activations must be a whole number from 1 to 8, got ${bits}`)
+  }
+  if (schedule === 'tensor' && bits !== undefined) {
+    throw new OptionError(`schedule tensor does not support bits=${bits}; omit it, or use baseline-ag`)
   }
   if (schedule === 'baseline' && microbatch !== undefined) {
     throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')

@@ -154,5 +154,6 @@ describe('activations in few bits', () => {
     const options = { schedule: 'l2l', microbatch: 2 } as const
     deepEqual(resolveExecution(model, options, BATCH).executorOptions.layers, undefined)
     for (const bits of [0, 9, 1.5]) throws(() => new Executor(model, { bits }), /bits of saved activations/)
+    throws(() => new Executor(model, { schedule: 'tensor', bits: 4 }), /schedule tensor does not support bits=4/)
   })
 })
