@@ -23,21 +23,67 @@ const CONTEXTS = 4 * CLASSES
 /** Class of the largest magnitude. */
 const MAX_CLASS = 28
 
+/** State: the range, its lower end or a reader's code, a carry, and the byte that it can change. */
+const RANGE = 0
+const LOW = 1
+const CARRY = 2
+const CACHE = 3
+
 /** ⌊log₂⌋. */
 const classOf = (value: number): number => 31 - Math.clz32(value)
 
-/** Writes or reads numbers. Both directions visit the same contexts, so the format is stated once. */
-abstract class RangeCoder {
+/** Writes numbers, or reads them. Both directions visit the same contexts, so the format is stated once. */
+class RangeCoder {
   /** Probabilities of 0, and numbers of bits so far, up to 12. */
   readonly #probabilities = new Uint16Array(CONTEXTS).fill(ONE / 2)
   readonly #counts = new Uint8Array(CONTEXTS)
+  /** Written bytes, or the bytes to read. */
+  #bytes: Uint8Array
+  #at: number
+  readonly #end: number
+  readonly #isReader: boolean
+  /** See `RANGE`. Typed arrays keep integers of 32 bits without allocations. */
+  readonly #state = Uint32Array.of(2 ** 32 - 1, 0, 0, 0)
+  /** Number of bytes that a carry can still change. */
+  #held = 1
 
-  /** @param probability of 0, in units of 2^-shift @param bit ignored by a reader @returns the bit */
-  protected abstract choose(probability: number, shift: number, bit: number): number
+  /** A reader of bytes [at, end), or a writer. */
+  constructor(bytes?: Uint8Array, at = -1, end = 0) {
+    this.#isReader = bytes !== undefined
+    this.#bytes = bytes ?? new Uint8Array(256)
+    // The first byte that is written is always 0, and is left out.
+    this.#at = at
+    this.#end = end
+    for (let i = 0; this.#isReader && i < TAIL; i++) this.#state[LOW] = (this.#state[LOW] << 8) | this.#byte()
+  }
+
+  /** @param probability of 0, in units of 2^-shift @param given ignored by a reader @returns the bit */
+  #choose(probability: number, shift: number, given: number): number {
+    const state = this.#state
+    const range = state[RANGE]
+    const low = state[LOW]
+    const bound = Math.imul(range >>> shift, probability) >>> 0
+    const bit = this.#isReader ? (low < bound ? 0 : 1) : given
+    if (bit === 0) state[RANGE] = bound
+    else {
+      state[RANGE] = range - bound
+      if (this.#isReader) state[LOW] = low - bound
+      else {
+        state[LOW] = low + bound
+        if (state[LOW] < bound) state[CARRY] = 1
+      }
+    }
+    while (state[RANGE] < LEAST) {
+      state[RANGE] <<= 8
+      if (this.#isReader) state[LOW] = (state[LOW] << 8) | this.#byte()
+      else this.#shift()
+    }
+    return bit
+  }
 
   #bit(context: number, given: number): number {
     const probability = this.#probabilities[context]
-    const bit = this.choose(probability, BITS, given)
+    const bit = this.#choose(probability, BITS, given)
     const count = this.#counts[context]
     if (count < 12) this.#counts[context] = count + 1
     const rate = count < 3 ? 2 : count < 7 ? 3 : count < 12 ? 4 : 5
@@ -47,7 +93,7 @@ abstract class RangeCoder {
   }
 
   #plain(given: number): number {
-    return this.choose(1, 1, given)
+    return this.#choose(1, 1, given)
   }
 
   /** The bits of a number below its first one, which is at `top`. Only the next one has a context. */
@@ -59,7 +105,7 @@ abstract class RangeCoder {
   }
 
   /** A number of zeros + 1. @throws RangeError if it has more than 31 bits */
-  protected gap(given: number): number {
+  #gap(given: number): number {
     const top = classOf(given)
     let node = 1
     for (let i = 4; i >= 0; i--) node = 2 * node + this.#bit(node, (top >> i) & 1)
@@ -69,7 +115,7 @@ abstract class RangeCoder {
   }
 
   /** An integer other than 0. @throws RangeError if its magnitude is too large */
-  protected element(given: number): number {
+  #element(given: number): number {
     const isNegative = this.#plain(given < 0 ? 1 : 0) === 1
     const magnitude = Math.abs(given)
     const top = classOf(magnitude)
@@ -80,115 +126,62 @@ abstract class RangeCoder {
     if (value > MAX_MAGNITUDE) throw new RangeError('integer out of range')
     return isNegative ? -value : value
   }
-}
 
-class RangeEncoder extends RangeCoder {
-  #range = 2 ** 32 - 1
-  #low = 0
-  #cache = 0
-  /** Number of bytes that a carry can still change. */
-  #held = 1
-  #bytes = new Uint8Array(256)
-  /** Number of bytes without the first one, which is always 0. */
-  #length = -1
-
-  protected choose(probability: number, shift: number, bit: number): number {
-    const bound = (this.#range >>> shift) * probability
-    if (bit === 0) this.#range = bound
-    else {
-      this.#low += bound
-      this.#range -= bound
-    }
-    while (this.#range < LEAST) {
-      this.#range *= 256
-      this.#shift()
-    }
-    return bit
+  /** Reads a byte. Zeros follow the end. */
+  #byte(): number {
+    const at = this.#at++
+    if (at < this.#end) return this.#bytes[at]
+    if (at >= this.#end + TAIL) throw new RangeError('truncated block')
+    return 0
   }
 
+  /** Writes the highest byte of what no carry can change any more. */
   #shift(): void {
-    if (this.#low < 0xff000000 || this.#low >= 2 ** 32) {
-      const carry = this.#low >= 2 ** 32 ? 1 : 0
-      this.#put(this.#cache + carry)
-      for (; this.#held > 1; this.#held--) this.#put(255 + carry)
-      this.#cache = Math.floor(this.#low / LEAST) & 255
+    const state = this.#state
+    if (state[LOW] < 0xff000000 || state[CARRY] === 1) {
+      this.#put(state[CACHE] + state[CARRY])
+      for (; this.#held > 1; this.#held--) this.#put(255 + state[CARRY])
+      state[CACHE] = state[LOW] >>> 24
+      state[CARRY] = 0
       this.#held = 0
     }
     this.#held++
-    this.#low = (this.#low % LEAST) * 256
+    state[LOW] <<= 8
   }
 
   #put(byte: number): void {
-    if (this.#length === this.#bytes.length) {
-      const larger = new Uint8Array(2 * this.#length)
+    if (this.#at === this.#bytes.length) {
+      const larger = new Uint8Array(2 * this.#at)
       larger.set(this.#bytes)
       this.#bytes = larger
     }
-    if (this.#length >= 0) this.#bytes[this.#length] = byte
-    this.#length++
+    if (this.#at >= 0) this.#bytes[this.#at] = byte
+    this.#at++
   }
 
-  encode(block: Float32Array, indices: Int32Array | undefined): Uint8Array {
+  write(block: Float32Array, indices: Int32Array | undefined): Uint8Array {
+    const length = indices?.length ?? block.length
     let next = 0
-    const add = (i: number) => {
-      if (block[i] === 0) return
-      this.gap(i - next + 1)
-      this.element(block[i])
+    for (let n = 0; n < length; n++) {
+      const i = indices === undefined ? n : indices[n]
+      if (block[i] === 0) continue
+      this.#gap(i - next + 1)
+      this.#element(block[i])
       next = i + 1
     }
-    if (indices === undefined) for (let i = 0; i < block.length; i++) add(i)
-    else for (let n = 0; n < indices.length; n++) add(indices[n])
     for (let i = 0; i <= TAIL; i++) this.#shift()
-    let length = this.#length
-    for (let i = 0; i < TAIL && this.#bytes[length - 1] === 0; i++) length--
-    return this.#bytes.slice(0, length)
-  }
-}
-
-class RangeDecoder extends RangeCoder {
-  readonly #bytes: Uint8Array
-  #at: number
-  readonly #end: number
-  #range = 2 ** 32 - 1
-  #code = 0
-
-  constructor(bytes: Uint8Array, at: number, end: number) {
-    super()
-    this.#bytes = bytes
-    this.#at = at
-    this.#end = end
-    for (let i = 0; i < TAIL; i++) this.#code = this.#code * 256 + this.#byte()
+    let end = this.#at
+    for (let i = 0; i < TAIL && this.#bytes[end - 1] === 0; i++) end--
+    return this.#bytes.slice(0, end)
   }
 
-  /** Zeros follow the end. */
-  #byte(): number {
-    const at = this.#at++
-    return at < this.#end ? this.#bytes[at] : 0
-  }
-
-  protected choose(probability: number, shift: number): number {
-    const bound = ((this.#range >>> shift) * probability) >>> 0
-    const bit = this.#code < bound ? 0 : 1
-    if (bit === 0) this.#range = bound
-    else {
-      this.#code = (this.#code - bound) >>> 0
-      this.#range = (this.#range - bound) >>> 0
-    }
-    while (this.#range < LEAST) {
-      this.#range = (this.#range << 8) >>> 0
-      this.#code = ((this.#code << 8) | this.#byte()) >>> 0
-      if (this.#at > this.#end + TAIL) throw new RangeError('truncated block')
-    }
-    return bit
-  }
-
-  decode(into: SumBlock, count: number): void {
+  read(into: SumBlock, count: number): void {
     into.clear()
     let next = 0
     for (let n = 0; n < count; n++) {
-      next += this.gap(1)
+      next += this.#gap(1)
       if (next > into.length) throw new RangeError('element beyond the end of the block')
-      into.set(next - 1, this.element(1))
+      into.set(next - 1, this.#element(1))
     }
     if (this.#at < this.#end) throw new RangeError('bytes after the last element')
   }
@@ -196,7 +189,7 @@ class RangeDecoder extends RangeCoder {
 
 /** Encodes a block. @param sum integers of magnitude 2^28 at most */
 export function encodeClustered(sum: SumBlock): Uint8Array {
-  return new RangeEncoder().encode(sum.read(), sum.indices)
+  return new RangeCoder().write(sum.read(), sum.indices)
 }
 
 /**
@@ -207,5 +200,5 @@ export function encodeClustered(sum: SumBlock): Uint8Array {
  * @throws RangeError if the bytes do not encode `count` elements
  */
 export function decodeClustered(bytes: Uint8Array, at: number, end: number, count: number, into: SumBlock): void {
-  new RangeDecoder(bytes, at, end).decode(into, count)
+  new RangeCoder(bytes, at, end).read(into, count)
 }
