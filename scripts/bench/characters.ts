@@ -20,16 +20,16 @@ interface Layer {
   readonly errors: Float32Array
 }
 
-export interface CharacterTask {
+export interface SimulatedTask {
   readonly learner: Learner
   /** Draws rows of a batch, in arrays that the next call overwrites. */
   inputs(rows: number, seed: number): () => Examples
-  /** Mean loss of held-out characters. */
+  /** Mean loss of held-out rows. */
   loss(parameters: Blocks): number
 }
 
 /** @param path of a compressed text @param hidden units of the hidden layers */
-export function characterTask(path: string, hidden: readonly number[]): CharacterTask {
+export function characterTask(path: string, hidden: readonly number[]): SimulatedTask {
   const bytes = gunzipSync(readFileSync(path))
   const alphabet = [...new Set(bytes)].sort((a, b) => a - b)
   const text = Uint8Array.from(bytes, byte => alphabet.indexOf(byte))

@@ -1,16 +1,16 @@
 /**
  * Bytes of sparse sums and held-out loss, compared with float32 local steps and with one process, in the simulator: a network that predicts
- * characters, in a tree of peers. Bytes are those of integers, for each weight, update and edge, apart by direction and by depth.
+ * characters, or one for MNIST, in a tree of peers. Bytes are those of integers, for each weight, update and edge, apart by direction and by depth.
  */
-import { parseScenario, simulate } from '../../sim/index.js'
+import { type Fault, parseScenario, simulate } from '../../sim/index.js'
 import { AdmbNode, type AdmbOptions } from '../../src/admb/index.js'
 import { decodeIntegers, encodeIntegers } from '../../src/admb/wire/integers.js'
 import { decodeClustered, encodeClustered } from '../../src/admb/wire/range-coder.js'
 import { Random } from '../../src/data/random.js'
 import { averagingRule, type Blocks, createAveraging, createRule, digest } from '../../src/learning/index.js'
 import { SumBlock } from '../../src/numeric/sums.js'
-import { type CharacterTask, characterTask } from './characters.js'
-import { publicData } from './data.js'
+import { characterTask, type SimulatedTask } from './characters.js'
+import { digitsTask, publicData } from './data.js'
 import type { Row } from './row.js'
 
 /** Inputs of a local step. */
@@ -21,6 +21,8 @@ const HIDDEN = [24, 48]
 const SEED = Number(process.env.SPARSE_SEED ?? 1)
 /** Only runs with this number of peers. @default all */
 const PEERS = Number(process.env.SPARSE_PEERS ?? 0)
+/** Only runs of `plain`, `absent` or `mnist`. @default all */
+const KIND = process.env.SPARSE_KIND
 
 interface Run {
   readonly nodes: number
@@ -29,7 +31,12 @@ interface Run {
   readonly sumBytes?: number
   /** @default all of UPDATES */
   readonly share?: number
+  /** `absent`: the second half of the peers, all leaves, are down half of the time. @default plain */
+  readonly kind?: 'absent' | 'mnist'
 }
+
+/** Mean time in updates for which an absent peer is down, and then up. */
+const AWAY = 10
 
 /** Steps of local optimizers, and of one process, which takes larger ones without the momentum of updates. */
 const RULE = { name: 'adam', step: 0.001 } as const
@@ -44,7 +51,12 @@ interface Tally {
 
 /** A node that adds up the bytes of its integers by edge. */
 class CountingNode extends AdmbNode {
-  readonly sent = new Map<number, Tally>()
+  constructor(
+    options: AdmbOptions,
+    readonly sent: Map<number, Tally>
+  ) {
+    super(options)
+  }
 
   override frame(edge: number): Uint8Array | undefined {
     const before = this.inspect.traffic
@@ -68,7 +80,7 @@ interface Outcome {
   readonly down: number
 }
 
-function train(task: CharacterTask, { nodes, steps, sumBytes, share = 1 }: Run): Outcome {
+function train(task: SimulatedTask, { nodes, steps, sumBytes, share = 1, kind }: Run): Outcome {
   const batch = nodes * steps * MINIBATCH
   const scenario = parseScenario(
     {
@@ -98,11 +110,12 @@ function train(task: CharacterTask, { nodes, steps, sumBytes, share = 1 }: Run):
   const next = task.inputs(MINIBATCH, SEED)
   const inputs = { model: 'linear' as const, dimension: 1, optimum: task.learner.initial(), next }
   const node = (options: AdmbOptions, index: number) => {
-    const created = new CountingNode(options)
+    const created = new CountingNode(options, counted[index]?.sent ?? new Map())
     counted[index] = created
     return created
   }
-  simulate(scenario, { learner: task.learner, recipe, inputs, node })
+  const faults = kind === 'absent' ? absences(nodes, steps, scenario.inputs / nodes) : []
+  simulate(scenario, { learner: task.learner, recipe, inputs, node, faults })
   const best = counted.map(({ predictor }) => predictor).reduce((a, b) => (b.id.updates > a.id.updates ? b : a))
   const weights = task.learner.layout.blocks.reduce((sum, { length }) => sum + length, 0)
   return {
@@ -110,6 +123,21 @@ function train(task: CharacterTask, { nodes, steps, sumBytes, share = 1 }: Run):
     updates: best.id.updates,
     ...bytesOf(counted, weights * best.id.updates)
   }
+}
+
+/** Crashes and restarts of half of the nodes, until the inputs have ended. @param time that the run takes without them */
+function absences(nodes: number, steps: number, time: number): Fault[] {
+  const random = new Random(SEED)
+  const faults: Fault[] = []
+  for (let node = Math.ceil(nodes / 2); node < nodes; node++) {
+    const away = () => -AWAY * steps * Math.log(1 - random.uniform())
+    for (let at = away(); at < 1.2 * time; at += away()) {
+      faults.push({ time: at, kind: 'crash', node })
+      at += away()
+      faults.push({ time: at, kind: 'restart', node, disk: 'kept' })
+    }
+  }
+  return faults.sort((a, b) => a.time - b.time)
 }
 
 /** Nodes are numbered by depth, and a parent has a lower number. */
@@ -135,7 +163,7 @@ function bytesOf(nodes: readonly CountingNode[], unit: number): Pick<Outcome, 'd
 }
 
 /** The loss of one process with minibatches twice as large. */
-function serial(task: CharacterTask, rows: number): number {
+function serial(task: SimulatedTask, rows: number): number {
   const rule = createRule(SERIAL_RULE)
   const averaging = createAveraging({ name: 'tail' })
   const next = task.inputs(2 * MINIBATCH, SEED)
@@ -162,7 +190,13 @@ const RUNS: readonly Run[] = [
   { nodes: 16, steps: 10 },
   { nodes: 16, steps: 10, sumBytes: 0.02 },
   { nodes: 64, steps: 10, share: 0.3 },
-  { nodes: 64, steps: 10, sumBytes: 0.02, share: 0.3 }
+  { nodes: 64, steps: 10, sumBytes: 0.02, share: 0.3 },
+  { nodes: 16, steps: 10, kind: 'absent' },
+  { nodes: 16, steps: 10, sumBytes: 0.02, kind: 'absent' },
+  { nodes: 5, steps: 30, kind: 'mnist' },
+  { nodes: 5, steps: 30, sumBytes: 0.02, kind: 'mnist' },
+  { nodes: 16, steps: 10, kind: 'mnist' },
+  { nodes: 16, steps: 10, sumBytes: 0.02, kind: 'mnist' }
 ]
 
 /** Weights of a block whose decoders are measured. */
@@ -197,21 +231,23 @@ function* decoders(): Generator<Row> {
 }
 
 export async function* bench(): AsyncGenerator<Row> {
-  if (PEERS === 0) yield* decoders()
+  if (PEERS === 0 && KIND === undefined) yield* decoders()
   const path = publicData('tinyshakespeare.txt.gz')
-  if (path === undefined) return
-  const task = characterTask(path, HIDDEN)
-  /** Losses of one process by inputs, and of float32 sums. */
-  const references = new Map<number, number>()
+  const tasks = { characters: path && characterTask(path, HIDDEN), mnist: await digitsTask(32) }
+  /** Losses of one process by task and inputs, and of float32 sums. */
+  const references = new Map<string, number>()
   let float32 = 0
   for (const run of RUNS) {
     if (PEERS > 0 && run.nodes !== PEERS) continue
-    const { nodes, steps, sumBytes, share = 1 } = run
+    const { nodes, steps, sumBytes, share = 1, kind = 'plain' } = run
+    const task = tasks[kind === 'mnist' ? kind : 'characters']
+    if (!task || (KIND ?? kind) !== kind) continue
     const rows = Math.round(share * UPDATES) * nodes * steps * MINIBATCH
-    const reference = references.get(rows) ?? serial(task, rows)
-    references.set(rows, reference)
+    const key = `${kind === 'mnist'} ${rows}`
+    const reference = references.get(key) ?? serial(task, rows)
+    references.set(key, reference)
     const { loss, up, down, updates, depths } = train(task, run)
-    const title = `${nodes} peers, H = ${nodes * steps}, ${sumBytes === undefined ? 'float32 sums' : `${sumBytes} B`}`
+    const title = `${kind === 'plain' ? '' : `${kind}, `}${nodes} peers, H = ${nodes * steps}, ${sumBytes === undefined ? 'float32 sums' : `${sumBytes} B`}`
     yield { name: `${title}: loss over that of one process`, value: loss / reference, unit: '×', details: { updates } }
     if (sumBytes === undefined) {
       float32 = loss
