@@ -42,6 +42,8 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   if (model === undefined && flags.weights === undefined) {
     throw new UsageError('there is no network to plan: give a model (try: admb plan mlp), or --weights FOLDER')
   }
+  if (flags.out !== undefined && !/\.svg$/i.test(flags.out))
+    throw new UsageError(`the chart is an SVG file, but ${flags.out} does not end in .svg: rename it`)
   const task = await createTask(taskOptions({ ...flags, model }), 'serial')
   if (task.model?.kind !== 'network')
     throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)

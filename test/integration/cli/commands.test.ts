@@ -379,6 +379,8 @@ describe('a command', function () {
     const { stdout } = await admb(['plan', ...mlp, '--schedule', 'l2l', '--out', chart])
     assert.match(stdout, /^its time .*(forward|backward) \d+\.\d %, /m)
     assert.match(await readFile(chart, 'utf8'), /<svg [\s\S]*Expected time of a step, l2l[\s\S]*backward \d+\.\d %/)
+    const png = ['--schedule', '1f1b,workers=2', '--out', join(dir, 'chart.png')]
+    await refuses(['plan', ...mlp, ...png], 2, /chart.png does not end in .svg: rename it/)
     await refuses(['plan', ...mlp, '--schedule', 'gpipe'], 2, /divides the layers among devices: add workers=2/)
     const train = ['train', '--model', ...mlp, '--limit', '200', '--batch', '20', '--json', '--schedule']
     const alone = JSON.parse((await admb([...train, 'baseline-ag,microbatch=4'])).stdout)
