@@ -3,7 +3,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import * as tf from '#tfjs'
 import { AbortedError, type Stage, type StagePlace } from '../executor/pipeline.js'
 import type { Operation } from '../executor/pipeline-orders.js'
-import { ABORTED, MAIL, type StagePorts, TIMEOUT_MS } from './worker-handle.js'
+import { ABORTED, awaitChange, MAIL, type StagePorts } from './worker-handle.js'
 
 interface Mail {
   readonly attempt: number
@@ -20,9 +20,11 @@ export class StageLine {
   waitedMs = 0
   readonly #arrived = new Map<string, Mail>()
 
+  /** @param hasEnded whether the thread of another device has ended @default unknown */
   constructor(
     private readonly cells: Int32Array,
-    private readonly ports: StagePorts
+    private readonly ports: StagePorts,
+    private readonly hasEnded?: () => boolean
   ) {}
 
   /** @param attempt number of the step's attempt; messages of others are dropped */
@@ -65,7 +67,7 @@ export class StageLine {
       }
       if (Atomics.load(this.cells, ABORTED) === attempt) throw new AbortedError()
       // Another stage has failed, which the pool finds.
-      if (Atomics.wait(this.cells, MAIL, seen, TIMEOUT_MS) === 'timed-out') throw new AbortedError()
+      if (!awaitChange(this.cells, MAIL, seen, this.hasEnded)) throw new AbortedError()
     }
   }
 

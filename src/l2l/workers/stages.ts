@@ -128,7 +128,8 @@ export class PipelineStages extends ModelGroup {
       below: (lines.at(stage - 1) as MessageChannel).port2
     }))
     this.close()
-    this.#line = new StageLine(this.cells, all.pop() as StagePorts)
+    const hasEnded = () => workers.some(worker => worker.hasEnded())
+    this.#line = new StageLine(this.cells, all.pop() as StagePorts, hasEnded)
     return all
   }
 }

@@ -12,16 +12,22 @@ import { AbortedError } from '../executor/pipeline.js'
 import type { ExecutorOptions, ParameterStore, StepScore } from '../executor/types.js'
 import { wakeStages } from './stage-line.js'
 import { type GroupStep, ModelGroup } from './stages.js'
-import { ABORTED, MAIL, TIMEOUT_MS } from './worker-handle.js'
+import { ABORTED, awaitChange, MAIL } from './worker-handle.js'
 
-/** Returns the gradients of the next layer of another device. */
-type Collect = (device: number) => readonly Float32Array[]
+/** What the first device knows of the others. */
+interface Others {
+  /** Returns the gradients of the next layer of another device. */
+  collect(device: number): readonly Float32Array[]
+  /** Whether the thread of one has ended. */
+  hasEnded(): boolean
+}
 
 /** One device of the group. */
 export class TensorDevice {
   /** Milliseconds that the step has waited for others. */
   waitedMs = 0
   readonly #executor: Executor
+  #others: Others | undefined
   #attempt = 0
   /** Number of sums in this step. */
   #sums = 0
@@ -66,9 +72,10 @@ export class TensorDevice {
     rows: DenseRows,
     task: Omit<TrainStep, 'stage'> & { readonly attempt: number },
     shared: SharedArrayBuffer,
-    collect?: Collect
+    others?: Others
   ): StepScore {
     const { devices } = this.share
+    this.#others = others
     this.#attempt = task.attempt
     this.#sums = 0
     this.waitedMs = 0
@@ -78,7 +85,7 @@ export class TensorDevice {
     const at = (i: number) => all.subarray(i * length, (i + 1) * length)
     this.#addends = [0, 1].map(turn => Array.from({ length: devices }, (_, device) => at(turn * devices + device)))
     const { step, updates } = task
-    return this.#executor.train(new ShareStore(this.model, store, this.share, collect), rows, { step, updates })
+    return this.#executor.train(new ShareStore(this.model, store, this.share, others), rows, { step, updates })
   }
 
   close(): void {
@@ -106,7 +113,7 @@ export class TensorDevice {
       if (Atomics.load(this.cells, ABORTED) === this.#attempt) throw new AbortedError()
       if (this.#written.every((_, device) => Atomics.load(this.#written, device) >= this.#sums)) break
       // Another device has failed, which the pool finds.
-      if (Atomics.wait(this.cells, MAIL, seen, TIMEOUT_MS) === 'timed-out') throw new AbortedError()
+      if (!awaitChange(this.cells, MAIL, seen, this.#others?.hasEnded)) throw new AbortedError()
     }
     this.waitedMs += performance.now() - start
   }
@@ -120,7 +127,7 @@ class ShareStore implements ParameterStore {
     private readonly model: Model,
     private readonly store: ParameterStore,
     private readonly share: DeviceShare,
-    private readonly collect?: Collect
+    private readonly others?: Others
   ) {
     this.reusesMemory = store.reusesMemory
   }
@@ -133,13 +140,13 @@ class ShareStore implements ParameterStore {
 
   pushGradients(l: number, gradients: readonly Float32Array[]): void {
     const layer = this.model.layers[l]
-    const { collect } = this
+    const { others } = this
     if (layer.split === undefined) {
-      if (collect !== undefined) this.store.pushGradients(l, gradients)
-    } else if (collect === undefined) this.store.pushGradients(l, gradients)
+      if (others !== undefined) this.store.pushGradients(l, gradients)
+    } else if (others === undefined) this.store.pushGradients(l, gradients)
     else {
-      const others = Array.from({ length: this.share.devices - 1 }, (_, device) => collect(device + 1))
-      this.store.pushGradients(l, [mergedGradients(layer, [gradients, ...others])])
+      const theirs = Array.from({ length: this.share.devices - 1 }, (_, device) => others.collect(device + 1))
+      this.store.pushGradients(l, [mergedGradients(layer, [gradients, ...theirs])])
     }
   }
 
@@ -167,7 +174,10 @@ export class TensorDevices extends ModelGroup {
     for (const [i, worker] of workers.entries()) {
       worker.submit({ ...task, tensor: { device: i + 1, devices, shared: this.#shared } })
     }
-    const score = own.train(store, rows, task, this.#shared, device => collect(device - 1))
+    const score = own.train(store, rows, task, this.#shared, {
+      collect: device => collect(device - 1),
+      hasEnded: () => workers.some(worker => worker.hasEnded())
+    })
     return { score, waitedMs: own.waitedMs }
   }
 

@@ -94,6 +94,22 @@ export const gradientLengthCell = (worker: number, gradient: number) =>
 
 /** A worker without any activity for this time is considered dead. */
 export const TIMEOUT_MS = 120_000
+/** How often a thread that waits for others looks whether their threads have ended. */
+const LOOK_MS = 500
+
+/**
+ * Blocks until a shared number changes.
+ * @param hasEnded whether a thread that would change it has ended @default unknown
+ * @returns false if such a thread has ended, or the number has not changed for TIMEOUT_MS
+ */
+export function awaitChange(cells: Int32Array, cell: number, seen: number, hasEnded = () => false): boolean {
+  for (let waited = 0; waited < TIMEOUT_MS; waited += LOOK_MS) {
+    if (Atomics.wait(cells, cell, seen, LOOK_MS) !== 'timed-out') return true
+    // What it did last may be seen only now.
+    if (hasEnded()) return Atomics.load(cells, cell) !== seen
+  }
+  return false
+}
 
 /**
  * Blocks until there is a message.
@@ -115,16 +131,19 @@ export class Inbox {
   readonly #cells: Int32Array
   readonly #cell: number
   readonly #take: () => WorkerMessage | undefined
+  readonly #hasEnded: () => boolean
   #next: WorkerMessage | undefined
 
   /**
    * @param cells shared with the worker, which adds 1 to the number at `cell` after each gradient and each message
    * @param take removes and returns a message that has arrived; undefined if there is none
+   * @param hasEnded whether the worker's thread has ended
    */
-  constructor(cells: Int32Array, cell: number, take: () => WorkerMessage | undefined) {
+  constructor(cells: Int32Array, cell: number, take: () => WorkerMessage | undefined, hasEnded = () => false) {
     this.#cells = cells
     this.#cell = cell
     this.#take = take
+    this.#hasEnded = hasEnded
   }
 
   /** Blocks until the condition holds, which only the worker's activity changes. @returns the next message if it came before */
@@ -135,8 +154,9 @@ export class Inbox {
       this.#next ??= this.#take()
       // The worker may have made the condition true and then sent the message.
       if (this.#next !== undefined) return condition() ? undefined : this.#takeNext()
-      if (Atomics.wait(this.#cells, this.#cell, seen, TIMEOUT_MS) === 'timed-out')
-        return { kind: 'failed', code: DeviceError.code, reason: `no response for ${TIMEOUT_MS / 1000} s` }
+      if (awaitChange(this.#cells, this.#cell, seen, this.#hasEnded)) continue
+      const reason = this.#hasEnded() ? 'its thread has ended' : `no response for ${TIMEOUT_MS / 1000} s`
+      return { kind: 'failed', code: DeviceError.code, reason }
     }
   }
 
@@ -172,7 +192,7 @@ export class WorkerHandle {
     this.#cells = new Int32Array(cells)
     this.#port = port
     const take = () => receiveMessageOnPort(port)?.message as WorkerMessage | undefined
-    this.#inbox = new Inbox(this.#cells, messagesCell(worker), take)
+    this.#inbox = new Inbox(this.#cells, messagesCell(worker), take, () => this.hasEnded())
   }
 
   /**
@@ -201,6 +221,15 @@ export class WorkerHandle {
 
   #own(worker: Worker): void {
     this.#worker = worker
+    // It remembers when the thread's event loop started.
+    this.hasEnded()
+  }
+
+  /** Whether its thread has ended, although this thread has been blocked since and has received no event. */
+  hasEnded(): boolean {
+    // The idle time of a thread that has ended is -1, and so is its id once this thread has received the event.
+    const { threadId = 0, performance } = this.#worker ?? {}
+    return threadId < 0 || (performance?.eventLoopUtilization().idle ?? 0) < 0
   }
 
   /** @param ended called when the thread has ended */

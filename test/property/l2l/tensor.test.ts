@@ -1,5 +1,6 @@
 /** Tensor parallelism: several devices divide each transformer block, and learn what one device learns. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -192,6 +193,21 @@ describe('tensor parallelism', function () {
     throws(() => pool.train(executor, store, rows), WorkerFailedError)
     ok(pool.size < 3)
     while (pool.size > 1) throws(() => pool.train(executor, store, rows), WorkerFailedError)
+    ok(pool.train(executor, store, rows).loss > 0)
+    pool.close()
+  })
+
+  it('loses a step with a device whose thread has ended', async () => {
+    const threads: Worker[] = []
+    const add = (thread: Worker) => threads.push(thread)
+    process.on('worker', add)
+    const { pool, executor, store } = await group(gpt, 3)
+    process.off('worker', add)
+    const rows = rowsOf(gpt, 8)
+    // Events of its end wait until the step has ended.
+    void threads[1].terminate()
+    throws(() => pool.train(executor, store, rows), { name: 'WorkerFailedError', message: /2 .*its thread has ended/ })
+    equal(pool.size, 2)
     ok(pool.train(executor, store, rows).loss > 0)
     pool.close()
   })
