@@ -5,5 +5,5 @@ import type { Row } from './row.js'
 const SHAPE = { width: 256, length: 64, batch: 16, microbatch: 4 }
 
 export function bench(): AsyncGenerator<Row> {
-  return compareGroups(SHAPE, ['tensor', '1f1b'], 12)
+  return compareGroups(SHAPE, ['tensor', '1f1b'], 16)
 }

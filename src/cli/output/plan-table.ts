@@ -102,7 +102,8 @@ function takesPart({ share, from }: LayerProfile): string {
 
 /** The expected step beside the measured one. */
 export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes, bubble }: ExecutionReport): void {
-  const how = plan.pipeline ? stagesOf(plan, plan.layers.length) : `${stashOf(plan)}, ${kept(plan)}`
+  const whole = keepsAll(plan.schedule) ? stashOf(plan) : `${stashOf(plan)}, ${kept(plan)}`
+  const how = plan.pipeline ? stagesOf(plan, plan.layers.length) : whole
   print(`plan            ${plan.schedule}, microbatches of ${plan.microbatch}, ${how}`)
   print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
   const waits = bubble === undefined ? '' : `, bubble ${(100 * bubble).toFixed(1)} %`
