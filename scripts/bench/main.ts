@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   l2l: () => import('./l2l.js'),
   'l2l-tables': () => import('./l2l-tables.js'),
   pipelines: () => import('./pipelines.js'),
+  mrpc: () => import('./mrpc.js'),
   tensor: () => import('./tensor.js'),
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
 /** Arguments that a benchmark needs. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   'l2l-tables': 'WIDTH|bert-large',
+  mrpc: 'SVG',
   beside: 'DIR',
   gossipy: 'PYTHON',
   streams: 'PYTHON'

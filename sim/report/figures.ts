@@ -164,7 +164,7 @@ function marksOf(rows: readonly CurveRow[], labels: readonly string[]): CurveRow
 }
 
 /** @param places numbers of the lines' colours and shapes. @default in their order */
-function figureOf(
+export function figureOf(
   { name, title, x, y, ...about }: Plot,
   rows: readonly CurveRow[],
   labels: readonly string[],
