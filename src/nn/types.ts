@@ -114,7 +114,7 @@ export interface Pullback {
   readonly dWeights: readonly Tensor[]
 }
 
-/** `slope`: one of a few levels of the derivative of GELU; `rows`: a least number and a step for each row of the last axis. */
+/** `slope`: one of a few levels of the derivative of GELU; `rows`: a minimum and a step for each row of the last axis. */
 export type ActivationCode = 'exact' | 'slope' | 'rows'
 
 export interface Layer {

@@ -6,7 +6,7 @@ import { isIn, NO_INPUTS, type Ranges, type Segment, union, without, withRange }
 
 export class OwedProgress {
   #inputs: Ranges = NO_INPUTS
-  /** Those whose progress is only in the open segment. */
+  /** Inputs whose progress is only in the open segment. */
   #open: Ranges = NO_INPUTS
 
   get inputs(): Ranges {
@@ -30,7 +30,7 @@ export class OwedProgress {
     return isIn(this.#inputs, input)
   }
 
-  /** Those that are in none of these segments: batches have used their count. */
+  /** Owed inputs that are in none of these segments, because batches have used their count. */
   outside(segments: readonly Segment[]): Ranges {
     return this.isAny ? segments.reduce((rest, { inputs }) => without(rest, inputs), this.#inputs) : NO_INPUTS
   }

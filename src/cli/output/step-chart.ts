@@ -4,7 +4,7 @@ import { SERIES, standalone } from '../../../sim/report/theme.js'
 import { type StepParts, WORK } from '../../l2l/planning/times.js'
 
 const [WIDTH, HEIGHT, RADIUS, ROW] = [500, 260, 95, 24]
-/** The centre of the pie, and the key beside it. */
+/** The centre of the pie, and the left end of the key. */
 const [X, Y, KEY] = [115, 145, 250]
 
 /** The parts that take time, the largest first, with their share. */

@@ -62,8 +62,8 @@ export class TensorDevice {
   /** Bytes of shared memory for the addends of a microbatch. */
   static bytes({ layers }: Model, devices: number, microbatch: number): number {
     // Inputs and outputs have the same shape.
-    const most = Math.max(...layers.map(({ split, output }) => (split ? sizeOf(output) : 0)))
-    return Int32Array.BYTES_PER_ELEMENT * devices + 2 * devices * FLOAT_BYTES * microbatch * most
+    const max = Math.max(...layers.map(({ split, output }) => (split ? sizeOf(output) : 0)))
+    return Int32Array.BYTES_PER_ELEMENT * devices + 2 * devices * FLOAT_BYTES * microbatch * max
   }
 
   /** As `Executor.train`. @throws AbortedError if another device has failed */

@@ -44,7 +44,7 @@ interface Codec {
   unpack(words: tf.Tensor): tf.Tensor
 }
 
-/** A sample has the least number and the step of each row, as the bits of float32, and then the codes; no code spans two words. */
+/** A sample has the minimum and the step of each row, as the bits of float32, and then the codes; no code spans two words. */
 function codecOf(code: ActivationCode, shape: readonly number[], bits: number): Codec | undefined {
   if (code === 'exact') return undefined
   const size = sizeOf(shape)
@@ -73,23 +73,23 @@ function codecOf(code: ActivationCode, shape: readonly number[], bits: number): 
           let shift = 0
           for (let k = 0; k < size / row; k++) {
             const end = at + row
-            let least = LOWEST
+            let min = LOWEST
             let factor = BINS_PER_UNIT
             if (!isSlope) {
-              let most = values[at]
-              least = most
+              let max = values[at]
+              min = max
               for (let i = at + 1; i < end; i++) {
                 const value = values[i]
-                if (value < least) least = value
-                else if (value > most) most = value
+                if (value < min) min = value
+                else if (value > max) max = value
               }
-              const step = (most - least) / mask
-              scales[sample * words + 2 * k] = least
+              const step = (max - min) / mask
+              scales[sample * words + 2 * k] = min
               scales[sample * words + 2 * k + 1] = step
               factor = step > 0 ? 1 / step : 0
             }
             for (; at < end; at++) {
-              const place = ((values[at] - least) * factor + 0.5) | 0
+              const place = ((values[at] - min) * factor + 0.5) | 0
               filled |= (table === undefined ? place : table.codes[place]) << shift
               shift += bits
               if (shift > full) {
@@ -112,11 +112,11 @@ function codecOf(code: ActivationCode, shape: readonly number[], bits: number): 
         let word = sample * words + header
         let shift = 0
         for (let k = 0; k < size / row; k++) {
-          const least = isSlope ? 0 : scales[sample * words + 2 * k]
+          const min = isSlope ? 0 : scales[sample * words + 2 * k]
           const step = isSlope ? 0 : scales[sample * words + 2 * k + 1]
           for (const end = at + row; at < end; at++) {
             const code = (packed[word] >>> shift) & mask
-            values[at] = table === undefined ? least + code * step : table.levels[code]
+            values[at] = table === undefined ? min + code * step : table.levels[code]
             shift += bits
             if (shift > full) {
               word++
@@ -162,7 +162,7 @@ function slopeTable(bits: number): SlopeTable {
 }
 
 /**
- * The levels with the least integral of squared differences from the derivative of GELU over z from −5 to 5, by a dynamic program over
+ * The levels with the smallest integral of squared differences from the derivative of GELU over z from −5 to 5, by a dynamic program over
  * the sorted values.
  */
 function slopeLevels(count: number): Float32Array {
