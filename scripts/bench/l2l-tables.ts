@@ -23,7 +23,7 @@ const BLOCKS = 16
 const ROUNDS = 5
 const MB = 2 ** 20
 const HOSTS = [1, 2, 8, 64]
-/** Of saved activations; undefined are exact ones. */
+/** Numbers of bits of a saved activation; undefined keeps it exact. */
 const BITS = [undefined, 8, 4, 3, 2, 1]
 const RULES: readonly RuleSpec[] = [
   { name: 'mirror-descent' },

@@ -71,7 +71,7 @@ export async function* bench(svg: string): AsyncGenerator<Row> {
   }
 }
 
-/** Of paraphrases, in percent. */
+/** F1 of the class of paraphrases, in percent. */
 function f1Of({ metrics }: Scores): number {
   return 100 * metrics.byClass[1].f1
 }

@@ -5,7 +5,7 @@
  */
 import { type Layer, type LayerSplit, type Model, sizeOf, totalSize } from './types.js'
 
-/** The n-th of so many devices. */
+/** A device of a group, counted from 0, and the number of devices in the group. */
 export interface DeviceShare {
   readonly device: number
   readonly devices: number

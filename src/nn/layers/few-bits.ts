@@ -1,8 +1,10 @@
 /**
- * Saved activations in few bits: forward passes stay exact, and backward passes use rounded numbers. Derivatives of GELU have the levels
- * of the best piecewise constant (Novikov et al., "Few-Bit Backward: Quantized Gradients of Activation Functions for Memory Footprint
- * Reduction", 2022). Softmax outputs and the outputs of norms and activations have 2^bits even levels between the extremes of a row
- * (Chen et al., "ActNN", 2021), here with the nearest instead of a random one.
+ * Saved activations in few bits. Forward passes stay exact, and backward passes use rounded numbers:
+ *
+ * - The derivative of GELU is rounded to the levels of its best piecewise constant approximation. Source: Novikov et al., "Few-Bit
+ *   Backward: Quantized Gradients of Activation Functions for Memory Footprint Reduction", 2022.
+ * - Outputs of softmax, norms and activations are rounded to 2^bits evenly spaced levels between the minimum and the maximum of their
+ *   row. Source: Chen et al., "ActNN", 2021, which rounds at random.
  *
  * TensorFlow.js has no narrow types, so JavaScript packs the codes into an int32 tensor of the device. On wasm and cpu the device's
  * memory is the host's; other devices copy each activation to the host and back.

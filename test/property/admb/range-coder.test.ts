@@ -7,7 +7,7 @@ import { Random } from '../../../src/data/random.js'
 import { SumBlock } from '../../../src/numeric/sums.js'
 import { referenceBlock } from '../../support/range-reference.js'
 
-/** Blocks that are mostly empty, with clusters of elements whose magnitudes have a given number of bits. */
+/** Blocks whose nonzero elements are in clusters. Magnitudes have at most the given number of bits. */
 const blocks = fc
   .record({
     length: fc.constantFrom(1, 2, 300, 5000, 70_000),

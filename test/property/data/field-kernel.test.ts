@@ -146,7 +146,7 @@ describe('JSON lines in WebAssembly', () => {
     assert.ok(count > 10_000)
   })
 
-  it('are refused if text follows the object, also if it follows all of them', () => {
+  it('are refused if text follows one object or each of them', () => {
     const lines = Array.from({ length: 2000 }, (_, i) => `{"a":1,"b":${i},"c":"red","d":2,"label":${i % 2}} 1\n`)
     const options = { schema: SCHEMA, constant: true, hashBits: 10 }
     const { rows, faults } = parsed([lines.join('')], options, 'jsonl')

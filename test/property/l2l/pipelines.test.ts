@@ -12,13 +12,13 @@ import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { closedFormBubble, planPipelines, timelineOf } from '../../../src/l2l/planning/pipeline.js'
 import { planRequest, resolveExecution } from '../../../src/l2l/planning/planner.js'
 import { profileModel } from '../../../src/l2l/planning/profile.js'
-import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { TIMEOUT_MS } from '../../../src/l2l/workers/worker-handle.js'
 import { zeros } from '../../../src/learning/index.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
+import { trainedEngine } from '../../support/l2l/engine.js'
 
 const PIPELINES = SCHEDULES.filter(isPipeline)
 const chunksOf = (kind: string, chunks: number) => (kind === 'interleaved' ? chunks : 1)
@@ -186,19 +186,8 @@ for (const kind of PIPELINES) {
     before(() => openDevice('cpu'))
 
     async function train(network: NetworkSpec, workers: number, schedule: 'baseline-ag' | typeof kind) {
-      const engine = new L2LEngine({
-        model: networkModel(network),
-        rule: { name: 'momentum' },
-        averaging: { name: 'tail' },
-        batch: 8,
-        predictWith: 'current',
-        schedule,
-        microbatch: 2,
-        workers
-      })
-      await engine.startWorkers(network, 'cpu')
       // The last step has two microbatches only.
-      engine.learn(randomRows(networkModel(network), 27))
+      const engine = await trainedEngine(network, randomRows(networkModel(network), 27), { schedule, workers })
       const { parameters, average } = engine.finish()
       const { workers: left, lostSteps, bubble = 0 } = engine.report()
       deepEqual([left, lostSteps], [workers, 0])

@@ -9,7 +9,6 @@ import { Executor } from '../../../src/l2l/executor/executor.js'
 import { BlockStore, WorkerFailedError } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { resolveExecution } from '../../../src/l2l/planning/planner.js'
-import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { zeros } from '../../../src/learning/index.js'
 import { initialBlocks, layersWithBlocks } from '../../../src/nn/blocks.js'
@@ -18,6 +17,7 @@ import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { blockShare, mergedGradients } from '../../../src/nn/split.js'
 import { sizeOf } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
+import { trainedEngine } from '../../support/l2l/engine.js'
 
 const tokens = { sample: { kind: 'tokens', shape: [5], vocabulary: 7 }, target: { kind: 'next-token' } } as const
 
@@ -156,18 +156,7 @@ describe('tensor parallelism', function () {
 
   it('trains as an engine, and as a peer with frozen layers', async () => {
     const run = async (schedule: 'baseline-ag' | 'tensor', workers: number) => {
-      const engine = new L2LEngine({
-        model: networkModel(gpt),
-        rule: { name: 'momentum' },
-        averaging: { name: 'tail' },
-        batch: 8,
-        predictWith: 'current',
-        schedule,
-        microbatch: 2,
-        workers
-      })
-      await engine.startWorkers(gpt, 'cpu')
-      engine.learn(randomRows(networkModel(gpt), 27))
+      const engine = await trainedEngine(gpt, randomRows(networkModel(gpt), 27), { schedule, workers })
       const { parameters } = engine.finish()
       deepEqual([engine.report().workers, engine.report().lostSteps], [workers, 0])
       return parameters as Float32Array[]

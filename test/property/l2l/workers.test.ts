@@ -11,7 +11,6 @@ import { Executor } from '../../../src/l2l/executor/executor.js'
 import { BlockStore, type ExecutorOptions, WorkerFailedError } from '../../../src/l2l/executor/types.js'
 import { type DeviceLine, RemoteDevice } from '../../../src/l2l/group/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
-import { L2LEngine } from '../../../src/l2l/training/engine.js'
 import { LoadBalancer } from '../../../src/l2l/workers/balancer.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { type Examples, zeros } from '../../../src/learning/index.js'
@@ -19,6 +18,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import type { DeviceThreadData } from '../../support/l2l/device-thread.js'
+import { trainedEngine } from '../../support/l2l/engine.js'
 
 const gpt: NetworkSpec = {
   layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
@@ -54,19 +54,7 @@ describe('several device workers', function () {
     it(`${workers} train like one, with dropout and skipped layers`, async () => {
       const examples = randomRows(networkModel(gpt), 40)
       const run = async (count: number, serverThreads: number) => {
-        const engine = new L2LEngine({
-          model: networkModel(gpt),
-          rule: { name: 'momentum' },
-          averaging: { name: 'tail' },
-          batch: 8,
-          predictWith: 'current',
-          schedule: 'l2l-p',
-          microbatch: 2,
-          serverThreads,
-          workers: count
-        })
-        await engine.startWorkers(gpt, 'cpu')
-        engine.learn(examples)
+        const engine = await trainedEngine(gpt, examples, { schedule: 'l2l-p', serverThreads, workers: count })
         const { parameters } = engine.finish()
         equal(engine.report().workers, count)
         return { parameters, loss: engine.progress.loss, hits: engine.progress.hits }
