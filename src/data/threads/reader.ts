@@ -2,6 +2,7 @@
  * The thread that reads a stream, as its owner sees it. This module imports little, so that a command can start the thread before the rest
  * of the command is loaded.
  */
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
@@ -86,7 +87,10 @@ export class ReaderThread {
       for (;;) {
         signal?.throwIfAborted()
         const block = await this.#next()
-        if (block.size < 0) return
+        if (block.size < 0) {
+          await this.#end()
+          return
+        }
         const { newClasses } = this.facts
         yield { size: block.size, ...block.view, newClasses }
         this.#ring.release()
@@ -121,6 +125,14 @@ export class ReaderThread {
       else if (message.kind === 'notice') this.#listeners.onNotice?.(message.notice, message.importance)
       else this.#failure = fromSent(message.error)
     }
+  }
+
+  /** Waits for the thread, which ends after its last block: what it does at its exit is not interrupted. */
+  async #end(): Promise<void> {
+    const exit = this.#crash === undefined && this.#worker.threadId > 0 ? once(this.#worker, 'exit') : undefined
+    this.#ring.close()
+    this.#port.close()
+    await exit
   }
 
   async stop(): Promise<void> {

@@ -129,9 +129,18 @@ describe('the compiled code of a command', () => {
     const rows = join(home, 'rows.csv')
     // A thread reads files of at least 32 MiB.
     writeFileSync(rows, `x,label\n${'1.25,0\n2.25,1\n'.repeat(2_400_000)}`)
-    const [first, second] = [1, 2].map(() => JSON.parse(admb(['train', '--data', rows, '--json'])).averageLoss)
+    // The exit of the thread takes longer than what is left of the command.
+    const slow = join(home, 'slow-exit.cjs')
+    writeFileSync(
+      slow,
+      `if (!require('node:worker_threads').isMainThread)
+        process.prependListener('exit', () => { for (const end = Date.now() + 500; Date.now() < end; ); })`
+    )
+    const env = { NODE_OPTIONS: `--require ${slow}` }
+    const [first, second] = [1, 2].map(() => JSON.parse(admb(['train', '--data', rows, '--json'], env)).averageLoss)
     assert.ok(Number.isFinite(first))
     assert.equal(second, first)
-    assert.equal(readdirSync(cache).length, 2)
+    const files = readdirSync(cache)
+    assert.equal(files.length, 2, files.join())
   })
 })
