@@ -39,7 +39,7 @@ export {
   type TextFormat,
   type TokenRows
 } from './data/index.js'
-export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution } from './l2l/index.js'
+export type { CustomLayer, CustomLayerContext, CustomLayerFactory, Execution, GradientCode } from './l2l/index.js'
 export {
   type AdaptiveBatch,
   type Averaging,

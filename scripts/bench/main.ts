@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   pipelines: () => import('./pipelines.js'),
   mrpc: () => import('./mrpc.js'),
   tensor: () => import('./tensor.js'),
+  gradients: () => import('./gradients.js'),
   sim: () => import('./sim.js'),
   trust: () => import('./trust.js'),
   bytes: () => import('./bytes.js'),
@@ -28,6 +29,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
 const ARGUMENTS: Readonly<Record<string, string>> = {
   'l2l-tables': 'WIDTH|bert-large',
   mrpc: 'SVG',
+  gradients: 'TEXT',
   beside: 'DIR',
   gossipy: 'PYTHON',
   streams: 'PYTHON'

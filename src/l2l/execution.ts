@@ -1,7 +1,7 @@
 /** Creates the models, devices and learners that execute a network on this machine. */
 import { type Device, openDevice } from '../device/index.js'
 import { type Blocks, OptionError } from '../learning/index.js'
-import { eachInitialBlock, layersWithBlocks, lazyBlocks, mergedBlocks } from '../nn/blocks.js'
+import { eachInitialBlock, layersWithBlocks, lazyBlocks, mergedBlocks, shapesOf } from '../nn/blocks.js'
 import { createModel } from '../nn/create-model.js'
 import { forkSeed, uniforms } from '../nn/random.js'
 import type { NetworkSpec } from '../nn/spec/network-spec.js'
@@ -10,6 +10,7 @@ import { initialWeights, openCheckpoint, weightsDigest } from '../nn/weights/che
 import { dividesModel, type Execution, type FrozenWeights, type GroupExecution } from './executor/types.js'
 import { INITIAL_SEED, NetworkLearner } from './network-learner.js'
 import { resolveExecution } from './planning/planner.js'
+import { gradientCode } from './workers/gradient-codes.js'
 import { DevicePool } from './workers/pool.js'
 
 /** Seed of the adapters' initial weights. */
@@ -153,7 +154,7 @@ export async function networkLearner(
   if (execution === undefined) return new NetworkLearner(model, {}, undefined, initial)
   await deviceFor(execution)
   const frozen = frozenOf(spec, model, execution.checkpoint)
-  const { workers = 1, backend, hasRemoteWorkers = false, schedule } = execution
+  const { workers = 1, backend, hasRemoteWorkers = false, schedule, gradients } = execution
   if (hasRemoteWorkers && dividesModel(schedule))
     throw new OptionError(
       `schedule ${schedule} does not admit device workers (token=FILE): omit the token, or use l2l-p`
@@ -164,7 +165,8 @@ export async function networkLearner(
     const blocks = learner.layout.blocks.map(({ length }) => new Float32Array(new SharedArrayBuffer(4 * length)))
     const versions = new Int32Array(new SharedArrayBuffer(4 * blocks.length))
     const weights = { blocks, versions: hasRemoteWorkers ? versions : undefined }
-    learner.devices = await DevicePool.open({ network: spec, backend, executorOptions, weights, workers })
+    const coded = gradients && { code: gradientCode(gradients), shapes: shapesOf(model) }
+    learner.devices = await DevicePool.open({ network: spec, backend, executorOptions, weights, workers, coded })
   }
   return learner
 }

@@ -28,6 +28,11 @@ export function layoutOf(model: Model): Layout {
   }
 }
 
+/** The shape of each tensor of each block. */
+export function shapesOf(model: Model): (readonly number[])[][] {
+  return layersWithBlocks(model).map(({ weights }) => weights.map(({ shape }) => shape))
+}
+
 /** Ranges of the weights of one axis: biases, and scales and offsets of norms. */
 function vectorsOf(weights: Layer['weights']): [from: number, to: number][] {
   const ranges: [number, number][] = []

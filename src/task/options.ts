@@ -47,6 +47,7 @@ export const executionType = options<Execution>({
   backend: text,
   schedule: text,
   workers: number,
+  gradients: text,
   store: text,
   hostMemory: number,
   checkpoint: text,

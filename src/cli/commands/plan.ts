@@ -52,12 +52,16 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
     '../../l2l/index.js'
   )
   const execution = executionOf({ ...flags, schedule: { schedule: 'auto', ...flags.schedule } })
-  const device = await deviceFor(execution)
-  const network = networkModel(spec)
-  const profile = profileModel(network, true, execution.bits)
   const { workers = 1 } = execution
   const { devices: given = workers } = flags
   const devices = typeof given === 'number' ? planning.localDevices(given) : given
+  if (execution.gradients !== undefined && devices.every(({ lineBytesPerMs }) => lineBytesPerMs === undefined))
+    throw new UsageError(
+      `gradients=${execution.gradients} is for lines of device workers: give the speed of one (try: --devices 1,1@125MB)`
+    )
+  const device = await deviceFor(execution)
+  const network = networkModel(spec)
+  const profile = profileModel(network, true, execution.bits)
   const request = planning.planRequest(network, profile, execution, batch, devices)
   const chosen = planning.fastestPlan(request)
   const others = planning.alternatives(request)

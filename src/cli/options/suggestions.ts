@@ -31,7 +31,11 @@ const OPTIONS: readonly (readonly [meant: readonly string[], words: string, how?
   [['http'], 'http-origin', '--http PORT,origin=URL'],
   [['http'], 'http-limits http-body http-rate', '--http PORT,body=MIB,rate=N'],
   [['join-page'], 'stun', '--join-page stun:HOST:PORT'],
-  [['schedule'], 'microbatch stash workers', '--schedule NAME,KEY=VALUE,… (microbatch, stash, workers, bits)'],
+  [
+    ['schedule'],
+    'microbatch stash workers',
+    '--schedule NAME,KEY=VALUE,… (microbatch, stash, workers, bits, gradients)'
+  ],
   [
     ['schema'],
     'categorical weight id interactions text class-weights target target-scale',

@@ -4,6 +4,7 @@ import { type Delimiter, delimiterNames, delimiters, type Format, type From, for
 import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import type { GroupDevice } from '../../l2l/planning/types.js'
+import { gradientCode } from '../../l2l/workers/gradient-codes.js'
 import {
   modelNames,
   OptionError,
@@ -224,7 +225,7 @@ export const peerSchedule: Completed<Execution & { readonly token?: string }> = 
 function scheduleWith<const More extends Readonly<Record<string, Parser<unknown>>>>(word: string, more: More) {
   const [name, rest] = split(word)
   const own = { microbatch: whole(1), stash: choice(STASH_LOCATIONS), workers: whole(1, 64), bits: whole(1, 8) }
-  const parsers = { ...own, ...more }
+  const parsers = { ...own, gradients: gradientCode, ...more }
   const how = keyed(rest, parsers, 'l2l-p,microbatch=16')
   return name === undefined ? how : { ...how, schedule: choice([...SCHEDULES, 'auto'] as const)(name) }
 }

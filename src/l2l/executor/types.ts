@@ -7,6 +7,7 @@ import { type Blocks, DivergenceError, type Score } from '../../learning/index.j
 import { blockIndices } from '../../nn/blocks.js'
 import type { Model, RowWeights } from '../../nn/types.js'
 import { isFiniteBlock } from '../../numeric/numbers.js'
+import type { GradientCode } from '../workers/gradient-codes.js'
 
 /**
  * `baseline`: all weights, gradients and activations on the device, one pass over the whole minibatch. `baseline-ag`:
@@ -111,6 +112,11 @@ export interface Execution
    * @default 1
    */
   readonly workers?: number
+  /**
+   * How workers of other processes send their gradients: `sign`, or `rank:R` (see `gradient-codes.ts`). Gradients are then approximate.
+   * @default they are exact
+   */
+  readonly gradients?: GradientCode
   /**
    * `disk`: in a layer file, of which `hostMemory` bytes are in memory. For training in one process, on one device, by a rule that steps
    * layers independently.

@@ -5,11 +5,12 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Execution } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
+import { GradientEncoder } from '../workers/gradient-codes.js'
 import {
   ABORTED,
   allocateGradients,
   cellCount,
-  gradientLengthCell,
+  gradientBlockCell,
   gradientsCell,
   messagesCell,
   REDUCED,
@@ -70,6 +71,7 @@ class DeviceProcess {
   readonly #gradients: readonly Float32Array[]
   readonly #signals: SharedSignals
   readonly #cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(1)))
+  readonly #encoder: GradientEncoder | undefined
   #missing: number
   #thread: Worker | undefined
   #port: MessagePort | undefined
@@ -90,6 +92,7 @@ class DeviceProcess {
     this.#gradients = allocateGradients({ blocks: this.#blocks })
     this.#signals = new SharedSignals(1, this.#blocks.length)
     this.#cells[ABORTED] = -1
+    this.#encoder = network.coded && new GradientEncoder(network.coded)
   }
 
   /** Whether the thread can start: all frozen weights have arrived, and it has not started. */
@@ -171,8 +174,10 @@ class DeviceProcess {
     for (let sent = 0; ; ) {
       const seen = Atomics.load(this.#cells, messagesCell(SELF))
       for (; sent < Atomics.load(this.#cells, gradientsCell(SELF)); sent++) {
-        const length = Atomics.load(this.#cells, gradientLengthCell(SELF, sent))
-        this.#send({ kind: 'gradient' }, [copyOf(this.#gradients[sent % RING_SIZE].subarray(0, length))])
+        const block = Atomics.load(this.#cells, gradientBlockCell(SELF, sent))
+        const gradient = this.#gradients[sent % RING_SIZE].subarray(0, this.#blocks[block].length)
+        const coded = this.#encoder?.encode(block, gradient)
+        this.#send({ kind: 'gradient', block }, [coded ? bytesOf(coded) : copyOf(gradient)])
       }
       if (this.#result !== undefined) {
         this.#events.executed()

@@ -5,6 +5,7 @@
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { RowCopy } from '../dense-rows.js'
 import type { ExecutorOptions } from '../executor/types.js'
+import type { CodedBlocks } from '../workers/gradient-codes.js'
 import type { WorkerMessage, WorkerTask } from '../workers/worker-handle.js'
 
 /** A connection that keeps messages in order. */
@@ -21,13 +22,14 @@ export interface DeviceLine {
 
 /** Messages of the peer. */
 export type ToWorker =
-  /** The network, and the lengths of its blocks of weights. Frozen weights follow. */
+  /** The network, the lengths of its blocks of weights, and how gradients are sent. Frozen weights follow. */
   | {
       readonly kind: 'network'
       readonly network: NetworkSpec
       readonly executorOptions: Omit<ExecutorOptions, 'frozen'>
       readonly lengths: readonly number[]
       readonly frozen: readonly number[]
+      readonly coded?: CodedBlocks
     }
   /** The frozen weights of a layer follow. */
   | { readonly kind: 'frozen'; readonly layer: number }
@@ -48,8 +50,8 @@ export type ToWorker =
 export type ToPeer =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'ready'; readonly device: string }
-  /** The gradient of a layer follows. Layers come from the last to the first. */
-  | { readonly kind: 'gradient' }
+  /** The gradient of a block follows, or its code. Blocks come from the last to the first. */
+  | { readonly kind: 'gradient'; readonly block: number }
   | { readonly kind: 'result'; readonly result: WorkerMessage }
 
 /** The memory of an array as bytes. */

@@ -4,8 +4,10 @@
  */
 import type { MessagePort } from 'node:worker_threads'
 import { DeviceError } from '../../device/types.js'
+import { codeLength } from '../workers/gradient-codes.js'
 import {
   ABORTED,
+  gradientBlockCell,
   gradientsCell,
   messagesCell,
   REDUCED,
@@ -74,11 +76,11 @@ export class RemoteDevice {
   }
 
   #sendNetwork(): void {
-    const { network, weights } = this.#init
+    const { network, weights, coded } = this.#init
     const { frozen = [], ...executorOptions } = this.#init.executorOptions
     const layers = frozen.flatMap((block, layer) => (block === undefined ? [] : [layer]))
     const lengths = weights.blocks.map(({ length }) => length)
-    this.#send({ kind: 'network', network, executorOptions, lengths, frozen: layers })
+    this.#send({ kind: 'network', network, executorOptions, lengths, frozen: layers, coded })
     for (const layer of layers) this.#send({ kind: 'frozen', layer }, [copyOf(frozen[layer] as Float32Array)])
   }
 
@@ -105,7 +107,7 @@ export class RemoteDevice {
     if (message.kind === 'ready') onReady(String(message.device))
     else if (message.kind === 'gradient') {
       const number = this.#arrived++
-      this.#done = this.#done.then(() => this.#store(number, bytes))
+      this.#done = this.#done.then(() => this.#store(number, message.block, bytes))
     } else if (message.kind === 'result') {
       const { result } = message
       const isResult =
@@ -117,15 +119,19 @@ export class RemoteDevice {
   }
 
   /** Puts a gradient into the ring as soon as the learner thread has summed the one in its place. */
-  async #store(number: number, bytes: Uint8Array): Promise<void> {
-    const { gradients, worker } = this.#init
+  async #store(number: number, block: number, bytes: Uint8Array): Promise<void> {
+    const { gradients, worker, weights, coded } = this.#init
     const buffer = gradients[number % RING_SIZE]
-    if (bytes.length > buffer.byteLength || bytes.length % 4 !== 0) return this.#line.close('its gradient is too long')
+    if (!Number.isInteger(block) || weights.blocks[block] === undefined) return this.#line.close('it has no such block')
+    const length = coded ? codeLength(coded, block) : weights.blocks[block].length
+    if (bytes.length !== Float32Array.BYTES_PER_ELEMENT * length)
+      return this.#line.close('its gradient has another length than the block')
     for (;;) {
       const reduced = Atomics.load(this.#cells, REDUCED)
       if (!this.#isOpen || Atomics.load(this.#cells, ABORTED) === this.#attempt) break
       if (reduced > number - RING_SIZE) {
         new Uint8Array(buffer.buffer, buffer.byteOffset).set(bytes)
+        Atomics.store(this.#cells, gradientBlockCell(worker, number), block)
         Atomics.store(this.#cells, gradientsCell(worker), number + 1)
         this.#signal()
         break

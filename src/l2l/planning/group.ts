@@ -27,12 +27,13 @@ export function rowsOf(batch: number, microbatch: number, devices: readonly Grou
 
 /** @returns what each device does in a step of the plan */
 export function devicePlans(
-  { profile, inputBytes, devices }: PlanRequest,
+  { profile, inputBytes, devices, codedBytes }: PlanRequest,
   plan: Pick<Plan, 'schedule' | 'stash' | 'layers'>,
   rows: readonly number[]
 ): DevicePlan[] {
   const { layers, head, sumBytesPerMs } = profile
   const gradientBytes = layers.reduce((sum, layer) => sum + layer.gradientBytes, 0)
+  const returned = codedBytes ?? layers.map(layer => layer.gradientBytes)
   const weightBytes = layers.reduce((sum, layer) => sum + (layer.gradientBytes > 0 ? layer.weightBytes : 0), 0)
   const active = rows.filter(count => count > 0).length
   return devices.map((device, d) => {
@@ -46,14 +47,16 @@ export function devicePlans(
     const sums = active === 1 ? 0 : d === 0 ? active : 1
     const reductionMs = (sums * gradientBytes) / sumBytesPerMs
     const isRemote = device.lineBytesPerMs !== undefined
-    const endMs = isRemote ? streamedMs(layers, plan, times, device.lineBytesPerMs, rows[d] * inputBytes) : computeMs
+    const endMs = isRemote
+      ? streamedMs(layers, plan, times, returned, device.lineBytesPerMs, rows[d] * inputBytes)
+      : computeMs
     return {
       ...device,
       rows: rows[d],
       computeMs: computeMs + reductionMs,
       stepMs: rows[d] === 0 ? 0 : endMs + reductionMs,
       receivedBytes: isRemote && rows[d] > 0 ? weightBytes + rows[d] * inputBytes : 0,
-      returnedBytes: isRemote && rows[d] > 0 ? gradientBytes : 0
+      returnedBytes: isRemote && rows[d] > 0 ? returned.reduce((sum, bytes) => sum + bytes, 0) : 0
     }
   })
 }
@@ -68,6 +71,7 @@ function streamedMs(
   layers: PlanRequest['profile']['layers'],
   { schedule }: Pick<Plan, 'schedule'>,
   times: readonly Split[],
+  returned: readonly number[],
   bytesPerMs: number,
   rowBytes: number
 ): number {
@@ -89,7 +93,7 @@ function streamedMs(
   for (let l = last; l >= 0; l--) {
     end += times[l].backwardMs
     // The baseline has the sums of no layer before the last microbatch ends.
-    sent = Math.max(sent, isBaseline ? backwardEnd : end) + layers[l].gradientBytes / bytesPerMs
+    sent = Math.max(sent, isBaseline ? backwardEnd : end) + returned[l] / bytesPerMs
   }
   return Math.max(backwardEnd, sent)
 }

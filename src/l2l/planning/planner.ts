@@ -6,17 +6,20 @@
 import { availableParallelism } from 'node:os'
 import { formatBytes } from '../../base/errors.js'
 import { OptionError } from '../../learning/index.js'
-import type { Model } from '../../nn/types.js'
+import { blockIndices, shapesOf } from '../../nn/blocks.js'
+import { FLOAT_BYTES, type Model } from '../../nn/types.js'
 import { checkSchedule } from '../executor/executor.js'
 import { OverBudgetError } from '../executor/step.js'
 import {
   dividesModel,
   type Execution,
   type ExecutorOptions,
+  type GroupExecution,
   keepsAll,
   SCHEDULES,
   type Schedule
 } from '../executor/types.js'
+import { codeLength, type GradientCode, gradientCode } from '../workers/gradient-codes.js'
 import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
 import { layerMs, pipelineFault, planPipelines, sectionBytes } from './pipeline.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
@@ -38,10 +41,14 @@ interface ResolvedExecution {
  * Plans the schedule `auto`, those that divide the model, and which layers save their activations in few bits; any other options are
  * used as they are.
  * @param batch samples per minibatch
- * @throws OptionError for a schedule that these devices or layers do not allow; OverBudgetError naming the layer that needs the most memory, if no plan fits
+ * @throws OptionError for a schedule that these devices or layers do not allow, or a code of gradients without device workers; OverBudgetError naming the layer that needs the most memory, if no plan fits
  */
-export function resolveExecution(model: Model, execution: Execution, batch: number): ResolvedExecution {
-  const { deviceMemory, microbatch, stash, bits } = execution
+export function resolveExecution(model: Model, execution: GroupExecution, batch: number): ResolvedExecution {
+  const { deviceMemory, microbatch, stash, bits, gradients, hasRemoteWorkers = false } = execution
+  if (gradients !== undefined && !hasRemoteWorkers)
+    throw new OptionError(
+      `gradients=${gradients} is for the lines of device workers, and this process admits none: give a peer token=FILE as well, or omit it`
+    )
   const schedule = execution.schedule ?? (bits === undefined ? undefined : 'l2l')
   if (schedule !== 'auto' && !dividesModel(schedule) && bits === undefined) {
     return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
@@ -65,7 +72,7 @@ export function planRequest(
   batch: number,
   devices: readonly GroupDevice[] = localDevices(execution.workers ?? 1)
 ): PlanRequest {
-  const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, bits } = execution
+  const { deviceMemory = Number.POSITIVE_INFINITY, microbatch, stash, bits, gradients } = execution
   const schedule = execution.schedule === 'auto' ? undefined : execution.schedule
   checkSchedule({ schedule, microbatch, stash, bits })
   const fault =
@@ -82,12 +89,19 @@ export function planRequest(
     profile,
     tensor: tensorFault(model, devices) === undefined ? tensor : undefined,
     inputBytes: inputBytes(model),
+    codedBytes: gradients && codedBytes(model, gradientCode(gradients)),
     batch,
     devices,
     deviceMemory,
     hostMemory: HOST_MEMORY / devices.length,
     fixed: { schedule, microbatch, stash }
   }
+}
+
+/** Bytes of the code of each layer's gradient. */
+function codedBytes(model: Model, code: GradientCode): readonly number[] {
+  const coded = { code, shapes: shapesOf(model) }
+  return blockIndices(model).map(block => (block === undefined ? 0 : FLOAT_BYTES * codeLength(coded, block)))
 }
 
 /** Equal devices of this machine, which share its cores. */

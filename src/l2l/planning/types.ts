@@ -26,6 +26,8 @@ export interface PlanRequest {
   readonly profile: DeviceProfile
   /** Bytes per sample of the model's input. */
   readonly inputBytes: number
+  /** Bytes of each layer's gradient over a line. @default those of its numbers */
+  readonly codedBytes?: readonly number[]
   /** Samples per minibatch, of all devices. */
   readonly batch: number
   /** The devices that share a minibatch. The first one sums the gradients. */

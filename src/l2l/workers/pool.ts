@@ -11,7 +11,6 @@ import { type DenseRows, sliceBatch } from '../dense-rows.js'
 import type { Executor } from '../executor/executor.js'
 import { AbortedError } from '../executor/pipeline.js'
 import {
-  addToBlock,
   dividesModel,
   type Execution,
   type ExecutorOptions,
@@ -21,6 +20,7 @@ import {
   WorkerFailedError
 } from '../executor/types.js'
 import { LoadBalancer, sum } from './balancer.js'
+import type { CodedBlocks } from './gradient-codes.js'
 import { wakeStages } from './stage-line.js'
 import { type ModelGroup, PipelineStages } from './stages.js'
 import { TensorDevices } from './tensor.js'
@@ -43,6 +43,8 @@ interface PoolOptions {
   /** Options of each worker, including the memory limit. */
   readonly executorOptions: ExecutorOptions
   readonly weights: SharedWeights
+  /** How workers of other processes send their gradients. @default as they are */
+  readonly coded?: CodedBlocks
   /** Total number of devices including this thread's. */
   readonly workers: number
 }
@@ -118,7 +120,7 @@ export class DevicePool {
     const used = new Set([...this.#workers.map(({ number }) => number), ...this.#starting.keys()])
     const free = Array.from({ length: MAX_WORKERS }, (_, worker) => worker).find(worker => !used.has(worker))
     if (free === undefined) return undefined
-    const { handle, init } = WorkerHandle.pair(this.#initOf(free))
+    const { handle, init } = WorkerHandle.pair({ ...this.#initOf(free), coded: this.#options.coded })
     this.#starting.set(free, handle)
     return init
   }
@@ -274,7 +276,7 @@ export class DevicePool {
       const end = worker.waitFor(count)
       if (end !== undefined) throw this.#failure(worker, end)
     }
-    return { gradients: worker.gradients, arrived: () => worker.arrived(), wait }
+    return { add: (n, into) => worker.addGradient(n, into), arrived: () => worker.arrived(), wait }
   }
 
   #failure(worker: WorkerHandle, message: WorkerMessage): Error {
@@ -319,8 +321,8 @@ function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
 
 /** Another worker's gradients, in the order of the backward pass. */
 interface Contributor {
-  /** A ring: the n-th gradient is at index n mod RING_SIZE from its arrival until it is reduced. */
-  readonly gradients: readonly Float32Array[]
+  /** Adds the n-th gradient, which has arrived. */
+  add(n: number, into: Float32Array): void
   /** Number of gradients that have arrived in this step. @throws an error of the worker */
   arrived(): number
   /** Blocks until more than `count` gradients have arrived. @throws an error of the worker */
@@ -387,8 +389,7 @@ class Reduction implements ParameterStore {
     const start = performance.now()
     for (const other of this.others) other.wait(this.#reduced)
     this.waitedMs += performance.now() - start
-    const index = this.#reduced % RING_SIZE
-    for (const { gradients } of this.others) addToBlock(gradient, gradients[index].subarray(0, gradient.length))
+    for (const other of this.others) other.add(this.#reduced, gradient)
     this.store.pushGradients(layer, [gradient])
     this.reduced(++this.#reduced)
   }

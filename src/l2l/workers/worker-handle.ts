@@ -10,7 +10,8 @@ import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { DeviceShare } from '../../nn/split.js'
 import type { RowCopy } from '../dense-rows.js'
 import type { StagePlace } from '../executor/pipeline.js'
-import type { Execution, ExecutorOptions } from '../executor/types.js'
+import { addToBlock, type Execution, type ExecutorOptions } from '../executor/types.js'
+import { addCoded, type CodedBlocks } from './gradient-codes.js'
 
 /** Data of a starting worker. */
 export interface WorkerInit {
@@ -21,6 +22,8 @@ export interface WorkerInit {
   readonly cells: SharedArrayBuffer
   /** Shared ring of RING_SIZE gradient buffers, each large enough for any layer: see `Contributor`. */
   readonly gradients: readonly Float32Array[]
+  /** How a worker of another process sends its gradients. @default as they are */
+  readonly coded?: CodedBlocks
   /** Index of this worker, from 0. */
   readonly worker: number
   readonly port: MessagePort
@@ -77,7 +80,7 @@ export const RING_SIZE = 4
 /**
  * Shared integers: the number of gradients reduced in this step, the aborted step, a number that changes with each message between
  * stages of a pipeline, and for each worker the number of
- * tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the length of
+ * tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the block of
  * each gradient in its ring.
  */
 export const REDUCED = 0
@@ -89,7 +92,7 @@ export const cellCount = (workers: number) => FIXED + EACH * workers
 export const tasksCell = (worker: number) => FIXED + EACH * worker
 export const messagesCell = (worker: number) => FIXED + EACH * worker + 1
 export const gradientsCell = (worker: number) => FIXED + EACH * worker + 2
-export const gradientLengthCell = (worker: number, gradient: number) =>
+export const gradientBlockCell = (worker: number, gradient: number) =>
   FIXED + EACH * worker + 3 + (gradient % RING_SIZE)
 
 /** A worker without any activity for this time is considered dead. */
@@ -179,16 +182,17 @@ export class WorkerHandle {
   peakBytes: number | undefined
   /** Index of its shared integers. */
   readonly number: number
-  /** Ring of its gradients: see `Contributor`. */
-  readonly gradients: readonly Float32Array[]
+  readonly #gradients: readonly Float32Array[]
+  readonly #coded: CodedBlocks | undefined
   readonly #cells: Int32Array
   readonly #inbox: Inbox
   readonly #port: MessagePort
   #worker: Worker | undefined
 
-  private constructor({ worker, gradients, cells, port }: WorkerInit) {
+  private constructor({ worker, gradients, coded, cells, port }: WorkerInit) {
     this.number = worker
-    this.gradients = gradients
+    this.#gradients = gradients
+    this.#coded = coded
     this.#cells = new Int32Array(cells)
     this.#port = port
     const take = () => receiveMessageOnPort(port)?.message as WorkerMessage | undefined
@@ -262,6 +266,13 @@ export class WorkerHandle {
   /** Blocks until more than `count` gradients have arrived. @returns the result of the task if it came first */
   waitFor(count: number): WorkerMessage | undefined {
     return this.#inbox.waitUntil(() => this.arrived() > count)
+  }
+
+  /** Adds its n-th gradient of this step, which has arrived. */
+  addGradient(n: number, into: Float32Array): void {
+    const gradient = this.#gradients[n % RING_SIZE]
+    if (this.#coded === undefined) addToBlock(into, gradient.subarray(0, into.length))
+    else addCoded(this.#coded, Atomics.load(this.#cells, gradientBlockCell(this.number, n)), gradient, into)
   }
 
   /** Blocks until the task is done. */

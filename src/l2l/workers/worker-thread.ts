@@ -11,7 +11,7 @@ import { TensorDevice } from './tensor.js'
 import {
   ABORTED,
   awaitMessage,
-  gradientLengthCell,
+  gradientBlockCell,
   gradientsCell,
   messagesCell,
   REDUCED,
@@ -63,12 +63,12 @@ class WorkerStore implements ParameterStore {
     return weights.blocks[indices[layer] as number]
   }
 
-  pushGradients(_layer: number, gradients: readonly Float32Array[]): void {
+  pushGradients(layer: number, gradients: readonly Float32Array[]): void {
     const start = performance.now()
     this.#waitForFreeBuffer()
     waitedMs += performance.now() - start
-    const length = fillBlock(ring[this.#sent % RING_SIZE], gradients)
-    Atomics.store(cells, gradientLengthCell(worker, this.#sent), length)
+    fillBlock(ring[this.#sent % RING_SIZE], gradients)
+    Atomics.store(cells, gradientBlockCell(worker, this.#sent), indices[layer] as number)
     this.#sent++
     Atomics.store(cells, gradientsCell(worker), this.#sent)
     signal()

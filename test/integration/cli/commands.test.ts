@@ -338,7 +338,11 @@ describe('a command', function () {
     await fails(['train', '--model', 'mpl', '--data', 'digits'], 2, /must be one of .*mlp.*YAML/)
     const baseline = ['--schedule', 'baseline', '--microbatch', '4']
     await fails(['train', '--model', 'mlp', '--data', 'digits', ...baseline], 2, /does not support --microbatch/)
-    const { code, stdout, stderr } = await admbProcess([
+    const {
+      code: status,
+      stdout,
+      stderr
+    } = await admbProcess([
       'plan',
       'mlp',
       '--data',
@@ -347,13 +351,16 @@ describe('a command', function () {
       '4MB',
       '--devices',
       '1,0.5@125MB',
+      '--schedule',
+      'auto,gradients=sign',
       '--json'
     ])
-    assert.equal(code, 0, stderr)
+    assert.equal(status, 0, stderr)
     const { plan, plans, group } = JSON.parse(stdout)
     assert.ok(plan.deviceBytes > 0 && plan.deviceBytes <= 4 * 2 ** 20)
     const [own, other] = plan.devices
     assert.ok(own.rows > other.rows && own.receivedBytes === 0 && other.receivedBytes > 0, stdout)
+    assert.ok(other.returnedBytes > 0 && other.returnedBytes < other.receivedBytes / 16, stdout)
     assert.ok(group.expected > 0 && group.expected <= group.closedForm + 1e-9, stdout)
     type Alternative = { readonly schedule: string; readonly plan: { readonly stepMs: number } }
     // `auto` never chooses l2l, which does not update layers in parallel with execution.
@@ -362,6 +369,17 @@ describe('a command', function () {
     )
     assert.equal(plan.stepMs, Math.min(...times))
     await fails(['plan', 'mlp', '--data', 'digits', '--devices', '1,0@1MB'], 2, /must be a number above 0/)
+    const code = ['--schedule', 'l2l,gradients=rank:4']
+    await fails(
+      ['plan', 'mlp', '--data', 'digits', ...code],
+      2,
+      /is for lines of device workers: give the speed of one/
+    )
+    await fails(
+      ['train', '--model', 'mlp', '--data', 'digits', ...code],
+      2,
+      /give a peer token=FILE as well, or omit it/
+    )
   })
 
   it('plans a pipeline with its chart, and trains it as one device does', async () => {

@@ -31,13 +31,13 @@ describe('admb worker', function () {
     return { child, log: () => text }
   }
 
-  it('computes for a peer, which loses no input when workers are killed', async () => {
+  it('computes for a peer, with a code of gradients, which loses no input when workers are killed', async () => {
     const [token, other] = ['right', 'wrong'].map(name => `${name}.token`)
     const dir = await processes.scratch()
     const [file, wrong] = [join(dir, token), join(dir, other)]
     writeFileSync(file, TOKEN, { mode: 0o600 })
     writeFileSync(wrong, `${TOKEN}-of-another`, { mode: 0o600 })
-    const execution = ['--backend', 'cpu', '--schedule', `l2l,microbatch=8,token=${file}`]
+    const execution = ['--backend', 'cpu', '--schedule', `l2l,microbatch=8,token=${file},gradients=rank:4`]
     const stream = ['--data', 'digits', '--passes', '60', '--rate', '600', '--batch', '64']
     const peer = await processes.start(...stream, '--model', 'mlp', ...execution).ready()
     const [address] = peer.latest.addresses

@@ -231,6 +231,22 @@ describe('the plan of a group', () => {
     )
   })
 
+  it('takes less time with gradients in fewer bytes, and counts them', () => {
+    fc.assert(
+      fc.property(requests, fc.integer({ min: 0, max: 9 }), (drawn, few) => {
+        const request = requestOf(drawn)
+        const plan = makePlan(request) as Plan
+        const codedBytes = request.profile.layers.map(({ gradientBytes }) => Math.min(few, gradientBytes))
+        const coded = makePlan({ ...request, codedBytes }) as Plan
+        ok(coded.stepMs <= plan.stepMs + 1e-9)
+        const sum = codedBytes.reduce((all, bytes) => all + bytes, 0)
+        for (const { rows, lineBytesPerMs, returnedBytes } of coded.devices ?? [])
+          equal(returnedBytes, rows > 0 && lineBytesPerMs !== undefined ? sum : 0)
+        ok(coded.stepMs >= closedFormMs(request, coded) - 1e-9)
+      })
+    )
+  })
+
   const ways = {
     2: [['baseline-ag'], ['l2l-p', 'host']],
     3: [

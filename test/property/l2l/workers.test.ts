@@ -12,8 +12,10 @@ import { BlockStore, type ExecutorOptions, WorkerFailedError } from '../../../sr
 import { type DeviceLine, RemoteDevice } from '../../../src/l2l/group/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { LoadBalancer } from '../../../src/l2l/workers/balancer.js'
+import type { GradientCode } from '../../../src/l2l/workers/gradient-codes.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { type Examples, zeros } from '../../../src/learning/index.js'
+import { layoutOf } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
@@ -180,6 +182,57 @@ describe('device workers of other processes', function () {
       for (const { thread } of joined) await thread.terminate()
     })
   }
+
+  it('send few bytes with a code of gradients, and the loss follows that without one', async () => {
+    const model = networkModel(mlp)
+    const examples = randomRows(model, 12)
+    const learn = async (gradients?: GradientCode) => {
+      const execution = { backend: 'cpu', microbatch: 1, hasRemoteWorkers: true, gradients } as const
+      const learner = await networkLearner(mlp, 12, execution)
+      const pool = learner.devices
+      ok(pool)
+      const joined = [await joinRemotely(pool), await joinRemotely(pool)]
+      const bytes: number[] = []
+      for (const { thread } of joined)
+        thread.on('message', message => message.kind === 'returned' && bytes.push(message.bytes))
+      const parameters = learner.initial()
+      const score = { loss: 0, hits: 0 }
+      for (let step = 0; step < 60; step++) {
+        const sum = zeros(learner.layout)
+        learner.addGradient(parameters, examples, 0, 12, sum)
+        for (const [k, block] of parameters.entries()) block.set(block.map((value, i) => value - sum[k][i] / 40))
+      }
+      learner.score(parameters, examples, 0, 12, score)
+      // The counts of the last step arrive.
+      await setTimeout(50)
+      equal(pool.size, 3)
+      pool.close()
+      for (const { thread } of joined) await thread.terminate()
+      return { loss: score.loss / 12, bytes: [...new Set(bytes)] }
+    }
+    const exact = await learn()
+    const numbers = layoutOf(model).blocks.reduce((sum, { length }) => sum + length, 0)
+    deepEqual(exact.bytes, [4 * numbers])
+    for (const [code, share] of [
+      ['rank:1', 0.35],
+      ['sign', 0.06]
+    ] as const) {
+      const { loss, bytes } = await learn(code)
+      equal(bytes.length, 1)
+      ok(bytes[0] < share * exact.bytes[0], `${code}: ${bytes[0]} bytes, without it ${exact.bytes[0]}`)
+      ok(loss < 1.2 * exact.loss, `${code}: a loss of ${loss}, without it ${exact.loss}`)
+      ok(loss < 0.7 * Math.log(3), `${code}: a loss of ${loss}`)
+    }
+  })
+
+  it('have no code of gradients where no worker can join', async () => {
+    for (const execution of [{}, { workers: 2 }, { schedule: 'auto' }] as const)
+      await rejects(networkLearner(mlp, 12, { ...execution, backend: 'cpu', gradients: 'rank:4' }), /token=FILE/)
+    for (const schedule of ['1f1b', 'tensor'] as const) {
+      const execution = { backend: 'cpu', workers: 2, schedule, gradients: 'sign', hasRemoteWorkers: true } as const
+      await rejects(networkLearner(mlp, 12, execution), /omit the token, or use l2l-p/)
+    }
+  })
 
   it('lose no row and no gradient when their connection ends in a step', async () => {
     const model = networkModel(mlp)

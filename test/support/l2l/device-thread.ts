@@ -13,8 +13,8 @@ export interface DeviceThreadData {
   readonly endsAfter?: number
 }
 
-/** Two ends of a line. Messages are copied, as by a stream. @param onSent called with each message of the first end */
-function linePair(onSent: (message: object) => void): [DeviceLine, DeviceLine] {
+/** Two ends of a line. Messages are copied, as by a stream. @param onSent called with each message of the first end, and the number of its bytes */
+function linePair(onSent: (message: object, bytes: number) => void): [DeviceLine, DeviceLine] {
   const handlers: (Handler | undefined)[] = [undefined, undefined]
   let order = Promise.resolve()
   let isOpen = true
@@ -26,7 +26,7 @@ function linePair(onSent: (message: object) => void): [DeviceLine, DeviceLine] {
   const end = (self: 0 | 1): DeviceLine => ({
     send(message, bytes = []) {
       const [text, copy] = [JSON.stringify(message), new Uint8Array(Buffer.concat(bytes))]
-      if (self === 0) onSent(message)
+      if (self === 0) onSent(message, copy.length)
       order = order.then(async () => {
         await setImmediate()
         if (isOpen) handlers[1 - self]?.message(JSON.parse(text), copy)
@@ -42,10 +42,13 @@ function linePair(onSent: (message: object) => void): [DeviceLine, DeviceLine] {
 
 const { init, endsAfter = Number.POSITIVE_INFINITY } = workerData as DeviceThreadData
 const main = parentPort as MessagePort
-let gradients = 0
-const [workerEnd, peerEnd] = linePair(message => {
-  if ((message as { readonly kind: string }).kind === 'gradient' && ++gradients > endsAfter)
-    workerEnd.close('the test ends it')
+let [gradients, returned] = [0, 0]
+const [workerEnd, peerEnd] = linePair((message, bytes) => {
+  const { kind } = message as { readonly kind: string }
+  if (kind === 'gradient' && ++gradients > endsAfter) workerEnd.close('the test ends it')
+  returned += bytes
+  if (kind === 'result') main.postMessage({ kind: 'returned', bytes: returned })
+  if (kind === 'result') returned = 0
 })
 const onReady = (device: string) => main.postMessage({ kind: 'ready', device })
 const onClosed = (reason: string) => main.postMessage({ kind: 'closed', reason })

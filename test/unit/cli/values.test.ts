@@ -24,6 +24,8 @@ describe('values of options', () => {
       microbatch: 8,
       token: 'w.token'
     })
+    assert.deepEqual(to.schedule('l2l,gradients=rank:4'), { schedule: 'l2l', gradients: 'rank:4' })
+    assert.throws(() => to.schedule('l2l,gradients=rank:0'), /sign or rank:R, with R from 1 to 9999, not as rank:0/)
     assert.throws(() => to.schedule('l2l,token=w.token'), /Its keys are microbatch, stash, workers/)
   })
 
