@@ -15,8 +15,8 @@ import {
   type Schedule
 } from '../../src/l2l/executor/types.js'
 import { layerMs } from '../../src/l2l/planning/pipeline.js'
-import { fastestPlan, planRequest } from '../../src/l2l/planning/planner.js'
-import { profileModel } from '../../src/l2l/planning/profile.js'
+import { fastestPlan, planRequest, stagesOf } from '../../src/l2l/planning/planner.js'
+import { type DeviceProfile, profileModel } from '../../src/l2l/planning/profile.js'
 import type { Plan } from '../../src/l2l/planning/types.js'
 import { DevicePool } from '../../src/l2l/workers/pool.js'
 import { zeros } from '../../src/learning/index.js'
@@ -64,13 +64,17 @@ export async function* compareGroups(
     { schedule: 'baseline-ag', microbatch },
     { schedule: 'baseline-ag', microbatch, workers: WORKERS },
     { schedule: 'l2l-p', microbatch, workers: WORKERS },
-    ...schedules.map(schedule => ({ schedule, microbatch, workers: WORKERS }))
+    ...schedules.map(schedule => ({ schedule, microbatch, workers: WORKERS })),
+    // Layers are loaded for each operation.
+    ...schedules
+      .filter(isPipeline)
+      .map(schedule => ({ schedule, microbatch, workers: WORKERS, stash: 'host' as const }))
   ]
   const examples = tokens(shape, batch)
   const rows = new DenseRows(model)
   for (let row = 0; row < batch; row++) rows.append(examples, row)
   const plans = variants.map(variant => fastestPlan(planRequest(model, profile, variant, batch)))
-  const runs = await Promise.all(variants.map(({ workers }, i) => open(network, plans[i], workers, layerMs(profile))))
+  const runs = await Promise.all(variants.map(({ workers }, i) => open(network, plans[i], profile, workers)))
   for (let round = 0; round < rounds; round++) {
     for (const run of runs) {
       const measured = step(run, rows)
@@ -80,7 +84,7 @@ export async function* compareGroups(
   }
   for (const [i, { pool, steps }] of runs.entries()) {
     const own = steps.map(({ deviceBytes }) => deviceBytes)
-    const { schedule, workers = 1 } = variants[i]
+    const { schedule, workers = 1, stash } = variants[i]
     const plan = plans[i]
     const fastest = steps.reduce((best, each) => (each.ms < best.ms ? each : best))
     const details = {
@@ -95,31 +99,38 @@ export async function* compareGroups(
       }),
       ...(plan.pipeline && {
         expectedBubble: 100 * plan.pipeline.bubble,
-        closedForm: 100 * plan.pipeline.closedForm
+        closedForm: 100 * plan.pipeline.closedForm,
+        group: plan.pipeline.group
       }),
       deviceBytes: Math.max(...own, ...(pool.report() ?? []).map(({ peakBytes = 0 }) => peakBytes)),
       expectedBytes: plan.deviceBytes
     }
-    yield { name: `${schedule}, ${workers} devices`, value: fastest.ms, unit: 'ms', details }
+    yield {
+      name: `${schedule}, ${workers} devices${stash === 'host' ? ', layers loaded' : ''}`,
+      value: fastest.ms,
+      unit: 'ms',
+      details
+    }
     pool.close()
   }
 }
 
-async function open(
-  network: NetworkSpec,
-  { schedule, microbatch, stash, layers, pipeline }: Plan,
-  workers = 1,
-  ms: readonly number[] = []
-) {
+async function open(network: NetworkSpec, plan: Plan, profile: DeviceProfile, workers?: number) {
   const model = networkModel(network)
-  const stages = pipeline && { chunks: pipeline.cut.length / workers, layerMs: ms }
-  const executorOptions = { schedule, microbatch, stash, layers, pipeline: stages }
+  const { schedule, microbatch, stash, layers } = plan
+  const executorOptions = { schedule, microbatch, stash, layers, pipeline: stagesOf(plan, profile, workers) }
   const blocks = initialBlocks(model, 1).map(block => {
     const shared = new Float32Array(new SharedArrayBuffer(block.byteLength))
     shared.set(block)
     return shared
   })
-  const pool = await DevicePool.open({ network, backend: 'wasm', executorOptions, weights: { blocks }, workers })
+  const pool = await DevicePool.open({
+    network,
+    backend: 'wasm',
+    executorOptions,
+    weights: { blocks },
+    workers: workers ?? 1
+  })
   const store = new BlockStore(model, blocks, zeros(layoutOf(model)))
   const steps: Measured[] = []
   return { pool, store, executor: new Executor(model, executorOptions), steps }

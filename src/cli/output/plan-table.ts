@@ -102,7 +102,7 @@ function takesPart({ share, from }: LayerProfile): string {
 
 /** The expected step beside the measured one. */
 export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes, bubble }: ExecutionReport): void {
-  const whole = keepsAll(plan.schedule) ? stashOf(plan) : `${stashOf(plan)}, ${kept(plan)}`
+  const whole = keepsAll(plan.schedule, plan.stash) ? stashOf(plan) : `${stashOf(plan)}, ${kept(plan)}`
   const how = plan.pipeline ? stagesOf(plan, plan.layers.length) : whole
   print(`plan            ${plan.schedule}, microbatches of ${plan.microbatch}, ${how}`)
   print(`expected        ${expected(plan, meanStepMs(plan, steps))}`)
@@ -111,13 +111,15 @@ export function showOutcome(plan: Plan, { steps, stepMs, devicePeakBytes, bubble
 }
 
 /** The layers of each chunk, and how long stages wait. */
-function stagesOf({ pipeline, devices = [] }: Plan, layers: number): string {
+function stagesOf({ pipeline, stash, devices = [] }: Plan, layers: number): string {
   if (pipeline === undefined) return ''
-  const { cut, microbatches, bubble, closedForm } = pipeline
+  const { cut, microbatches, group, bubble, closedForm } = pipeline
   const chunks = cut.map((from, chunk) => `${from}–${(cut[chunk + 1] ?? layers) - 1}`)
   const [own, equal] = [bubble, closedForm].map(share => `${(100 * share).toFixed(1)} %`)
-  const few = microbatches < devices.length ? '; fewer microbatches than stages: use a smaller --microbatch' : ''
-  return `layers ${chunks.join(', ')}; bubble ${own}, ${equal} with equal stages${few}`
+  const loaded = stash === 'host' ? `, each loaded for ${group} microbatch${group > 1 ? 'es' : ''} at a time` : ''
+  const few =
+    microbatches < devices.length * group ? '; fewer microbatches than stages: use a smaller --microbatch' : ''
+  return `layers ${chunks.join(', ')}${loaded}; bubble ${own}, ${equal} with equal stages${few}`
 }
 
 function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
@@ -125,15 +127,16 @@ function expected({ deviceBytes, stashBytes }: Plan, stepMs: number): string {
   return `${milliseconds(stepMs)} a step, ${formatBytes(deviceBytes)} on the device${stash}`
 }
 
-function activationsOf({ schedule, layers }: Plan, l: number): string {
+function activationsOf({ schedule, stash, layers }: Plan, l: number): string {
   const { activations = 'recomputed' } = layers[l]
-  if (keepsAll(schedule) || activations === 'device') return 'saved'
+  if (keepsAll(schedule, stash) || activations === 'device') return 'saved'
   if (l === layers.length - 1) return 'saved (last)'
   return activations === 'host' ? 'on the host' : activations
 }
 
-function weightsOf({ schedule, layers }: Plan, l: number): string {
-  if (keepsAll(schedule) || l === layers.length - 1) return 'loaded once'
+function weightsOf({ schedule, stash, layers, pipeline }: Plan, l: number): string {
+  if (pipeline && stash === 'host') return 'loaded each time'
+  if (keepsAll(schedule, stash) || l === layers.length - 1) return 'loaded once'
   if (layers[l].isResident) return 'resident'
   const again = recomputations(layers)[l]
   return again > 0 ? `loaded ${2 + again} times` : 'loaded twice'

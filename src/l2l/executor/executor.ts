@@ -90,8 +90,9 @@ export class Executor {
       shared: new Map()
     }
     this.#run(() => {
-      if (stage !== undefined) runStage(context, stage)
-      else if (keepsAll(this.schedule)) runBaseline(context)
+      const keeps = keepsAll(this.schedule, this.options.stash)
+      if (stage !== undefined) runStage(context, stage, !keeps)
+      else if (keeps) runBaseline(context)
       else runLayerwise(context, this.schedule === 'l2l-p')
     })
     return score
@@ -202,7 +203,7 @@ export function checkSchedule({ schedule = 'l2l', microbatch, stash = 'device', 
   if (schedule === 'baseline' && microbatch !== undefined) {
     throw new OptionError('schedule baseline does not support --microbatch; omit it, or use baseline-ag')
   }
-  if (keepsAll(schedule) && stash !== 'device') {
+  if (keepsAll(schedule, stash) && stash !== 'device') {
     throw new OptionError(`schedule ${schedule} does not support --stash ${stash}; omit it, or use l2l`)
   }
 }

@@ -14,6 +14,7 @@ import {
   GradientSum,
   load,
   lossAndGradient,
+  type Microbatch,
   microbatches,
   pushLayer,
   type StepContext,
@@ -58,6 +59,7 @@ export function runLayerwise(context: StepContext, prefetch: boolean): void {
   const last = order.length - 1
   const first = firstTrained(model, order)
   const loader = new LayerLoader(context, prefetch)
+  const all = [...microbatches(context).entries()]
   const passes = passesOf(
     order.map(l => context.plans[l]),
     first
@@ -69,13 +71,12 @@ export function runLayerwise(context: StepContext, prefetch: boolean): void {
     const isTurn = kind === 'backward' && next?.kind === 'recompute'
     const weights = loader.load(order[position], isTurn || next === undefined ? undefined : order[next.position])
     if (kind !== 'backward') {
-      forward(context, pass, weights)
+      forward(context, pass, weights, all)
       loader.release(order[position], weights, position >= first)
       continue
     }
     const sum = new GradientSum()
-    if (position === last) lossAndBackward(context, position, first, weights, sum)
-    else backward(context, position, first, weights, sum)
+    backward(context, position, first, weights, all, sum)
     tf.dispose(weights)
     sum.flush(gradients => pushLayer(context, order[position], gradients))
     if (position === last) skipOmittedLayers(context)
@@ -110,13 +111,19 @@ class LayerLoader {
   }
 }
 
-function forward(context: StepContext, { position, dropsInput, keepsOutput }: LayerPass, weights: tf.Tensor[]): void {
+/** A pass of some microbatches through a layer, whose input is in the stash. */
+export function forward(
+  context: StepContext,
+  { position, dropsInput, keepsOutput }: Omit<LayerPass, 'kind'>,
+  weights: tf.Tensor[],
+  among: readonly Microbatch[]
+): void {
   const { order, plans, saved, outputs } = context
   const layer = layerAt(context, position)
   const l = order[position]
   const { activations = 'recomputed', outputs: place } = plans[l] ?? {}
   const isSaved = keepsOutput && activations !== 'recomputed'
-  for (const [microbatch, rows] of microbatches(context).entries()) {
+  for (const [microbatch, rows] of among) {
     const pass = trainingPass(context, l, microbatch)
     const x = inputOf(context, position, microbatch, rows)
     if (isSaved) {
@@ -135,11 +142,12 @@ function lossAndBackward(
   position: number,
   first: number,
   weights: tf.Tensor[],
+  among: readonly Microbatch[],
   sum: GradientSum
 ): void {
   const { model, order } = context
   const layer = layerAt(context, position)
-  for (const [microbatch, rows] of microbatches(context).entries()) {
+  for (const [microbatch, rows] of among) {
     const pass = trainingPass(context, order[position], microbatch)
     const x = inputOf(context, position, microbatch, rows)
     const { y, saved } = layer.forwardSaving(x, weights, pass)
@@ -151,10 +159,25 @@ function lossAndBackward(
   }
 }
 
-function backward(context: StepContext, position: number, first: number, weights: tf.Tensor[], sum: GradientSum): void {
+/**
+ * The backward pass of some microbatches through a layer; through the last one with its forward pass and the loss.
+ * @param first position at which the backward pass ends
+ */
+export function backward(
+  context: StepContext,
+  position: number,
+  first: number,
+  weights: tf.Tensor[],
+  among: readonly Microbatch[],
+  sum: GradientSum
+): void {
   const { order, saved: allSaved, gradients } = context
+  if (position === order.length - 1) {
+    lossAndBackward(context, position, first, weights, among, sum)
+    return
+  }
   const layer = layerAt(context, position)
-  for (const [microbatch, rows] of microbatches(context).entries()) {
+  for (const [microbatch, rows] of among) {
     const saved = allSaved.take(position, microbatch)
     const x = inputOf(context, position, microbatch, rows)
     const dy = gradients.borrow(position, microbatch)

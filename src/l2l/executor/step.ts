@@ -50,12 +50,14 @@ export interface StepContext {
   readonly shared: Map<string, Float32Array>
 }
 
+type Rows = [from: number, to: number]
+
+/** The index of a microbatch, and its rows. */
+export type Microbatch = [microbatch: number, rows: Rows]
+
 /** Microbatches as [from, to) rows. */
-export function microbatches({
-  batch,
-  microbatch
-}: Pick<StepContext, 'batch' | 'microbatch'>): [from: number, to: number][] {
-  const ranges: [number, number][] = []
+export function microbatches({ batch, microbatch }: Pick<StepContext, 'batch' | 'microbatch'>): Rows[] {
+  const ranges: Rows[] = []
   for (let from = 0; from < batch.size; from += microbatch) ranges.push([from, Math.min(batch.size, from + microbatch)])
   return ranges
 }
@@ -140,6 +142,7 @@ function uploadPart(values: Float32Array, shape: readonly number[]): tf.Tensor {
 /** Gradients of one layer's weights, summed on the device in the order of the microbatches. */
 export class GradientSum {
   #sums: tf.Tensor[] = []
+  #parked: { readonly values: Float32Array; readonly shape: number[] }[] = []
 
   /** Adds gradients and takes ownership of the tensors. Those that are undefined follow in another call. */
   add(gradients: readonly (tf.Tensor | undefined)[]): void {
@@ -151,11 +154,25 @@ export class GradientSum {
     }
   }
 
+  /** Moves the sums to the host. */
+  park(): void {
+    this.#parked = this.#sums.map(sum => ({ values: sum.dataSync() as Float32Array, shape: sum.shape }))
+    tf.dispose(this.#sums)
+    this.#sums = []
+  }
+
+  /** Moves parked sums back to the device. */
+  resume(): void {
+    this.#sums = this.#parked.map(({ values, shape }) => tf.tensor(values, shape, 'float32'))
+    this.#parked = []
+  }
+
   /** Passes the sums on, flat and on the host, and frees their device memory. */
   flush(use: (gradients: readonly Float32Array[]) => void): void {
     const sums = this.#sums
     this.#sums = []
-    use(sums.map(sum => sum.dataSync() as Float32Array))
+    const values = sums.map(sum => sum.dataSync() as Float32Array)
+    use(sums.length > 0 ? values : this.#parked.map(parked => parked.values))
     tf.dispose(sums)
   }
 }
@@ -202,7 +219,7 @@ export function addScore(score: StepContext['score'], { loss, hits }: HeadScore)
 export function lossAndGradient(
   head: Head,
   { batch, score, meter }: StepContext,
-  [from, to]: [number, number],
+  [from, to]: Rows,
   y: tf.Tensor
 ): tf.Tensor {
   meter.currentOperation = `the ${head.kind} head`

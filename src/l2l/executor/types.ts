@@ -41,9 +41,12 @@ export function dividesModel(schedule: Schedule | 'auto' | undefined): schedule 
   return schedule === 'tensor' || isPipeline(schedule)
 }
 
-/** Whether a device keeps the weights of its layers, and the activations of a microbatch, until the backward pass. */
-export function keepsAll(schedule: Schedule): boolean {
-  return schedule.startsWith('baseline') || dividesModel(schedule)
+/**
+ * Whether a device keeps the weights of its layers, and the activations of a microbatch, until the backward pass. Stages of a pipeline with
+ * the stash on the host do not.
+ */
+export function keepsAll(schedule: Schedule, stash: StashLocation = 'device'): boolean {
+  return schedule.startsWith('baseline') || (dividesModel(schedule) && !(isPipeline(schedule) && stash === 'host'))
 }
 
 /** Where layer outputs are stored until the backward pass. */
@@ -77,7 +80,8 @@ export interface ExecutorOptions {
   /** Rows per microbatch. Not supported by `baseline`. @default the whole minibatch */
   readonly microbatch?: number
   /**
-   * Where layer outputs are stored until the backward pass; off the device, device memory is constant in depth.
+   * Where layer outputs are stored until the backward pass; off the device, device memory is constant in depth. Stages of a pipeline with
+   * the stash on the host load each layer for each operation.
    * @default 'device'
    */
   readonly stash?: StashLocation
@@ -89,8 +93,11 @@ export interface ExecutorOptions {
   readonly bits?: number
   /** Limit of the bytes on the device. @default no limit */
   readonly deviceMemory?: number
-  /** Chunks of a pipeline's stages, and the time of each layer, by which they are cut. @default 1, or 2 if interleaved; equal times */
-  readonly pipeline?: { readonly chunks: number; readonly layerMs: readonly number[] }
+  /**
+   * Chunks of a pipeline's stages, microbatches of an operation, and the time of each layer, by which the stages are cut.
+   * @default one chunk, or two if interleaved; one microbatch; equal times
+   */
+  readonly pipeline?: { readonly chunks: number; readonly group?: number; readonly layerMs: readonly number[] }
   /** Required for a model with frozen weights. @default none */
   readonly frozen?: FrozenWeights
   /** Factors of the gradients by class. @default 1 */

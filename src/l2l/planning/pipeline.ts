@@ -3,8 +3,10 @@
  * device. Times of layers are measured; the gradients of inputs and of weights take half of a backward pass each.
  */
 import { cutLayers, type Operation, pipelineOrders } from '../executor/pipeline-orders.js'
-import { isPipeline, type Pipeline, type Schedule } from '../executor/types.js'
+import { isPipeline, type Pipeline, type Schedule, type StashLocation } from '../executor/types.js'
+import { liveBytes } from './plan-layerwise.js'
 import { bytesAt, type DeviceProfile, isKept } from './profile.js'
+import { layerTimes } from './times.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
 
 /** An operation of a stage, in milliseconds from the start of the step. */
@@ -81,28 +83,68 @@ export function pipelineFault(schedule: Schedule, layers: number, devices: reado
   return undefined
 }
 
-/** Milliseconds of each layer per sample, with the head in the last one: what the cut is made by. */
-export function layerMs({ layers, head }: DeviceProfile): number[] {
+/**
+ * Milliseconds of each layer per sample, with the head in the last one: what the cut is made by.
+ * @param loadedRows rows of an operation for which layers are loaded @default they stay on the device
+ */
+export function layerMs(profile: DeviceProfile, loadedRows?: number): number[] {
+  const { layers, head } = profile
+  if (loadedRows !== undefined) return loadedMs(profile, loadedRows).map(({ ms }) => ms / loadedRows)
   return layers.map(
     ({ share, forwardMs, savedVjpMs }, l) => share * (forwardMs + savedVjpMs) + (l === layers.length - 1 ? head.ms : 0)
   )
 }
 
+/** The time of each layer, with the head in the last one, if rows pass it that it is loaded for: in the forward pass, and in total. */
+function loadedMs(profile: DeviceProfile, rows: number): { readonly ms: number; readonly forwardMs: number }[] {
+  const { layers, head, bytesPerMs } = profile
+  const way = { schedule: 'l2l', stash: 'host', layers: layers.map(() => ({})) } as const
+  const last = layers.length - 1
+  return layerTimes(profile, way, rows).map(({ ms, forwardMs }, l) => ({
+    // The sum of the gradients so far comes to the device; the last layer's forward pass is part of its backward pass.
+    ms: ms + layers[l].gradientBytes / bytesPerMs + (l === last ? head.ms * rows : 0),
+    forwardMs: l === last ? 0 : forwardMs
+  }))
+}
+
 /**
- * The plans of the pipeline that the request asks for, of all that fit.
+ * The plans of the pipeline that the request asks for, of all that fit. Layers are loaded for each operation only where no plan keeps them
+ * on the device, or where the stash is asked to be on the host.
  * @param sizes of microbatches, unless the request has one
  */
 export function planPipelines(request: PlanRequest, sizes: readonly number[]): Plan[] {
   const { profile, devices, batch, deviceMemory, fixed } = request
-  const { schedule: kind, microbatch } = fixed
+  const { schedule: kind, microbatch, stash } = fixed
   if (!isPipeline(kind)) return []
   const most = kind === 'interleaved' ? Math.min(MOST_CHUNKS, Math.floor(profile.layers.length / devices.length)) : 1
   const chunks = kind === 'interleaved' ? Array.from({ length: most - 1 }, (_, k) => k + 2) : [1]
-  const plans = (microbatch ? [Math.min(batch, microbatch)] : sizes)
-    .flatMap(size => chunks.map(count => planPipeline(request, kind, size, count)))
-    .filter(({ deviceBytes }) => deviceBytes <= deviceMemory)
-  const coarse = plans.filter(plan => Math.ceil(batch / plan.microbatch) <= MOST_MICROBATCHES * devices.length)
-  return microbatch || coarse.length === 0 ? plans : coarse
+  const plansOf = (at: StashLocation) => {
+    const plans = (microbatch ? [Math.min(batch, microbatch)] : sizes)
+      .flatMap(size => {
+        const groups = at === 'device' ? [1] : [...new Set(sizes.map(rows => Math.ceil(rows / size)))]
+        return groups.flatMap(group =>
+          chunks.map(each => planPipeline(request, { kind, microbatch: size, group, stash: at }, each))
+        )
+      })
+      .filter(({ deviceBytes }) => deviceBytes <= deviceMemory)
+    const coarse = plans.filter(
+      ({ microbatch: size, pipeline: { group = 1 } = {} }) =>
+        Math.ceil(batch / (size * group)) <= MOST_MICROBATCHES * devices.length
+    )
+    return coarse.length === 0 || (microbatch && at === 'device') ? plans : coarse
+  }
+  const kept = stash === 'host' ? [] : plansOf('device')
+  return kept.length > 0 || stash === 'device' ? kept : plansOf('host')
+}
+
+/** How the stages of a pipeline execute their operations. */
+interface StagesWay {
+  readonly kind: Pipeline
+  readonly microbatch: number
+  /** Microbatches of an operation. */
+  readonly group: number
+  /** On the host if layers are loaded for each operation. */
+  readonly stash: StashLocation
 }
 
 /** Stages in their order: this thread's device is the last one. */
@@ -111,23 +153,30 @@ function stageSpeeds(devices: readonly GroupDevice[]): number[] {
   return [...others, own]
 }
 
-function planPipeline(request: PlanRequest, kind: Pipeline, microbatch: number, chunks: number): Plan {
+function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Plan {
   const { profile, batch, devices } = request
+  const { kind, microbatch, group, stash } = way
+  const isLoaded = stash === 'host'
   const { layers, bytesPerMs, sumBytesPerMs } = profile
   const stages = devices.length
-  const cut = cutLayers(layerMs(profile), stages * chunks, stageSpeeds(devices))
-  const microbatches = Math.ceil(batch / microbatch)
-  const timeline = pipelineTimeline(request, { schedule: kind, microbatch, cut })
-  const memory = pipelineOrders(kind, stages, microbatches, chunks).map(order =>
-    stageBytes(request, order, cut, microbatch, microbatches > 1)
+  const cut = cutLayers(
+    layerMs(profile, isLoaded ? group * microbatch : undefined),
+    stages * chunks,
+    stageSpeeds(devices)
   )
+  const microbatches = Math.ceil(batch / microbatch)
+  const operations = Math.ceil(microbatches / group)
+  const timeline = pipelineTimeline(request, { schedule: kind, microbatch, stash, pipeline: { cut, group } })
+  const orders = pipelineOrders(kind, stages, operations, chunks)
+  const live = isLoaded ? [...liveBytes(request, 'l2l', microbatch, 0)].map(layer => layer.live(false)) : []
+  const memory = orders.map(order => stageBytes(request, order, cut, microbatch, microbatches > 1))
   const plans = Array.from({ length: stages }, (_, stage): DevicePlan => {
     const own = layers.filter((_, l) => cut.findLastIndex(first => first <= l) % stages === stage)
     const gradientBytes = own.reduce((sum, layer) => sum + layer.gradientBytes, 0)
     const weightBytes = own.reduce((sum, layer) => sum + layer.weightBytes, 0)
     const mine = timeline.operations.filter(operation => operation.stage === stage)
-    // All weights are loaded before the first operation; the last stage stores the gradients of all.
-    const copyMs = (weightBytes + gradientBytes) / bytesPerMs
+    // Unless they are loaded for each operation, all weights are loaded before the first one.
+    const copyMs = isLoaded ? 0 : (weightBytes + gradientBytes) / bytesPerMs
     const busyMs = mine.reduce((sum, { start, end }) => sum + end - start, copyMs)
     return {
       speed: stageSpeeds(devices)[stage],
@@ -143,17 +192,19 @@ function planPipeline(request: PlanRequest, kind: Pipeline, microbatch: number, 
   return {
     schedule: kind,
     microbatch,
-    stash: 'device',
+    stash,
     layers: layers.map(() => ({})),
-    deviceBytes: Math.max(...memory),
-    stashBytes: 0,
+    deviceBytes: Math.max(...(isLoaded ? live : memory)),
+    stashBytes: isLoaded ? Math.max(...orders.map(order => hostBytes(request, order, cut, group * microbatch))) : 0,
     stepMs,
     parts: [{ ms: stepMs, from: 0 }],
     pipeline: {
       cut,
       microbatches,
+      group,
       bubble: timeline.bubble,
-      closedForm: closedFormBubble(kind, stages, microbatches, chunks)
+      // Loaded layers compute the gradients of their weights at once.
+      closedForm: closedFormBubble(isLoaded && kind === 'zb-h1' ? '1f1b' : kind, stages, operations, chunks)
     },
     devices: [plans[stages - 1], ...plans.slice(0, -1)]
   }
@@ -165,33 +216,77 @@ export function pipelineTimeline(
   {
     schedule,
     microbatch,
-    cut
-  }: { readonly schedule: Pipeline; readonly microbatch: number; readonly cut: readonly number[] }
+    stash,
+    pipeline: { cut, group }
+  }: {
+    readonly schedule: Pipeline
+    readonly microbatch: number
+    readonly stash: StashLocation
+    readonly pipeline: Pick<NonNullable<Plan['pipeline']>, 'cut' | 'group'>
+  }
 ): Timeline {
   const { layers, head, bytesPerMs } = profile
   const stages = devices.length
   const speeds = stageSpeeds(devices)
   const last = cut.length - 1
-  const sums = cut.map((from, chunk) => {
+  /** Milliseconds of an operation by its rows. */
+  const msOf = (chunk: number, kind: Operation['kind'], rows: number) => {
+    const from = cut[chunk]
     const own = layers.slice(from, cut[chunk + 1])
     const copied =
       (chunk > 0 ? boundaryBytes(layers, inputBytes, from) : 0) + (chunk < last ? (own.at(-1)?.outputBytes ?? 0) : 0)
-    const copyMs = copied / bytesPerMs
+    const copyMs = (rows * copied) / bytesPerMs
+    if (stash === 'host') {
+      const times = loadedMs(profile, rows).slice(from, cut[chunk + 1])
+      const forwardMs = times.reduce((sum, each) => sum + each.forwardMs, 0)
+      const ms = times.reduce((sum, each) => sum + each.ms, 0)
+      return { forward: forwardMs + copyMs, backward: ms - forwardMs + copyMs, weights: 0 }[kind]
+    }
     const forward = own.reduce((sum, { share, forwardMs }) => sum + share * forwardMs, chunk === last ? head.ms : 0)
     const backward = own.reduce((sum, { share, savedVjpMs }) => sum + share * savedVjpMs, 0)
     const part = schedule === 'zb-h1' ? backward / 2 : backward
-    return { forward: forward + copyMs, backward: part + copyMs, weights: part }
-  })
-  const orders = pipelineOrders(schedule, stages, Math.ceil(batch / microbatch), cut.length / stages)
+    return { forward: rows * forward + copyMs, backward: rows * part + copyMs, weights: rows * part }[kind]
+  }
+  const orders = pipelineOrders(schedule, stages, Math.ceil(Math.ceil(batch / microbatch) / group), cut.length / stages)
   return timelineOf(orders, ({ kind, chunk, microbatch: i }) => {
-    const rows = Math.min(microbatch, batch - i * microbatch)
-    return (rows * sums[chunk][kind]) / speeds[chunk % stages]
+    const rows = Math.min(group * microbatch, batch - i * group * microbatch)
+    return msOf(chunk, kind, rows) / speeds[chunk % stages]
   })
 }
 
 /** Bytes per sample of the input of a layer. */
 function boundaryBytes(layers: DeviceProfile['layers'], inputBytes: number, layer: number): number {
   return layer === 0 ? inputBytes : layers[layer - 1].outputBytes
+}
+
+/** Bytes of a stage on the host if layers are loaded: sums of gradients, inputs of layers for the backward pass, and one layer's outputs. */
+function hostBytes(
+  { profile: { layers } }: PlanRequest,
+  order: readonly Operation[],
+  cut: readonly number[],
+  rows: number
+): number {
+  const own = [...new Set(order.map(({ chunk }) => chunk))]
+  const inputs = new Map(
+    own.map(chunk => {
+      const stored = layers.slice(cut[chunk], cut[chunk + 1]).map((_, i) => {
+        const l = cut[chunk] + i
+        return l > 0 && layers[l].hasBackward ? layers[l - 1].outputBytes : 0
+      })
+      return [chunk, rows * stored.reduce((sum, bytes) => sum + bytes, 0)]
+    })
+  )
+  let [stored, peak] = [0, 0]
+  for (const { kind, chunk } of order) {
+    if (kind !== 'weights') stored += (kind === 'forward' ? 1 : -1) * (inputs.get(chunk) ?? 0)
+    peak = Math.max(peak, stored)
+  }
+  const all = own.flatMap(chunk => layers.slice(cut[chunk], cut[chunk + 1]))
+  return (
+    peak +
+    all.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0) +
+    rows * Math.max(...all.map(({ outputBytes }) => outputBytes))
+  )
 }
 
 /** Upper bound of the bytes on the device of a stage. */

@@ -125,8 +125,8 @@ export function backwardBytes(layer: LayerProfile, input: number, microbatch: nu
  * layer is executed, without those of layers below, and `staying` those that remain while the layers above are executed.
  * @param stashed samples whose outputs are stashed on the device
  */
-function* liveBytes(
-  { profile, inputBytes, batch }: PlanRequest,
+export function* liveBytes(
+  { profile, inputBytes, batch }: Pick<PlanRequest, 'profile' | 'inputBytes' | 'batch'>,
   schedule: Schedule,
   microbatch: number,
   stashed: number

@@ -56,9 +56,19 @@ export function resolveExecution(model: Model, execution: GroupExecution, batch:
   const profile = profileModel(model, true, bits)
   const plan = planFor(model, profile, { ...execution, schedule }, batch)
   const options = { ...executorOptionsOf(plan, deviceMemory), bits }
-  if (plan.pipeline === undefined) return { executorOptions: options, plan }
-  const chunks = plan.pipeline.cut.length / (execution.workers ?? 1)
-  return { executorOptions: { ...options, pipeline: { chunks, layerMs: layerMs(profile) } }, plan }
+  return { executorOptions: { ...options, pipeline: stagesOf(plan, profile, execution.workers) }, plan }
+}
+
+/** How the stages of a planned pipeline are cut and execute their layers; undefined for other plans. */
+export function stagesOf(
+  { microbatch, stash, pipeline }: Plan,
+  profile: DeviceProfile,
+  workers = 1
+): ExecutorOptions['pipeline'] {
+  if (pipeline === undefined) return undefined
+  const { cut, group } = pipeline
+  const ms = layerMs(profile, stash === 'host' ? group * microbatch : undefined)
+  return { chunks: cut.length / workers, group, layerMs: ms }
 }
 
 /**

@@ -2,6 +2,7 @@
 import { passesOf } from '../executor/passes.js'
 import { keepsAll, type LayerPlan, type Schedule, type StashLocation } from '../executor/types.js'
 import type { DeviceProfile, LayerProfile } from './profile.js'
+import type { Plan } from './types.js'
 
 /** The mean time of a layer, including steps that skip it. */
 export interface LayerTime {
@@ -22,8 +23,15 @@ export type StepParts = Readonly<Record<(typeof WORK)[number], number>>
  * Where the expected time of a step goes, without the optimizer (figure 6 of Pudipeddi et al.).
  * @param batch samples per minibatch of a device
  */
-export function stepParts({ layers, bytesPerMs, head }: DeviceProfile, way: Way, batch: number): StepParts {
-  const again = keepsAll(way.schedule) ? layers.map(() => 0) : recomputations(way.layers)
+export function stepParts(
+  { layers, bytesPerMs, head }: DeviceProfile,
+  way: Way & Pick<Plan, 'pipeline'>,
+  batch: number
+): StepParts {
+  const { microbatches = 1, group = 1 } = (way.stash === 'host' && way.pipeline) || {}
+  /** How often the weights of a loaded layer pass it in a step, and the sums of its gradients in each direction. */
+  const operations = Math.ceil(microbatches / group)
+  const again = keepsAll(way.schedule, way.stash) ? layers.map(() => 0) : recomputations(way.layers)
   const sums = { forward: 0, recomputation: 0, backward: 0, weights: 0, gradients: 0, stash: 0, loss: head.ms * batch }
   for (const [l, layer] of layers.entries()) {
     const { share, forwardMs, vjpMs, savedVjpMs, weightBytes, gradientBytes } = layer
@@ -31,8 +39,8 @@ export function stepParts({ layers, bytesPerMs, head }: DeviceProfile, way: Way,
     sums.forward += share * batch * forwardMs
     sums.backward += share * batch * savedVjpMs
     sums.recomputation += (isSaved ? 0 : share * batch * (vjpMs - savedVjpMs)) + again[l] * share * batch * forwardMs
-    sums.weights += (share * (loads + again[l]) * weightBytes) / bytesPerMs
-    sums.gradients += (share * gradientBytes) / bytesPerMs
+    sums.weights += (operations * share * (loads + again[l]) * weightBytes) / bytesPerMs
+    sums.gradients += ((2 * operations - 1) * share * gradientBytes) / bytesPerMs
     sums.stash += (share * (stashed + offloaded)) / bytesPerMs
   }
   return sums
@@ -41,7 +49,7 @@ export function stepParts({ layers, bytesPerMs, head }: DeviceProfile, way: Way,
 /** Whether a layer's activations are saved, how often its weights are loaded, and the bytes of its outputs and activations that move. */
 function usesOf(layers: readonly LayerProfile[], way: Way, l: number, batch: number) {
   const { activations = 'recomputed', isResident } = way.layers[l]
-  const isBaseline = keepsAll(way.schedule)
+  const isBaseline = keepsAll(way.schedule, way.stash)
   const isLast = l === layers.length - 1
   return {
     isSaved: isBaseline || isLast || activations !== 'recomputed',
@@ -60,7 +68,7 @@ interface Way {
 
 /** @param batch samples per minibatch */
 export function layerTimes({ layers, bytesPerMs }: DeviceProfile, way: Way, batch: number): LayerTime[] {
-  const again = keepsAll(way.schedule) ? layers.map(() => 0) : recomputations(way.layers)
+  const again = keepsAll(way.schedule, way.stash) ? layers.map(() => 0) : recomputations(way.layers)
   return layers.map((layer, l) => {
     const { weightBytes, gradientBytes, forwardMs, vjpMs, savedVjpMs, share, from } = layer
     const { isSaved, loads, stashed, offloaded } = usesOf(layers, way, l, batch)
@@ -83,7 +91,7 @@ export function recomputations(plans: readonly LayerPlan[]): number[] {
 
 /** Whether the outputs of a layer move to the stash and back. */
 export function isStashed({ schedule, stash, layers }: Way, l: number): boolean {
-  const isDevice = keepsAll(schedule) || stash === 'device' || layers[l].outputs === 'device'
+  const isDevice = keepsAll(schedule, stash) || stash === 'device' || layers[l].outputs === 'device'
   return l < layers.length - 1 && !isDevice
 }
 

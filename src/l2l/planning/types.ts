@@ -64,6 +64,8 @@ export interface Plan {
   readonly pipeline?: {
     readonly cut: readonly number[]
     readonly microbatches: number
+    /** Microbatches of an operation, which pass each layer together. */
+    readonly group: number
     readonly bubble: number
     /** The same in closed form, with stages that take equal times. */
     readonly closedForm: number

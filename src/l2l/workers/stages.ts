@@ -98,13 +98,18 @@ export class PipelineStages extends ModelGroup {
     const ports = workers === this.#workers ? undefined : this.#connect(workers)
     const stages = workers.length + 1
     const kind = executor.schedule as Pipeline
-    const cut = this.#cut(executor.model.layers.length, stages, kind)
+    const shape = {
+      kind,
+      stages,
+      cut: this.#cut(executor.model.layers.length, stages, kind),
+      group: this.options?.group ?? 1
+    }
     for (const [stage, worker] of workers.entries()) {
-      const place: StagePlace = { kind, stages, stage, cut }
+      const place: StagePlace = { ...shape, stage }
       worker.submit({ ...task, stage: { ...place, ports: ports?.[stage] } })
     }
     const line = this.#line as StageLine
-    const stage = { ...line.stageOf({ kind, stages, stage: workers.length, cut }, task.attempt), collect }
+    const stage = { ...line.stageOf({ ...shape, stage: workers.length }, task.attempt), collect }
     const score = executor.train(store, rows, { step: task.step, updates: task.updates, stage })
     return { score, waitedMs: line.waitedMs }
   }

@@ -185,9 +185,14 @@ for (const kind of PIPELINES) {
     this.timeout(60_000)
     before(() => openDevice('cpu'))
 
-    async function train(network: NetworkSpec, workers: number, schedule: 'baseline-ag' | typeof kind) {
+    /** @param group microbatches for which a layer is loaded @default it stays on the device */
+    async function train(network: NetworkSpec, workers: number, schedule: 'baseline-ag' | typeof kind, group?: number) {
+      const layerMs = networkModel(network).layers.map(() => 1)
+      const pipeline = { chunks: chunksOf(kind, 2), group, layerMs }
+      const loaded = group === undefined ? {} : ({ stash: 'host', pipeline } as const)
       // The last step has two microbatches only.
-      const engine = await trainedEngine(network, randomRows(networkModel(network), 27), { schedule, workers })
+      const rows = randomRows(networkModel(network), 27)
+      const engine = await trainedEngine(network, rows, { schedule, workers, ...loaded })
       const { parameters, average } = engine.finish()
       const { workers: left, lostSteps, bubble = 0 } = engine.report()
       deepEqual([left, lostSteps], [workers, 0])
@@ -203,6 +208,7 @@ for (const kind of PIPELINES) {
       it(`trains ${name} to the bits of baseline-ag, with workers: ${counts}`, async () => {
         const alone = await train(network, 1, 'baseline-ag')
         for (const workers of counts) deepEqual(await train(network, workers, kind), alone)
+        for (const group of [1, 3]) deepEqual(await train(network, counts[0], kind, group), alone)
       })
     }
 
@@ -289,19 +295,22 @@ for (const kind of PIPELINES) {
     })
 
     it('takes no more memory than planned', async () => {
-      for (const [network, workers] of [
+      for (const [network, workers, stash] of [
         [mlp, 2],
         [mlp, 4],
         [tied, 3],
         [reversible, 2],
-        [gpt, 3]
+        [gpt, 3],
+        [mlp, 2, 'host'],
+        [tied, 3, 'host'],
+        [gpt, 2, 'host']
       ] as const) {
         const spec =
           network === gpt
             ? { ...gpt, layers: parseModel({ model: 'gpt', width: 8, layers: 4, heads: 2 }, 'test') }
             : network
         const model = networkModel(spec)
-        const { executorOptions, plan } = resolveExecution(model, { schedule: kind, microbatch: 2, workers }, 16)
+        const { executorOptions, plan } = resolveExecution(model, { schedule: kind, microbatch: 2, stash, workers }, 16)
         ok(plan?.pipeline)
         const learner = new NetworkLearner(model, {})
         const blocks = learner.initial().map(block => {
@@ -325,6 +334,29 @@ for (const kind of PIPELINES) {
         ok(peak <= plan.deviceBytes, `${peak} of ${plan.deviceBytes} bytes`)
         ok(peak > 0.75 * plan.deviceBytes, `${peak} of ${plan.deviceBytes} bytes`)
       }
+    })
+
+    it('loads layers where they do not fit, in memory that does not grow with their number', async () => {
+      const bytes: number[] = []
+      for (const layers of [4, 12]) {
+        const spec = { ...gpt, layers: parseModel({ model: 'gpt', width: 8, layers, heads: 2 }, 'test') }
+        const model = networkModel(spec)
+        const rows = randomRows(model, 16)
+        const alone = await networkLearner(spec, 16, { backend: 'cpu', schedule: 'baseline-ag', microbatch: 2 })
+        const execution = { backend: 'cpu', schedule: kind, microbatch: 2, workers: 2, deviceMemory: 12_000 } as const
+        equal(resolveExecution(model, { ...execution, deviceMemory: 2 ** 30 }, 16).plan?.stash, 'device')
+        const { plan } = resolveExecution(model, execution, 16)
+        equal(plan?.stash, 'host')
+        throws(() => resolveExecution(model, { ...execution, stash: 'device' }, 16), /--device-memory/)
+        const learner = await networkLearner(spec, 16, execution)
+        const [sum, expected] = [zeros(learner.layout), zeros(learner.layout)]
+        learner.addGradient(alone.initial(), rows, 0, 16, sum)
+        alone.addGradient(alone.initial(), rows, 0, 16, expected)
+        deepEqual(sum, expected)
+        bytes.push(Math.max(...(learner.devices?.report() ?? []).map(({ peakBytes = 0 }) => peakBytes)))
+        learner.devices?.close()
+      }
+      equal(bytes[0], bytes[1])
     })
   })
 }

@@ -4,7 +4,7 @@ import { L2LEngine, type L2LEngineOptions } from '../../../src/l2l/training/engi
 import type { Examples } from '../../../src/learning/index.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 
-type Chosen = Pick<L2LEngineOptions, 'schedule' | 'workers' | 'serverThreads'>
+type Chosen = Pick<L2LEngineOptions, 'schedule' | 'workers' | 'serverThreads' | 'stash' | 'pipeline'>
 
 /** Learns the rows with momentum, in minibatches of 8 and microbatches of 2, on the device `cpu`. */
 export async function trainedEngine(network: NetworkSpec, rows: Examples, chosen: Chosen): Promise<L2LEngine> {
