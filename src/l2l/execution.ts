@@ -155,9 +155,11 @@ export async function networkLearner(
   await deviceFor(execution)
   const frozen = frozenOf(spec, model, execution.checkpoint)
   const { workers = 1, backend, hasRemoteWorkers = false, schedule, gradients } = execution
-  if (hasRemoteWorkers && dividesModel(schedule))
+  if (hasRemoteWorkers && schedule === 'tensor')
+    throw new OptionError('schedule tensor does not admit device workers (token=FILE): omit the token, or use l2l-p')
+  if (gradients && dividesModel(schedule))
     throw new OptionError(
-      `schedule ${schedule} does not admit device workers (token=FILE): omit the token, or use l2l-p`
+      `schedule ${schedule} returns gradients as they are: omit gradients=${gradients}, or use l2l-p`
     )
   const executorOptions = { ...resolveExecution(model, execution, batch).executorOptions, frozen, classWeights }
   const learner = new NetworkLearner(model, executorOptions, undefined, initial)

@@ -15,11 +15,14 @@ import {
   messagesCell,
   REDUCED,
   RING_SIZE,
+  type StagePorts,
   tasksCell,
   type WorkerInit,
   type WorkerMessage,
-  type WorkerTask
+  type WorkerTask,
+  wakeStages
 } from '../workers/worker-handle.js'
+import { MailCarrier } from './mail.js'
 import { bytesOf, copyOf, type DeviceLine, rowsFrom, type ToPeer, type ToWorker } from './messages.js'
 
 /** Index of the only worker of this process. */
@@ -72,6 +75,7 @@ class DeviceProcess {
   readonly #signals: SharedSignals
   readonly #cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(1)))
   readonly #encoder: GradientEncoder | undefined
+  readonly #mail: MailCarrier
   #missing: number
   #thread: Worker | undefined
   #port: MessagePort | undefined
@@ -92,6 +96,7 @@ class DeviceProcess {
     this.#gradients = allocateGradients({ blocks: this.#blocks })
     this.#signals = new SharedSignals(1, this.#blocks.length)
     this.#cells[ABORTED] = -1
+    this.#mail = new MailCarrier(this.#cells, send)
     this.#encoder = network.coded && new GradientEncoder(network.coded)
   }
 
@@ -113,6 +118,10 @@ class DeviceProcess {
     } else if (message.kind === 'stored') {
       Atomics.store(this.#cells, REDUCED, message.count)
       Atomics.notify(this.#cells, REDUCED)
+    } else if (message.kind === 'mail') this.#mail.deliver(message, bytes)
+    else if (message.kind === 'abort') {
+      Atomics.store(this.#cells, ABORTED, message.attempt)
+      wakeStages(this.#cells)
     }
   }
 
@@ -137,8 +146,13 @@ class DeviceProcess {
     })
     this.#thread = thread
     this.#port = port1
-    port1.on('message', (result: WorkerMessage) => {
-      this.#result = result
+    port1.on('message', (message: WorkerMessage) => {
+      if (message.kind === 'gradients') {
+        const { gradients } = message
+        this.#send({ kind: 'gradients', lengths: gradients.map(({ length }) => length) }, gradients.map(bytesOf))
+        return
+      }
+      this.#result = message
       Atomics.add(this.#cells, messagesCell(SELF), 1)
       Atomics.notify(this.#cells, messagesCell(SELF))
     })
@@ -151,22 +165,32 @@ class DeviceProcess {
 
   stop(): void {
     this.#port?.close()
+    this.#mail.close()
     void this.#thread?.terminate()
   }
 
   #execute(
-    { kind: _, blocks, size, width, isWeighted, ...task }: Extract<ToWorker, { kind: 'task' }>,
+    { kind: _, blocks, size, width, isWeighted, isNewPlace, stage, ...task }: Extract<ToWorker, { kind: 'task' }>,
     bytes: Uint8Array
   ) {
     for (const block of blocks) this.#signals.expect(block)
     Atomics.store(this.#cells, REDUCED, 0)
     Atomics.store(this.#cells, gradientsCell(SELF), 0)
     this.#result = undefined
-    const sent: WorkerTask = { ...task, rows: rowsFrom(bytes, { size, width, isWeighted }) }
-    this.#port?.postMessage(sent)
+    const ports = isNewPlace ? this.#connect() : undefined
+    const rows = rowsFrom(bytes, { size, width, isWeighted })
+    const sent: WorkerTask = { ...task, rows, stage: stage && { ...stage, ports } }
+    this.#port?.postMessage(sent, ports ? [ports.above, ports.below] : [])
     Atomics.add(this.#cells, tasksCell(SELF), 1)
     Atomics.notify(this.#cells, tasksCell(SELF))
     void this.#report()
+  }
+
+  /** Connects the line with the stage. @returns the ports of its thread */
+  #connect(): StagePorts {
+    const [above, below] = [new MessageChannel(), new MessageChannel()]
+    this.#mail.connect({ above: above.port1, below: below.port1 })
+    return { above: above.port2, below: below.port2 }
   }
 
   /** Sends gradients as they appear, and then the result. */

@@ -7,6 +7,7 @@ import type { RowCopy } from '../dense-rows.js'
 import type { ExecutorOptions } from '../executor/types.js'
 import type { CodedBlocks } from '../workers/gradient-codes.js'
 import type { WorkerMessage, WorkerTask } from '../workers/worker-handle.js'
+import type { MailPart } from './mail.js'
 
 /** A connection that keeps messages in order. */
 export interface DeviceLine {
@@ -36,6 +37,8 @@ export type ToWorker =
   /** The rows follow: values, labels, and weights if there are any. Messages with the weights of these blocks come next. */
   | (Omit<WorkerTask, 'rows'> & {
       readonly kind: 'task'
+      /** Whether the stages of a pipeline have changed. */
+      readonly isNewPlace: boolean
       readonly size: number
       readonly width: number
       readonly isWeighted: boolean
@@ -45,6 +48,9 @@ export type ToWorker =
   | { readonly kind: 'weights'; readonly block: number }
   /** Number of gradients of the task that the peer has stored. */
   | { readonly kind: 'stored'; readonly count: number }
+  | MailPart
+  /** Another stage has failed. */
+  | { readonly kind: 'abort'; readonly attempt: number }
 
 /** Messages of the worker. */
 export type ToPeer =
@@ -53,6 +59,9 @@ export type ToPeer =
   /** The gradient of a block follows, or its code. Blocks come from the last to the first. */
   | { readonly kind: 'gradient'; readonly block: number }
   | { readonly kind: 'result'; readonly result: WorkerMessage }
+  | MailPart
+  /** The gradients of a layer of a stage follow, and their numbers. */
+  | { readonly kind: 'gradients'; readonly lengths: readonly number[] }
 
 /** The memory of an array as bytes. */
 export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {

@@ -9,13 +9,16 @@ import {
   ABORTED,
   gradientBlockCell,
   gradientsCell,
+  MAIL,
   messagesCell,
   REDUCED,
   RING_SIZE,
   type WorkerInit,
   type WorkerMessage,
-  type WorkerTask
+  type WorkerTask,
+  wakeStages
 } from '../workers/worker-handle.js'
+import { MailCarrier } from './mail.js'
 import { copyOf, type DeviceLine, rowBytes, type ToPeer, type ToWorker } from './messages.js'
 
 /** Resolves when an integer differs from the value. */
@@ -36,7 +39,9 @@ export class RemoteDevice {
   /** Gradients of the task that have arrived. */
   #arrived = 0
   #attempt = -1
+  #isStage = false
   #isBusy = false
+  readonly #mail: MailCarrier
   #isOpen = true
 
   /**
@@ -56,6 +61,7 @@ export class RemoteDevice {
     this.#port = init.port
     this.#cells = new Int32Array(init.cells)
     this.#sent = new Int32Array(init.weights.blocks.length).fill(-1)
+    this.#mail = new MailCarrier(this.#cells, (part, bytes) => this.#send(part, bytes))
     line.receive({
       message: (message, bytes) => this.#receive(message as ToPeer, bytes, onReady),
       closed: reason => {
@@ -84,19 +90,33 @@ export class RemoteDevice {
     for (const layer of layers) this.#send({ kind: 'frozen', layer }, [copyOf(frozen[layer] as Float32Array)])
   }
 
-  #submit({ rows, ...task }: WorkerTask): void {
+  #submit({ rows, stage, ...task }: WorkerTask): void {
     const { blocks, versions } = this.#init.weights
     this.#isBusy = true
     this.#arrived = 0
     this.#attempt = task.attempt
     const current = versions ?? this.#sent.map(version => version + 1)
-    const changed = blocks.flatMap((_, block) => (current[block] === this.#sent[block] ? [] : [block]))
+    const needed = stage?.blocks ?? blocks.keys()
+    const changed = [...needed].filter(block => current[block] !== this.#sent[block])
+    const { ports, ...place } = stage ?? {}
+    if (ports) this.#mail.connect(ports)
+    this.#isStage = stage !== undefined
     const { size } = rows
     const width = rows.values.length / Math.max(1, size)
     this.#send(
-      { kind: 'task', ...task, size, width, isWeighted: rows.weights !== undefined, blocks: changed },
+      {
+        kind: 'task',
+        ...task,
+        stage: stage && (place as typeof stage),
+        isNewPlace: ports !== undefined,
+        size,
+        width,
+        isWeighted: rows.weights !== undefined,
+        blocks: changed
+      },
       rowBytes(rows)
     )
+    if (stage) void this.#watch(task.attempt)
     for (const block of changed) {
       this.#sent[block] = current[block]
       this.#send({ kind: 'weights', block }, [copyOf(blocks[block])])
@@ -108,6 +128,12 @@ export class RemoteDevice {
     else if (message.kind === 'gradient') {
       const number = this.#arrived++
       this.#done = this.#done.then(() => this.#store(number, message.block, bytes))
+    } else if (message.kind === 'mail') {
+      if (!this.#mail.deliver(message, bytes)) this.#line.close('its tensor is malformed')
+    } else if (message.kind === 'gradients') {
+      const gradients = partsOf(bytes, message.lengths)
+      if (gradients === undefined) this.#line.close('its gradients are malformed')
+      else if (this.#isBusy) this.#answer({ kind: 'gradients', gradients })
     } else if (message.kind === 'result') {
       const { result } = message
       const isResult =
@@ -141,9 +167,26 @@ export class RemoteDevice {
     this.#send({ kind: 'stored', count: number + 1 })
   }
 
+  /** Tells the worker when another stage has failed. */
+  async #watch(attempt: number): Promise<void> {
+    while (this.#isBusy && this.#attempt === attempt) {
+      const seen = Atomics.load(this.#cells, MAIL)
+      if (Atomics.load(this.#cells, ABORTED) === attempt) return this.#send({ kind: 'abort', attempt })
+      await changed(this.#cells, MAIL, seen)
+    }
+  }
+
+  /** Other stages wait for a failed one no longer. */
+  #abortStages(): void {
+    if (!this.#isStage) return
+    Atomics.store(this.#cells, ABORTED, this.#attempt)
+    wakeStages(this.#cells)
+  }
+
   #reply(result: WorkerMessage): void {
     if (!this.#isBusy) return
     this.#isBusy = false
+    if (result.kind === 'failed') this.#abortStages()
     this.#answer(result)
   }
 
@@ -156,7 +199,9 @@ export class RemoteDevice {
   #end(reason: string): void {
     if (!this.#isOpen) return
     this.#isOpen = false
+    if (this.#isBusy) this.#abortStages()
     this.#isBusy = false
+    this.#mail.close()
     this.#answer({ kind: 'failed', code: DeviceError.code, reason })
     Atomics.notify(this.#cells, REDUCED)
     this.#port.close()
@@ -166,4 +211,18 @@ export class RemoteDevice {
     Atomics.add(this.#cells, messagesCell(this.#init.worker), 1)
     Atomics.notify(this.#cells, messagesCell(this.#init.worker))
   }
+}
+
+/** Divides the bytes into arrays of these lengths; undefined if they have others. */
+function partsOf(bytes: Uint8Array, lengths: readonly number[]): Float32Array[] | undefined {
+  const isWhole =
+    Array.isArray(lengths) &&
+    lengths.every(length => Number.isInteger(length) && length >= 0) &&
+    4 * lengths.reduce((sum, length) => sum + length, 0) === bytes.length
+  if (!isWhole) return undefined
+  let at = 0
+  return lengths.map(length => {
+    at += 4 * length
+    return new Float32Array(bytes.slice(at - 4 * length, at).buffer)
+  })
 }

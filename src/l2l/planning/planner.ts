@@ -15,6 +15,7 @@ import {
   type Execution,
   type ExecutorOptions,
   type GroupExecution,
+  isPipeline,
   keepsAll,
   SCHEDULES,
   type Schedule
@@ -54,9 +55,18 @@ export function resolveExecution(model: Model, execution: GroupExecution, batch:
     return { executorOptions: { schedule, deviceMemory, microbatch, stash }, plan: undefined }
   }
   const profile = profileModel(model, true, bits)
-  const plan = planFor(model, profile, { ...execution, schedule }, batch)
+  // Workers of other processes may join.
+  const workers = Math.max(execution.workers ?? 1, hasRemoteWorkers && isPipeline(schedule) ? 2 : 1)
+  const asked = { ...execution, schedule, workers }
+  let plan = planFor(model, profile, asked, batch)
+  if (hasRemoteWorkers && plan.pipeline && plan.stash === 'device' && stash === undefined) {
+    // They also leave: one device must be able to execute what several do.
+    const alone = planRequest(model, profile, { ...asked, schedule: 'baseline-ag' }, batch, ONE_DEVICE)
+    if (planBaseline(alone, 'baseline-ag', plan.microbatch) === undefined)
+      plan = planFor(model, profile, { ...asked, stash: 'host' }, batch)
+  }
   const options = { ...executorOptionsOf(plan, deviceMemory), bits }
-  return { executorOptions: { ...options, pipeline: stagesOf(plan, profile, execution.workers) }, plan }
+  return { executorOptions: { ...options, pipeline: stagesOf(plan, profile, workers) }, plan }
 }
 
 /** How the stages of a planned pipeline are cut and execute their layers; undefined for other plans. */

@@ -21,7 +21,6 @@ import {
 } from '../executor/types.js'
 import { LoadBalancer, sum } from './balancer.js'
 import type { CodedBlocks } from './gradient-codes.js'
-import { wakeStages } from './stage-line.js'
 import { type ModelGroup, PipelineStages } from './stages.js'
 import { TensorDevices } from './tensor.js'
 import {
@@ -34,7 +33,8 @@ import {
   TIMEOUT_MS,
   WorkerHandle,
   type WorkerInit,
-  type WorkerMessage
+  type WorkerMessage,
+  wakeStages
 } from './worker-handle.js'
 
 interface PoolOptions {

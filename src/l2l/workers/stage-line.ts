@@ -3,15 +3,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import * as tf from '#tfjs'
 import { AbortedError, type Stage, type StagePlace } from '../executor/pipeline.js'
 import type { Operation } from '../executor/pipeline-orders.js'
-import { ABORTED, awaitChange, MAIL, type StagePorts } from './worker-handle.js'
-
-interface Mail {
-  readonly attempt: number
-  readonly key: string
-  readonly values: Float32Array | Int32Array
-  readonly shape: number[]
-  readonly dtype: tf.DataType
-}
+import { ABORTED, awaitChange, MAIL, type Mail, type StagePorts, wakeStages } from './worker-handle.js'
 
 const keyOf = ({ kind, chunk, microbatch }: Operation) => `${kind}/${chunk}/${microbatch}`
 
@@ -79,10 +71,4 @@ export class StageLine {
       }
     }
   }
-}
-
-/** Wakes all stages that wait. */
-export function wakeStages(cells: Int32Array): void {
-  Atomics.add(cells, MAIL, 1)
-  Atomics.notify(cells, MAIL)
 }

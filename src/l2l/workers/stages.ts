@@ -1,5 +1,7 @@
 /** Groups of devices that divide a model among this thread and worker threads. */
 import { MessageChannel } from 'node:worker_threads'
+import { blockIndices } from '../../nn/blocks.js'
+import type { Model } from '../../nn/types.js'
 import type { DenseRows } from '../dense-rows.js'
 import type { Executor, TrainStep } from '../executor/executor.js'
 import { AbortedError, type StagePlace } from '../executor/pipeline.js'
@@ -28,19 +30,26 @@ export abstract class ModelGroup {
 
   close(): void {}
 
+  /** Workers beyond this number wait. */
+  protected maxWorkers(_executor: Executor): number {
+    return Number.POSITIVE_INFINITY
+  }
+
   /**
    * A step of all devices.
-   * @param workers the same array while none joins or fails
+   * @param all the same array while none joins or fails
    * @throws AbortedError if a worker has failed; the errors of `Executor.train`
    */
   train(
     executor: Executor,
-    workers: readonly WorkerHandle[],
+    all: readonly WorkerHandle[],
     store: ParameterStore,
     rows: DenseRows,
     { attempt, step, updates }: Pick<TrainStep, 'updates'> & { readonly attempt: number; readonly step: number }
   ): StepScore {
     this.failures = []
+    const most = this.maxWorkers(executor)
+    const workers = all.length > most ? all.slice(0, most) : all
     const start = performance.now()
     let waitedMs = 0
     const receive = (worker: WorkerHandle) => {
@@ -94,19 +103,26 @@ export class PipelineStages extends ModelGroup {
     super()
   }
 
+  /** Each stage has a layer. */
+  protected override maxWorkers({ model }: Executor): number {
+    return model.layers.length - 1
+  }
+
   protected override execute(...[executor, workers, store, rows, task, collect]: GroupStep) {
-    const ports = workers === this.#workers ? undefined : this.#connect(workers)
+    const { model } = executor
+    const isSame = workers.length === this.#workers.length && workers.every((worker, i) => worker === this.#workers[i])
+    const ports = isSame ? undefined : this.#connect(workers)
     const stages = workers.length + 1
     const kind = executor.schedule as Pipeline
     const shape = {
       kind,
       stages,
-      cut: this.#cut(executor.model.layers.length, stages, kind),
+      cut: this.#cut(model.layers.length, stages, kind),
       group: this.options?.group ?? 1
     }
     for (const [stage, worker] of workers.entries()) {
       const place: StagePlace = { ...shape, stage }
-      worker.submit({ ...task, stage: { ...place, ports: ports?.[stage] } })
+      worker.submit({ ...task, stage: { ...place, blocks: blocksOf(model, place), ports: ports?.[stage] } })
     }
     const line = this.#line as StageLine
     const stage = { ...line.stageOf({ ...shape, stage: workers.length }, task.attempt), collect }
@@ -137,4 +153,12 @@ export class PipelineStages extends ModelGroup {
     this.#line = new StageLine(this.cells, all.pop() as StagePorts, hasEnded)
     return all
   }
+}
+
+/** The blocks of the weights that a stage loads. */
+function blocksOf(model: Model, { cut, stage, stages }: StagePlace): readonly number[] {
+  const indices = blockIndices(model)
+  const own = [...model.layers.keys()].filter(l => cut.findLastIndex(first => first <= l) % stages === stage)
+  const loaded = own.flatMap(l => [l, ...(model.layers[l].shares ?? []).map(({ layer }) => layer)])
+  return [...new Set(loaded.flatMap(l => indices[l] ?? []))]
 }

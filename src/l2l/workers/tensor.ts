@@ -10,9 +10,8 @@ import type { DenseRows } from '../dense-rows.js'
 import { Executor, type TrainStep } from '../executor/executor.js'
 import { AbortedError } from '../executor/pipeline.js'
 import type { ExecutorOptions, ParameterStore, StepScore } from '../executor/types.js'
-import { wakeStages } from './stage-line.js'
 import { type GroupStep, ModelGroup } from './stages.js'
-import { ABORTED, awaitChange, MAIL } from './worker-handle.js'
+import { ABORTED, awaitChange, MAIL, wakeStages } from './worker-handle.js'
 
 /** What the first device knows of the others. */
 interface Others {

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import type { DataType } from '#tfjs'
 import { DeviceError } from '../../device/types.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { DeviceShare } from '../../nn/split.js'
@@ -45,6 +46,15 @@ export interface StagePorts {
   readonly below: MessagePort
 }
 
+/** A message from a stage to the one above or below: outputs, or gradients with respect to them. */
+export interface Mail {
+  readonly attempt: number
+  readonly key: string
+  readonly values: Float32Array | Int32Array
+  readonly shape: number[]
+  readonly dtype: DataType
+}
+
 /** A worker's share of a minibatch. */
 export interface WorkerTask {
   /** Number of the call, by which it is aborted. */
@@ -54,8 +64,11 @@ export interface WorkerTask {
   readonly updates: number | undefined
   readonly firstMicrobatch: number
   readonly rows: RowCopy
-  /** Its place in a pipeline, whose rows are the whole minibatch; with new ports at first and when the stages have changed. */
-  readonly stage?: StagePlace & { readonly ports?: StagePorts }
+  /**
+   * Its place in a pipeline, whose rows are the whole minibatch; the blocks of the weights that it loads; and new ports at first and when
+   * the stages have changed.
+   */
+  readonly stage?: StagePlace & { readonly blocks: readonly number[]; readonly ports?: StagePorts }
   /** Its share of each block under tensor parallelism, whose rows are the whole minibatch; and the memory for sums: see `TensorDevice`. */
   readonly tensor?: DeviceShare & { readonly shared: SharedArrayBuffer }
 }
@@ -94,6 +107,12 @@ export const messagesCell = (worker: number) => FIXED + EACH * worker + 1
 export const gradientsCell = (worker: number) => FIXED + EACH * worker + 2
 export const gradientBlockCell = (worker: number, gradient: number) =>
   FIXED + EACH * worker + 3 + (gradient % RING_SIZE)
+
+/** Wakes all stages that wait. */
+export function wakeStages(cells: Int32Array): void {
+  Atomics.add(cells, MAIL, 1)
+  Atomics.notify(cells, MAIL)
+}
 
 /** A worker without any activity for this time is considered dead. */
 export const TIMEOUT_MS = 120_000

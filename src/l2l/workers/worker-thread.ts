@@ -6,7 +6,7 @@ import { deviceFor, networkModel } from '../execution.js'
 import { Executor } from '../executor/executor.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { SharedSignals } from '../training/shared-signals.js'
-import { StageLine, wakeStages } from './stage-line.js'
+import { StageLine } from './stage-line.js'
 import { TensorDevice } from './tensor.js'
 import {
   ABORTED,
@@ -19,7 +19,8 @@ import {
   tasksCell,
   type WorkerInit,
   type WorkerMessage,
-  type WorkerTask
+  type WorkerTask,
+  wakeStages
 } from './worker-handle.js'
 
 const { network, backend, executorOptions, weights, gradients: ring, worker, port, ...init } = workerData as WorkerInit

@@ -8,7 +8,13 @@ import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import { BlockStore, type ExecutorOptions, WorkerFailedError } from '../../../src/l2l/executor/types.js'
+import {
+  BlockStore,
+  type ExecutorOptions,
+  isPipeline,
+  SCHEDULES,
+  WorkerFailedError
+} from '../../../src/l2l/executor/types.js'
 import { type DeviceLine, RemoteDevice } from '../../../src/l2l/group/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
 import { LoadBalancer } from '../../../src/l2l/workers/balancer.js'
@@ -25,6 +31,12 @@ import { trainedEngine } from '../../support/l2l/engine.js'
 const gpt: NetworkSpec = {
   layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
   sample: { kind: 'tokens', shape: [5], vocabulary: 7 },
+  target: { kind: 'next-token' }
+}
+/** With a tied output layer, whose gradient is of the first stage's weights, and padding. */
+const tied: NetworkSpec = {
+  layers: parseModel({ model: 'gpt2', width: 8, layers: 4, heads: 2 }, 'test'),
+  sample: { kind: 'tokens', shape: [5], vocabulary: 7, padding: 0, separator: 1 },
   target: { kind: 'next-token' }
 }
 const mlp: NetworkSpec = {
@@ -228,9 +240,12 @@ describe('device workers of other processes', function () {
   it('have no code of gradients where no worker can join', async () => {
     for (const execution of [{}, { workers: 2 }, { schedule: 'auto' }] as const)
       await rejects(networkLearner(mlp, 12, { ...execution, backend: 'cpu', gradients: 'rank:4' }), /token=FILE/)
-    for (const schedule of ['1f1b', 'tensor'] as const) {
+    for (const [schedule, reason] of [
+      ['1f1b', /returns gradients as they are: omit gradients=sign, or use l2l-p/],
+      ['tensor', /omit the token, or use l2l-p/]
+    ] as const) {
       const execution = { backend: 'cpu', workers: 2, schedule, gradients: 'sign', hasRemoteWorkers: true } as const
-      await rejects(networkLearner(mlp, 12, execution), /omit the token, or use l2l-p/)
+      await rejects(networkLearner(mlp, 12, execution), reason)
     }
   })
 
@@ -263,6 +278,37 @@ describe('device workers of other processes', function () {
       for (const each of [thread, next.thread]) await each.terminate()
     }
   })
+
+  for (const schedule of SCHEDULES.filter(isPipeline)) {
+    it(`are stages of a pipeline with the bits of one device, and cost a step when they end: ${schedule}`, async () => {
+      const model = networkModel(tied)
+      const examples = randomRows(model, 12)
+      const options = { backend: 'cpu', microbatch: 2 } as const
+      const alone = await networkLearner(tied, 12, { ...options, schedule: 'baseline-ag' })
+      const shared = await networkLearner(tied, 12, { ...options, schedule, workers: 2, hasRemoteWorkers: true })
+      const pool = shared.devices
+      ok(pool)
+      const parameters = alone.initial()
+      const expectEqual = () => {
+        const [sum, expected] = [zeros(alone.layout), zeros(alone.layout)]
+        shared.addGradient(parameters, examples, 0, 12, sum)
+        alone.addGradient(parameters, examples, 0, 12, expected)
+        deepEqual(sum, expected)
+        for (const block of parameters) block.set(block.map(value => 0.9 * value))
+      }
+      expectEqual()
+      const joined = [await joinRemotely(pool), await joinRemotely(pool)]
+      for (let time = 0; time < 3; time++) expectEqual()
+      equal(pool.size, 4)
+      equal(pool.report()?.filter(({ share, from }) => share > 0 && from === 'elsewhere').length, 2)
+      // It ends in the middle of a step.
+      joined.push(await joinRemotely(pool, 7))
+      for (let time = 0; time < 3; time++) expectEqual()
+      equal(pool.size, 4)
+      pool.close()
+      for (const { thread } of joined) await thread.terminate()
+    })
+  }
 
   it('do not delay a step whose task is submitted as the connection ends', async () => {
     const model = networkModel(mlp)

@@ -9,7 +9,7 @@ type Handler = Parameters<DeviceLine['receive']>[0]
 /** What the thread is started with. */
 export interface DeviceThreadData {
   readonly init: WorkerInit
-  /** Number of gradients after which the connection ends. @default it stays open */
+  /** Number of gradients, or messages to other stages, after which the connection ends. @default it stays open */
   readonly endsAfter?: number
 }
 
@@ -45,7 +45,7 @@ const main = parentPort as MessagePort
 let [gradients, returned] = [0, 0]
 const [workerEnd, peerEnd] = linePair((message, bytes) => {
   const { kind } = message as { readonly kind: string }
-  if (kind === 'gradient' && ++gradients > endsAfter) workerEnd.close('the test ends it')
+  if ((kind === 'gradient' || kind === 'mail') && ++gradients > endsAfter) workerEnd.close('the test ends it')
   returned += bytes
   if (kind === 'result') main.postMessage({ kind: 'returned', bytes: returned })
   if (kind === 'result') returned = 0
