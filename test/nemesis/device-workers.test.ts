@@ -23,15 +23,20 @@ describe('device workers of other machines', function () {
   this.timeout(240_000)
   before(needsNamespaces)
 
-  it('are replaced or come back without a lost gradient, while their peers learn together', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM])
-    const { codes, shares, clean, peers } = JSON.parse(stdout) as Result
-    assert.deepEqual(codes, [0, 0])
-    assert.ok(clean, stdout)
-    assert.equal(shares.length, 4)
-    for (const { gradients, discarded, skipped, errors } of peers) {
-      assert.deepEqual([discarded, skipped, errors], [0, 0, []])
-      assert.ok(gradients.used > 0)
-    }
-  })
+  for (const [what, schedule] of [
+    ['share the rows', 'l2l'],
+    ['are stages that load their layers', '1f1b,stash=host']
+  ] as const) {
+    it(`${what}, and are replaced or come back without a lost gradient, while their peers learn together`, async () => {
+      const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, schedule])
+      const { codes, shares, clean, peers } = JSON.parse(stdout) as Result
+      assert.deepEqual(codes, [0, 0])
+      assert.ok(clean, stdout)
+      assert.equal(shares.length, 4)
+      for (const { gradients, discarded, skipped, errors } of peers) {
+        assert.deepEqual([discarded, skipped, errors], [0, 0, []])
+        assert.ok(gradients.used > 0)
+      }
+    })
+  }
 })

@@ -1,6 +1,6 @@
 /**
- * `node dist/test/nemesis/device-workers.js`: two peers learn a network layer to layer, each with the device of another machine, in
- * four namespaces. The worker of the first peer is killed and started again; that of the second is cut off for a while. It prints
+ * `node dist/test/nemesis/device-workers.js SCHEDULE`: two peers learn a network, each with the device of another machine, in four
+ * namespaces: layer to layer by default, or as stages of a pipeline. The worker of the first peer is killed and started again; that of the second is cut off for a while. It prints
  * a JSON object: what became of the gradients, the shares of the workers, and what `admb audit` says.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -13,6 +13,7 @@ import { addressOf, commandAt, insideNamespaces, Lab, SCRATCH } from './lab.js'
 /** 1 ms in each direction, and 1 Gbit/s. */
 const LINE = { delay: 1, rate: 1e9 / 8 }
 const PEERS = [0, 1]
+const [SCHEDULE = 'l2l'] = process.argv.slice(2)
 /** The node of the worker of a peer. */
 const workerOf = (peer: number) => PEERS.length + peer
 
@@ -26,7 +27,7 @@ class Site {
     this.#number = number
     this.dir = join(SCRATCH, `state-${number}`)
     const stream = ['--data', 'digits', '--passes', '1000', '--rate', '300', '--batch', '128', '--model', 'mlp']
-    const execution = ['--backend', 'cpu', '--schedule', `l2l,microbatch=8,token=${token}`]
+    const execution = ['--backend', 'cpu', '--schedule', `${SCHEDULE},microbatch=8,token=${token}`]
     const place = ['--listen', `/ip4/${addressOf(number)}/tcp/4280`, '--dir', this.dir, '--keep-journal']
     const others = contacts.flatMap(contact => ['--peer', contact])
     const args = [...stream, ...execution, ...place, ...others, '--http', 'off']

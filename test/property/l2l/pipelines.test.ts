@@ -375,6 +375,11 @@ describe('plans of pipelines', () => {
       equal(microbatch, 8)
       ok(pipeline && pipeline.bubble > 0 && pipeline.bubble < 1)
     }
+    // Workers may leave, so that one device must be able to execute all layers.
+    const admits = { schedule: '1f1b', microbatch: 2, hasRemoteWorkers: true } as const
+    const { plan: two } = resolveExecution(model, admits, 64)
+    deepEqual([two?.pipeline?.cut.length, two?.stash], [2, 'device'])
+    equal(resolveExecution(model, { ...admits, deviceMemory: two?.deviceBytes }, 64).plan?.stash, 'host')
     const request = planRequest(model, profileModel(model), { schedule: 'gpipe', workers: 2 }, 64)
     deepEqual(planPipelines({ ...request, deviceMemory: 1 }, [64, 8]), [])
   })
