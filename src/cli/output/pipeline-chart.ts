@@ -2,7 +2,7 @@
 import { line, plot, text } from '../../../sim/report/svg.js'
 import { SERIES, standalone } from '../../../sim/report/theme.js'
 import type { Operation } from '../../l2l/executor/pipeline-orders.js'
-import type { Timeline } from '../../l2l/planning/pipeline.js'
+import type { Timeline } from '../../l2l/planning/timeline.js'
 
 const ROW = 28
 const KINDS: readonly Operation['kind'][] = ['forward', 'backward', 'weights']

@@ -95,3 +95,33 @@ export function cutLayers(ms: readonly number[], chunks: number, speeds: readonl
   }
   return cut
 }
+
+/** Gain of another cut for which layers change their stages. */
+const MIN_GAIN = 0.1
+
+/**
+ * Cuts the layers again for the measured speeds of the stages, unless the slowest stage would gain little.
+ * @param cut first layer of each chunk
+ * @param ms expected of each layer
+ * @param slowness of the stages, as measured milliseconds for each expected one
+ */
+export function recutLayers(
+  cut: readonly number[],
+  ms: readonly number[],
+  slowness: readonly number[]
+): readonly number[] {
+  const slowest = (chunks: readonly number[]) => {
+    const busy = slowness.map(() => 0)
+    for (const [k, from] of chunks.entries()) {
+      const stage = k % slowness.length
+      for (const each of ms.slice(from, chunks[k + 1])) busy[stage] += each * slowness[stage]
+    }
+    return Math.max(...busy)
+  }
+  const next = cutLayers(
+    ms,
+    cut.length,
+    slowness.map(each => 1 / each)
+  )
+  return slowest(next) < (1 - MIN_GAIN) * slowest(cut) ? next : cut
+}

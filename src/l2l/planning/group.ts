@@ -117,7 +117,12 @@ export function closedFormMs(request: PlanRequest, plan: Plan): number {
   const { profile } = request
   const { head } = profile
   // If devices divide the model, a step is at least as long as the slowest one is busy.
-  if (dividesModel(plan.schedule)) return Math.max(...(plan.devices ?? []).map(({ computeMs }) => computeMs))
+  if (dividesModel(plan.schedule)) {
+    const busyMs = (plan.devices ?? []).map(({ computeMs, lineBytesPerMs = Number.POSITIVE_INFINITY, ...bytes }) =>
+      Math.max(computeMs, bytes.receivedBytes / lineBytesPerMs, bytes.returnedBytes / lineBytesPerMs)
+    )
+    return Math.max(...busyMs)
+  }
   return Math.max(
     ...(plan.devices ?? []).map(device => {
       const { rows, speed, lineBytesPerMs = Number.POSITIVE_INFINITY, stepMs } = device

@@ -6,78 +6,20 @@ import { cutLayers, type Operation, pipelineOrders } from '../executor/pipeline-
 import { isPipeline, type Pipeline, type Schedule, type StashLocation } from '../executor/types.js'
 import { liveBytes } from './plan-layerwise.js'
 import { bytesAt, type DeviceProfile, isKept } from './profile.js'
+import { closedFormBubble, type Timeline, timelineOf } from './timeline.js'
 import { layerTimes } from './times.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
-
-/** An operation of a stage, in milliseconds from the start of the step. */
-export interface TimedOperation extends Operation {
-  readonly stage: number
-  readonly start: number
-  readonly end: number
-}
-
-export interface Timeline {
-  readonly operations: readonly TimedOperation[]
-  readonly ms: number
-  /** Share of the time of all stages in which they wait. */
-  readonly bubble: number
-}
 
 /** Microbatches for each stage beyond which smaller ones save little (Huang et al., "GPipe", 2019). */
 const MOST_MICROBATCHES = 4
 /** Most chunks on a stage. */
 const MOST_CHUNKS = 4
 
-/** Executes each operation as soon as its stage and what it needs are ready. @param msOf time of an operation */
-export function timelineOf(
-  orders: readonly (readonly Operation[])[],
-  msOf: (operation: Operation) => number
-): Timeline {
-  const key = (kind: Operation['kind'], chunk: number, microbatch: number) => `${kind}/${chunk}/${microbatch}`
-  const last = Math.max(0, ...orders.flat().map(({ chunk }) => chunk))
-  const ends = new Map<string, number>()
-  const free = orders.map(() => 0)
-  const next = orders.map(() => 0)
-  const operations: TimedOperation[] = []
-  const needs = ({ kind, chunk, microbatch }: Operation) => {
-    if (kind === 'forward') return chunk === 0 ? [] : [key('forward', chunk - 1, microbatch)]
-    if (kind === 'weights') return [key('backward', chunk, microbatch)]
-    return [key('forward', chunk, microbatch), ...(chunk === last ? [] : [key('backward', chunk + 1, microbatch)])]
-  }
-  for (let before = -1; before < operations.length; ) {
-    before = operations.length
-    for (const [stage, order] of orders.entries()) {
-      for (; next[stage] < order.length; next[stage]++) {
-        const operation = order[next[stage]]
-        const ready = needs(operation).map(need => ends.get(need) ?? Number.POSITIVE_INFINITY)
-        const start = Math.max(free[stage], ...ready)
-        if (start === Number.POSITIVE_INFINITY) break
-        free[stage] = start + msOf(operation)
-        ends.set(key(operation.kind, operation.chunk, operation.microbatch), free[stage])
-        operations.push({ ...operation, stage, start, end: free[stage] })
-      }
-    }
-  }
-  const ms = Math.max(...free)
-  const busy = operations.reduce((sum, { start, end }) => sum + end - start, 0)
-  return { operations, ms, bubble: ms === 0 ? 0 : 1 - busy / (orders.length * ms) }
-}
-
-/**
- * The share of the time in which stages wait that take equal times, with backward passes of twice the time of forward passes: with p stages,
- * m ≥ p microbatches and v chunks (p − 1)/(v·m + p − 1), and (p − 1)/(3·m + p − 1) for `zb-h1` (the sources of `pipelineOrders`).
- */
-export function closedFormBubble(kind: Pipeline, stages: number, microbatches: number, chunks: number): number {
-  return (stages - 1) / ((kind === 'zb-h1' ? 3 : chunks) * microbatches + stages - 1)
-}
-
 /** Why the devices and layers do not allow a schedule. @returns undefined if they do */
 export function pipelineFault(schedule: Schedule, layers: number, devices: readonly GroupDevice[]): string | undefined {
   if (!isPipeline(schedule)) return undefined
   const needed = (schedule === 'interleaved' ? 2 : 1) * devices.length
   if (devices.length === 1) return 'divides the layers among devices: add workers=2 or more'
-  if (devices.some(({ lineBytesPerMs }) => lineBytesPerMs !== undefined))
-    return 'needs devices of this machine: give their speeds alone, or use l2l-p'
   if (layers < needed)
     return `needs ${needed} layers for ${devices.length} workers, and the model has ${layers}: use fewer workers, or l2l-p`
   return undefined
@@ -147,11 +89,13 @@ interface StagesWay {
   readonly stash: StashLocation
 }
 
-/** Stages in their order: this thread's device is the last one. */
-function stageSpeeds(devices: readonly GroupDevice[]): number[] {
-  const [own, ...others] = devices.map(({ speed }) => speed)
+/** The devices in the order of their stages: this thread's device is the last one. */
+function byStage(devices: readonly GroupDevice[]): readonly GroupDevice[] {
+  const [own, ...others] = devices
   return [...others, own]
 }
+
+const sumOf = <T>(all: readonly T[], bytesOf: (one: T) => number) => all.reduce((sum, one) => sum + bytesOf(one), 0)
 
 function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Plan {
   const { profile, batch, devices } = request
@@ -162,7 +106,7 @@ function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Pla
   const cut = cutLayers(
     layerMs(profile, isLoaded ? group * microbatch : undefined),
     stages * chunks,
-    stageSpeeds(devices)
+    byStage(devices).map(({ speed }) => speed)
   )
   const microbatches = Math.ceil(batch / microbatch)
   const operations = Math.ceil(microbatches / group)
@@ -171,23 +115,25 @@ function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Pla
   const live = isLoaded ? [...liveBytes(request, 'l2l', microbatch, 0)].map(layer => layer.live(false)) : []
   const memory = orders.map(order => stageBytes(request, order, cut, microbatch, microbatches > 1))
   const plans = Array.from({ length: stages }, (_, stage): DevicePlan => {
-    const own = layers.filter((_, l) => cut.findLastIndex(first => first <= l) % stages === stage)
-    const gradientBytes = own.reduce((sum, layer) => sum + layer.gradientBytes, 0)
-    const weightBytes = own.reduce((sum, layer) => sum + layer.weightBytes, 0)
+    const device = byStage(devices)[stage]
+    const { gradientBytes, weightBytes, boundaryBytes } = stageTraffic(request, cut, stage, stages)
+    const isRemote = device.lineBytesPerMs !== undefined
+    const isOwn = stage === stages - 1
+    const lineMs = gradientBytes / (device.lineBytesPerMs ?? Number.POSITIVE_INFINITY)
     const mine = timeline.operations.filter(operation => operation.stage === stage)
     // Unless they are loaded for each operation, all weights are loaded before the first one.
     const copyMs = isLoaded ? 0 : (weightBytes + gradientBytes) / bytesPerMs
     const busyMs = mine.reduce((sum, { start, end }) => sum + end - start, copyMs)
     return {
-      speed: stageSpeeds(devices)[stage],
+      ...device,
       rows: batch,
       computeMs: busyMs,
-      stepMs: copyMs + (mine.at(-1)?.end ?? 0),
-      receivedBytes: 0,
-      returnedBytes: stage === stages - 1 ? 0 : gradientBytes
+      stepMs: copyMs + (mine.at(-1)?.end ?? 0) + lineMs,
+      receivedBytes: isRemote ? weightBytes + batch * (request.inputBytes + boundaryBytes) : 0,
+      returnedBytes: isOwn ? 0 : gradientBytes + (isRemote ? batch * boundaryBytes : 0)
     }
   })
-  const returned = plans.reduce((sum, { returnedBytes }) => sum + returnedBytes, 0)
+  const returned = sumOf(layers.slice(0, cut.at(-1)), ({ gradientBytes }) => gradientBytes)
   const stepMs = Math.max(...plans.map(plan => plan.stepMs)) + returned / sumBytesPerMs
   return {
     schedule: kind,
@@ -210,6 +156,25 @@ function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Pla
   }
 }
 
+/** The bytes of the weights and gradients of a stage, and those per sample that come from other stages, and leave to them. */
+function stageTraffic(
+  { profile: { layers }, inputBytes }: Pick<PlanRequest, 'profile' | 'inputBytes'>,
+  cut: readonly number[],
+  stage: number,
+  stages: number
+) {
+  const own = layers.filter((_, l) => cut.findLastIndex(first => first <= l) % stages === stage)
+  const chunks = cut.flatMap((_, chunk) => (chunk % stages === stage ? [chunk] : []))
+  const below = sumOf(chunks, chunk => (chunk > 0 ? boundaryBytes(layers, inputBytes, cut[chunk]) : 0))
+  const above = sumOf(chunks, chunk => (chunk + 1 < cut.length ? boundaryBytes(layers, inputBytes, cut[chunk + 1]) : 0))
+  return {
+    weightBytes: sumOf(own, ({ weightBytes }) => weightBytes),
+    gradientBytes: sumOf(own, ({ gradientBytes }) => gradientBytes),
+    // Outputs move up, and their gradients down.
+    boundaryBytes: below + above
+  }
+}
+
 /** When each stage of a plan executes which operation. */
 export function pipelineTimeline(
   { profile, inputBytes, batch, devices }: Pick<PlanRequest, 'profile' | 'inputBytes' | 'batch' | 'devices'>,
@@ -227,7 +192,7 @@ export function pipelineTimeline(
 ): Timeline {
   const { layers, head, bytesPerMs } = profile
   const stages = devices.length
-  const speeds = stageSpeeds(devices)
+  const placed = byStage(devices)
   const last = cut.length - 1
   /** Milliseconds of an operation by its rows. */
   const msOf = (chunk: number, kind: Operation['kind'], rows: number) => {
@@ -248,10 +213,19 @@ export function pipelineTimeline(
     return { forward: rows * forward + copyMs, backward: rows * part + copyMs, weights: rows * part }[kind]
   }
   const orders = pipelineOrders(schedule, stages, Math.ceil(Math.ceil(batch / microbatch) / group), cut.length / stages)
-  return timelineOf(orders, ({ kind, chunk, microbatch: i }) => {
-    const rows = Math.min(group * microbatch, batch - i * group * microbatch)
-    return msOf(chunk, kind, rows) / speeds[chunk % stages]
-  })
+  const rowsAt = (i: number) => Math.min(group * microbatch, batch - i * group * microbatch)
+  const lineMs = (stage: number, bytes: number) => bytes / (placed[stage].lineBytesPerMs ?? Number.POSITIVE_INFINITY)
+  const readyMs = placed.map((_, stage) =>
+    lineMs(stage, batch * inputBytes + stageTraffic({ profile, inputBytes }, cut, stage, stages).weightBytes)
+  )
+  const transferMs = ({ kind, chunk, microbatch: i }: Operation, to: number) => {
+    const boundary = kind === 'forward' ? chunk + 1 : chunk
+    if (boundary === 0 || boundary > last) return 0
+    const bytes = rowsAt(i) * boundaryBytes(layers, inputBytes, cut[boundary])
+    return lineMs(chunk % stages, bytes) + lineMs(to, bytes)
+  }
+  const ms = ({ kind, chunk, microbatch: i }: Operation) => msOf(chunk, kind, rowsAt(i)) / placed[chunk % stages].speed
+  return timelineOf(orders, ms, { readyMs, transferMs })
 }
 
 /** Bytes per sample of the input of a layer. */

@@ -93,7 +93,7 @@ export class DevicePool {
     this.#stages =
       executorOptions.schedule === 'tensor'
         ? new TensorDevices(this.#cells)
-        : new PipelineStages(this.#cells, executorOptions.pipeline)
+        : new PipelineStages(this.#cells, executorOptions.pipeline, options.weights.versions !== undefined)
   }
 
   /** @throws DeviceError if a worker does not start */

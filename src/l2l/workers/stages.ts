@@ -5,7 +5,7 @@ import type { Model } from '../../nn/types.js'
 import type { DenseRows } from '../dense-rows.js'
 import type { Executor, TrainStep } from '../executor/executor.js'
 import { AbortedError, type StagePlace } from '../executor/pipeline.js'
-import { cutLayers } from '../executor/pipeline-orders.js'
+import { cutLayers, recutLayers } from '../executor/pipeline-orders.js'
 import type { ExecutorOptions, ParameterStore, Pipeline, StepScore } from '../executor/types.js'
 import { StageLine } from './stage-line.js'
 import type { StagePorts, WorkerHandle, WorkerMessage, WorkerTask } from './worker-handle.js'
@@ -95,10 +95,15 @@ export type GroupStep = [
 export class PipelineStages extends ModelGroup {
   #line: StageLine | undefined
   #workers: readonly WorkerHandle[] = []
+  #cut: readonly number[] = []
+  /** Measured milliseconds of each stage for each expected one. */
+  #slowness: readonly number[] = []
 
+  /** @param adapts whether stages are cut again by their measured speeds, for devices that differ */
   constructor(
     private readonly cells: Int32Array,
-    private readonly options: ExecutorOptions['pipeline']
+    private readonly options: ExecutorOptions['pipeline'],
+    private readonly adapts: boolean
   ) {
     super()
   }
@@ -117,7 +122,7 @@ export class PipelineStages extends ModelGroup {
     const shape = {
       kind,
       stages,
-      cut: this.#cut(model.layers.length, stages, kind),
+      cut: this.#cutFor(model.layers.length, stages, kind, isSame),
       group: this.options?.group ?? 1
     }
     for (const [stage, worker] of workers.entries()) {
@@ -134,10 +139,21 @@ export class PipelineStages extends ModelGroup {
     this.#line?.close()
   }
 
-  /** Fewer chunks than planned, if there are fewer layers. */
-  #cut(layers: number, stages: number, kind: Pipeline): readonly number[] {
+  /** Fewer chunks than planned, if there are fewer layers. @param isSame whether the stages have the devices of the last step */
+  #cutFor(layers: number, stages: number, kind: Pipeline, isSame: boolean): readonly number[] {
     const { chunks = kind === 'interleaved' ? 2 : 1, layerMs = Array<number>(layers).fill(1) } = this.options ?? {}
-    return cutLayers(layerMs, stages * Math.max(1, Math.min(chunks, Math.floor(layers / stages))))
+    if (!isSame) {
+      this.#cut = cutLayers(layerMs, stages * Math.max(1, Math.min(chunks, Math.floor(layers / stages))))
+      this.#slowness = []
+    } else if (this.adapts && this.busyMs.length === stages) {
+      const [own, ...others] = this.busyMs
+      const measured = [...others, own].map((ms, stage) => ms / sumAt(layerMs, this.#cut, stage, stages))
+      this.#slowness = measured.map((each, stage) => (each + (this.#slowness[stage] ?? each)) / 2)
+      if (this.#slowness.every(each => each > 0 && each < Number.POSITIVE_INFINITY))
+        this.#cut = recutLayers(this.#cut, layerMs, this.#slowness)
+    }
+    this.busyMs = []
+    return this.#cut
   }
 
   /** Connects each stage with the next, and the last with the first. @returns the ports of the workers */
@@ -155,10 +171,20 @@ export class PipelineStages extends ModelGroup {
   }
 }
 
+/** The sum over the layers of a stage. */
+function sumAt(values: readonly number[], cut: readonly number[], stage: number, stages: number): number {
+  return layersOf(values.length, { cut, stage, stages }).reduce((sum, l) => sum + values[l], 0)
+}
+
+function layersOf(layers: number, { cut, stage, stages }: Pick<StagePlace, 'cut' | 'stage' | 'stages'>): number[] {
+  const all = Array.from({ length: layers }, (_, l) => l)
+  return all.filter(l => cut.findLastIndex(first => first <= l) % stages === stage)
+}
+
 /** The blocks of the weights that a stage loads. */
-function blocksOf(model: Model, { cut, stage, stages }: StagePlace): readonly number[] {
+function blocksOf(model: Model, place: StagePlace): readonly number[] {
   const indices = blockIndices(model)
-  const own = [...model.layers.keys()].filter(l => cut.findLastIndex(first => first <= l) % stages === stage)
+  const own = layersOf(model.layers.length, place)
   const loaded = own.flatMap(l => [l, ...(model.layers[l].shares ?? []).map(({ layer }) => layer)])
   return [...new Set(loaded.flatMap(l => indices[l] ?? []))]
 }

@@ -6,12 +6,13 @@ import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
 import { networkLearner, networkModel } from '../../../src/l2l/execution.js'
 import { Executor } from '../../../src/l2l/executor/executor.js'
-import { cutLayers, type Operation, pipelineOrders } from '../../../src/l2l/executor/pipeline-orders.js'
+import { cutLayers, type Operation, pipelineOrders, recutLayers } from '../../../src/l2l/executor/pipeline-orders.js'
 import { BlockStore, isPipeline, SCHEDULES, WorkerFailedError } from '../../../src/l2l/executor/types.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
-import { closedFormBubble, planPipelines, timelineOf } from '../../../src/l2l/planning/pipeline.js'
-import { planRequest, resolveExecution } from '../../../src/l2l/planning/planner.js'
+import { planPipelines } from '../../../src/l2l/planning/pipeline.js'
+import { fastestPlan, planRequest, resolveExecution } from '../../../src/l2l/planning/planner.js'
 import { profileModel } from '../../../src/l2l/planning/profile.js'
+import { closedFormBubble, timelineOf } from '../../../src/l2l/planning/timeline.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { TIMEOUT_MS } from '../../../src/l2l/workers/worker-handle.js'
 import { zeros } from '../../../src/learning/index.js'
@@ -126,6 +127,28 @@ describe('orders of pipelines', () => {
           equal(slowest(cut), Math.min(...all(1, chunks - 1).map(rest => slowest([0, ...rest]))))
         }
       ),
+      { numRuns: 200 }
+    )
+  })
+})
+
+describe('stages of devices with other speeds than expected', () => {
+  it('are cut again where the slowest becomes faster by a tenth', () => {
+    const layers = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 4, maxLength: 10 })
+    const slowness = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(layers, slowness, (ms, slow) => {
+        const cut = cutLayers(ms, slow.length)
+        const slowest = (chunks: readonly number[]) =>
+          Math.max(
+            ...chunks.map((from, k) => slow[k] * ms.slice(from, chunks[k + 1]).reduce((sum, each) => sum + each, 0))
+          )
+        const next = recutLayers(cut, ms, slow)
+        const speeds = slow.map(each => 1 / each)
+        ok(next === cut || slowest(next) < 0.9 * slowest(cut))
+        ok(slowest(next) <= slowest(cutLayers(ms, slow.length, speeds)) / 0.9 + 1e-9)
+        equal(recutLayers(next, ms, slow), next)
+      }),
       { numRuns: 200 }
     )
   })
@@ -380,7 +403,16 @@ describe('plans of pipelines', () => {
     const { plan: two } = resolveExecution(model, admits, 64)
     deepEqual([two?.pipeline?.cut.length, two?.stash], [2, 'device'])
     equal(resolveExecution(model, { ...admits, deviceMemory: two?.deviceBytes }, 64).plan?.stash, 'host')
-    const request = planRequest(model, profileModel(model), { schedule: 'gpipe', workers: 2 }, 64)
+    // A slow line bounds the step by its bytes, and a fast one adds little.
+    const profile = profileModel(model)
+    const over = (lineBytesPerMs?: number) =>
+      fastestPlan(planRequest(model, profile, admits, 64, [{ speed: 1 }, { speed: 1, lineBytesPerMs }]))
+    const [local, fast, slow] = [over(), over(1e12), over(10)]
+    ok(Math.abs(fast.stepMs / local.stepMs - 1) < 1e-6)
+    const { receivedBytes, returnedBytes } = slow.devices?.[1] ?? {}
+    ok(receivedBytes && returnedBytes && slow.stepMs >= (receivedBytes + returnedBytes) / 10 / 2)
+    deepEqual(local.devices?.[1].receivedBytes, 0)
+    const request = planRequest(model, profile, { schedule: 'gpipe', workers: 2 }, 64)
     deepEqual(planPipelines({ ...request, deviceMemory: 1 }, [64, 8]), [])
   })
 })
