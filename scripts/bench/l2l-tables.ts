@@ -1,13 +1,11 @@
 /**
  * Memory of the schedules by depth, with the batches of Table 2 of Pudipeddi et al.: measured at any width with what the planner
- * expects, and for BERT-large by the planner alone. Then memory by rule and partition (Rajbhandari et al., "ZeRO: Memory
- * Optimizations Toward Training Trillion Parameter Models", 2020), by formula.
+ * expects, and for BERT-large by the planner alone.
  */
 import { openDevice } from '../../src/device/index.js'
 import { planning, profileModel } from '../../src/l2l/index.js'
 import { ONE_DEVICE } from '../../src/l2l/planning/group.js'
 import { type DeviceProfile, inputBytes } from '../../src/l2l/planning/profile.js'
-import { createRule, type RuleSpec } from '../../src/learning/index.js'
 import { createModel } from '../../src/nn/create-model.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { Model } from '../../src/nn/types.js'
@@ -22,16 +20,8 @@ const LENGTH = 16
 const BLOCKS = 16
 const ROUNDS = 5
 const MB = 2 ** 20
-const HOSTS = [1, 2, 8, 64]
 /** Numbers of bits of a saved activation; undefined keeps it exact. */
 const BITS = [undefined, 8, 4, 3, 2, 1]
-const RULES: readonly RuleSpec[] = [
-  { name: 'mirror-descent' },
-  { name: 'momentum' },
-  { name: 'adagrad' },
-  { name: 'adam' },
-  { name: 'adam', bits: 8 }
-]
 
 /** The baseline has the batch that the paper's devices could hold. */
 const VARIANTS: readonly (Variant & { readonly batch: number })[] = [
@@ -91,7 +81,6 @@ export async function* bench(argument: string): AsyncGenerator<Row> {
   }
   if (width !== undefined) yield* reversibles(width)
   if (width !== undefined) yield* fewBits(width)
-  yield* partitions()
 }
 
 /** Transformer layers, and as many in reversible layers, whose branches have the same weights. CPU times are minima of steps in turns. */
@@ -146,29 +135,6 @@ function* fewBits(width: number): Generator<Row> {
         plannedMB: plannedBytes(model, profiles[n], variant) / MB,
         cpu: cpu[n] / cpu[0],
         gradientError: Math.sqrt(sum(exact.map((value, i) => (value - rounded[i]) ** 2)) / sum(exact.map(v => v * v)))
-      }
-    }
-  }
-}
-
-/** Bytes a weight on each of N hosts: weights, gradients and state, of which a stage divides the state, then gradients, then weights. */
-function* partitions(): Generator<Row> {
-  const layout = { blocks: [{ name: 'weights', length: 2 ** 20 }] }
-  for (const rule of RULES) {
-    const { blocks } = createRule(rule, layout).stateLayout(layout)
-    const state = (4 * sum(blocks.map(({ length }) => length))) / layout.blocks[0].length
-    const { name, ...options } = rule
-    const title = [name, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)].join(',')
-    yield {
-      name: `bytes a weight, ${title}`,
-      value: 4 + 4 + state,
-      unit: 'bytes, 1 host',
-      details: {
-        state,
-        hosts: HOSTS,
-        stage1: HOSTS.map(n => 4 + 4 + state / n),
-        stage2: HOSTS.map(n => 4 + (4 + state) / n),
-        stage3: HOSTS.map(n => (4 + 4 + state) / n)
       }
     }
   }

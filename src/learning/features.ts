@@ -121,6 +121,11 @@ const DEFINITIONS = {
     needs: { network: '--store disk is for networks' },
     excludes: { validation: '--store disk keeps one predictor, and validation the best as well' }
   },
+  partition: {
+    is: 'zero of --schedule',
+    needs: { network: 'zero divides a network' },
+    excludes: { layersOnDisk: 'a partition is in the memory of its hosts' }
+  },
   hostMemory: { is: '--host-memory', needs: { layersOnDisk: '--host-memory is for --store disk' } },
   validation: { is: '--holdout or --validation', on: 'give --holdout SHARE or --validation FILE' },
   patience: { is: '--patience', needs: { validation: '--patience is for validation' } },

@@ -1,12 +1,8 @@
 /** Device workers of a peer: admits those that have its token, and connects them with the learner thread. */
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { type DeviceLine, RemoteDevice } from '../l2l/group/index.js'
+import { awaitToken, type DeviceLine, RemoteDevice } from '../l2l/group/index.js'
 import type { WorkerInit } from '../l2l/index.js'
 import type { Log } from '../network/types.js'
 import type { LearnerHandle } from './learner-handle.js'
-
-/** How long a worker may take until it has sent the token, in ms. */
-const TOKEN_MS = 10_000
 
 export interface DeviceGroupOptions {
   readonly token: string
@@ -27,26 +23,18 @@ export class DeviceGroup {
   /** A worker has connected. @param from its id */
   accept(line: DeviceLine, from: string): void {
     const { token, learner, log } = this.#options
-    const timer = setTimeout(() => line.close('no token arrived'), TOKEN_MS)
-    line.receive({
-      message: message => {
-        clearTimeout(timer)
-        if (message.kind !== 'token' || !isSame(String(message.token), token)) {
-          log('warn', `a device worker was refused: its token is another`, { peer: from })
-          line.close('the token is another: give the file of the peer')
-          return
-        }
-        // Until the learner thread answers, the worker sends nothing.
-        line.receive({
-          message: () => line.close('a message came too early'),
-          closed: () => this.#joining.delete(device)
-        })
-        const device = this.#next++
-        this.#joining.set(device, { line, from })
-        learner.post({ kind: 'device-joined', device })
-      },
-      closed: () => clearTimeout(timer)
-    })
+    const refused = () => log('warn', `a device worker was refused: its token is another`, { peer: from })
+    const admitted = () => {
+      // Until the learner thread answers, the worker sends nothing.
+      line.receive({
+        message: () => line.close('a message came too early'),
+        closed: () => this.#joining.delete(device)
+      })
+      const device = this.#next++
+      this.#joining.set(device, { line, from })
+      learner.post({ kind: 'device-joined', device })
+    }
+    awaitToken(line, token, admitted, refused)
   }
 
   /** The learner thread has prepared for a worker. */
@@ -76,10 +64,4 @@ export class DeviceGroup {
       }
     )
   }
-}
-
-/** Compares texts in a time that does not depend on their difference. */
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [one, other].map(text => createHash('sha256').update(text).digest())
-  return timingSafeEqual(a, b)
 }

@@ -1,7 +1,7 @@
 /** Training in this process, whatever the model. */
 import type { Recipe } from '../admb/index.js'
 import { NEW_CLASS, type Rows } from '../data/index.js'
-import type { Execution, ExecutionReport, LayerPlace, Plan } from '../l2l/index.js'
+import type { Execution, ExecutionReport, Hosts, LayerPlace, Plan } from '../l2l/index.js'
 import {
   type Baseline,
   type BaselineFigures,
@@ -38,6 +38,8 @@ export interface TrainingSettings {
   readonly earlier?: Trained
   /** The layer file of `store: 'disk'`. @default in a temporary folder */
   readonly place?: LayerPlace
+  /** Waits for the hosts among which a network is divided. @default none */
+  readonly hosts?: () => Promise<Hosts>
 }
 
 /** How a network is executed; without fields for a linear model. */
@@ -50,6 +52,8 @@ interface NetworkRun {
   readonly device?: string
   /** The layer file of a run with `store: 'disk'`. */
   readonly layers?: TrainedLayers
+  /** Releases the hosts, whose arrays are read until then. */
+  close?(): void
 }
 
 /** Commits what was learned to a layer file. */
@@ -143,12 +147,18 @@ async function trainerFor({
   execution,
   predictWith = 'average',
   earlier,
-  place
+  place,
+  hosts: join
 }: TrainingSettings): Promise<NetworkRun & { readonly trainer: SerialTrainer }> {
   const { rule, averaging, batch } = spec
   const isOnDisk = execution.store === 'disk'
   const hostMemory = execution.hostMemory !== undefined
-  checkFeatures({ network: spec.model === 'network', layersOnDisk: isOnDisk, hostMemory })
+  checkFeatures({
+    network: spec.model === 'network',
+    layersOnDisk: isOnDisk,
+    hostMemory,
+    partition: join !== undefined
+  })
   if (spec.model === 'external')
     throw new OptionError('the model of a program is trained by peers: start admb peer --learner external')
   if (spec.model !== 'network') {
@@ -184,6 +194,7 @@ async function trainerFor({
     const frozen = frozenOf(spec.network, model, checkpoint)
     const server = { model, rule, averaging, threads: serverThreadsOf(executorOptions) }
     const disk = isOnDisk ? diskOptions(server, execution, place) : undefined
+    const hosts = await join?.()
     const engine = new L2LEngine({
       ...executorOptions,
       frozen,
@@ -195,15 +206,17 @@ async function trainerFor({
       predictWith,
       workers,
       initial,
-      disk
+      disk,
+      hosts
     })
     await engine.startWorkers(spec.network, backend)
     const trainer = new SerialTrainer({ engine, classifies: model.head.classifies })
-    return { trainer, report: () => engine.report(), plan, device, layers: disk && engine }
+    const close = hosts && (() => engine.abandon())
+    return { trainer, report: () => engine.report(), plan, device, layers: disk && engine, close }
   }
-  if (isOnDisk) {
+  if (isOnDisk || join !== undefined) {
     throw new OptionError(
-      `--store disk needs a rule that steps layers independently, which ${createRule(rule).name} with these options does not: remove radius, clip or maxLossDecrease`
+      `${isOnDisk ? '--store disk' : 'zero'} needs a rule that steps layers independently, which ${createRule(rule).name} with these options does not: remove radius, clip or maxLossDecrease`
     )
   }
   // A rule that looks at all layers at once waits for the last gradient.

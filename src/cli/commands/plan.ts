@@ -17,7 +17,7 @@ import type { Flags } from '../options/table.js'
 import { model as parseModel } from '../options/values.js'
 import { print, printJson } from '../output/output.js'
 import { pipelineChart } from '../output/pipeline-chart.js'
-import { showAlternatives, showGroup, showPlan, showStore } from '../output/plan-table.js'
+import { showAlternatives, showGroup, showPartition, showPlan, showStore } from '../output/plan-table.js'
 import { sharesOf, stepChart } from '../output/step-chart.js'
 
 const BATCH = 32
@@ -48,7 +48,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   if (task.model?.kind !== 'network')
     throw new UsageError(`${model ?? flags.weights} is a linear model: there is nothing to plan`)
   const { network: spec, rule, averaging } = task.specFor(await factsOf(task.stream)) as NetworkLearningSpec
-  const { planning, deviceFor, diskNeeds, networkModel, profileModel, serverThreadsOf } = await import(
+  const { planning, deviceFor, diskNeeds, networkModel, partitionTable, profileModel, serverThreadsOf } = await import(
     '../../l2l/index.js'
   )
   const execution = executionOf({ ...flags, schedule: { schedule: 'auto', ...flags.schedule } })
@@ -71,9 +71,12 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   if (flags.out !== undefined) await writeFile(flags.out, chartOf(request, chosen, time))
   const threads = serverThreadsOf({ schedule: chosen.schedule })
   const store = isBlockwise(rule) ? diskNeeds({ model: network, rule, averaging, threads }) : undefined
+  const hosts = devices.length
+  const partition = hosts > 1 ? partitionTable(network, averaging, threads, hosts) : undefined
   if (flags.json) {
     const plans = others.map(({ schedule, plan }) => ({ schedule, plan: plan && planJson(plan) }))
-    printJson({ command: 'plan', device: device.name, profile, plan: planJson(chosen), time, plans, group, store })
+    const expected = { profile, plan: planJson(chosen), time, plans, group, store, partition }
+    printJson({ command: 'plan', device: device.name, ...expected })
     return
   }
   print(`device        ${device.reason}, ${formatBytes(1000 * profile.bytesPerMs)} a second to it and back`)
@@ -83,6 +86,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
   showAlternatives(others)
   if (group) showGroup(chosen, group)
   if (store) showStore(store, `${createRule(rule).name}, average ${averaging.name}`)
+  if (partition) showPartition(partition, hosts)
 }
 
 /** When each device of a pipeline computes what; for other schedules, where the time of a step goes. */

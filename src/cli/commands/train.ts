@@ -31,14 +31,17 @@ async function train(given: Flags<'train'>, prestarted: ReaderThread | undefined
   const { withReadableWeights } = await import('../training/stored.js')
   const { openForTraining } = await import('../training/trained-store.js')
   const { setUpTraining } = await import('../training/training-setup.js')
+  const { hostsFor } = await import('../training/hosts.js')
   const { TrainingRun } = await import('../training/training-run.js')
   const flags = { ...(await withReadableWeights(given)), givenWeights: given.weights }
   const stored = dir === undefined ? undefined : { dir, ...(await openForTraining(dir)) }
+  const hosts = hostsFor(flags.schedule)
   try {
     const start = performance.now()
-    const setup = await setUpTraining(flags, stored, reader)
+    const setup = await setUpTraining(flags, stored, reader, hosts && (() => hosts.joined()))
     await new TrainingRun(setup, start).run()
   } finally {
+    await hosts?.close()
     await stored?.store.close()
   }
 }

@@ -1,6 +1,7 @@
 /** `admb worker`: lends the device of this machine to a peer, until a signal ends it. */
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { formatBytes } from '../../base/errors.js'
 import type { Log } from '../../network/types.js'
 import { add } from '../options/command.js'
 import { executionOf } from '../options/settings.js'
@@ -23,7 +24,8 @@ export function workerCommand(program: Command): Command {
   admb worker --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --token worker.token
 
 The peer divides each minibatch by the speed of its devices. A worker that
-stops costs the peer one step.`
+stops costs the peer one step. For admb train with zero=LEVEL, a worker holds
+layers, and the run ends if it stops.`
   return add(program, 'worker', { help }, run)
 }
 
@@ -61,7 +63,9 @@ async function run({ peer, token: file, networkKey: keyFile, json, ...flags }: F
             attempt = 0
             log('info', `${device} executes tasks of ${peer}`, { peer })
           },
-          executed: () => tasks++
+          executed: () => tasks++,
+          holds: (blocks: number, bytes: number) =>
+            log('info', `holds ${blocks} layers of a network of ${peer}, ${formatBytes(bytes)}`, { peer })
         }
         const reason = await serveDevice(line, token, executionOf(flags), events)
         if (!stopped.signal.aborted) log('warn', `the peer has ended the connection: ${reason}`, { peer, reason })

@@ -258,9 +258,20 @@ export const rows = [
   value('backend', '<name>', to.choice(BACKENDS), '(default: auto)', { ...execution, for: [...DEVICES, 'generate'] }),
   value('schedule', '<name[,…]>', to.schedule, SCHEDULE_HELP, {
     ...execution,
-    for: ['demo', ...EXECUTING_ALONE],
+    for: ['demo', 'plan', 'eval', 'predict'],
     spreads: true
   }),
+  value(
+    'schedule',
+    '<name[,…]>',
+    to.partitionedSchedule,
+    `${SCHEDULES.join(', ')}, auto (default: l2l); zero=LEVEL,hosts=N,token=FILE divides it among N hosts`,
+    {
+      ...execution,
+      for: ['train'],
+      spreads: true
+    }
+  ),
   value(
     'schedule',
     '<name[,…]>',

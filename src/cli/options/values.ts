@@ -4,6 +4,7 @@ import { type Delimiter, delimiterNames, delimiters, type Format, type From, for
 import { SCHEDULES, STASH_LOCATIONS } from '../../l2l/executor/types.js'
 import type { Execution } from '../../l2l/index.js'
 import type { GroupDevice } from '../../l2l/planning/types.js'
+import type { ZeroLevel } from '../../l2l/training/partition.js'
 import { gradientCode } from '../../l2l/workers/gradient-codes.js'
 import {
   modelNames,
@@ -218,9 +219,34 @@ export function dimension(word: string): { readonly features?: number; readonly 
 export const schedule: Completed<Execution> = completed([...SCHEDULES, 'auto'], word => scheduleWith(word, {}))
 
 /** A schedule, and the token file of devices that a peer admits. */
-export const peerSchedule: Completed<Execution & { readonly token?: string }> = completed(schedule.words, word =>
-  scheduleWith(word, { token: (file: string) => file })
-)
+export const peerSchedule: Completed<Execution & { readonly token?: string }> = completed(schedule.words, word => {
+  const zero = () => {
+    throw new InvalidArgumentError('peers exchange whole predictors, so each holds one: use zero with admb train.')
+  }
+  return scheduleWith(word, { token: (file: string) => file, zero })
+})
+
+/** Hosts among which a network is divided. */
+export interface PartitionFlags {
+  readonly zero?: ZeroLevel
+  /** With this one. */
+  readonly hosts?: number
+  readonly token?: string
+  /** Where they join. */
+  readonly port?: number
+}
+
+/** A schedule, and hosts among which the network is divided. */
+export const partitionedSchedule: Completed<Execution & PartitionFlags> = completed(schedule.words, word => {
+  const file = (path: string) => path
+  const level = (text: string) => whole(1, 3)(text) as ZeroLevel
+  const more = { zero: level, hosts: whole(2, 64), token: file, port: whole(0, 65_535) }
+  const found = scheduleWith(word, more)
+  const given = [found.zero, found.hosts, found.token].filter(value => value !== undefined).length
+  if (given % 3 !== 0 || (given === 0 && found.port !== undefined))
+    throw new InvalidArgumentError('A partition needs zero=1, 2 or 3, hosts=N and token=FILE together.')
+  return found
+})
 
 function scheduleWith<const More extends Readonly<Record<string, Parser<unknown>>>>(word: string, more: More) {
   const [name, rest] = split(word)

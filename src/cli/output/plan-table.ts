@@ -1,7 +1,7 @@
 /** Prints the planner's table, and the plan beside the measured run. */
 import { formatBytes } from '../../base/errors.js'
 import { keepsAll } from '../../l2l/executor/types.js'
-import type { DiskNeeds, ExecutionReport, LayerProfile, Plan, planning } from '../../l2l/index.js'
+import type { DiskNeeds, ExecutionReport, LayerProfile, PartitionRow, Plan, planning } from '../../l2l/index.js'
 import { recomputations } from '../../l2l/planning/times.js'
 import { meanStepMs, planJson } from '../../l2l/planning/types.js'
 import { print } from './output.js'
@@ -68,6 +68,13 @@ export function showGroup({ devices = [] }: Plan, speedup: ReturnType<typeof pla
   if (speedup === undefined) return
   const [expected, closedForm, ideal] = [speedup.expected, speedup.closedForm, speedup.ideal].map(n => n.toFixed(2))
   print(`speed-up      ${expected} expected, ${closedForm} by the closed form, at most ${ideal}`)
+}
+
+/** Bytes of a weight on the host with the most of them, if a network is divided among hosts. */
+export function showPartition(rows: readonly PartitionRow[], hosts: number): void {
+  print('')
+  const head = [`bytes a weight, ${hosts} hosts`, 'state', 'one host', ...[1, 2, 3].map(level => `zero=${level}`)]
+  printTable([head, ...rows.map(({ rule, state, bytes }) => [rule, ...[state, ...bytes].map(one => one.toFixed(2))])])
 }
 
 function printTable(rows: readonly (readonly string[])[]): void {

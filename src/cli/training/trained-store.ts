@@ -96,7 +96,7 @@ export async function keep(
   source: StreamState,
   { progress: earlier, grid = [] }: Partial<Pick<EarlierRun, 'progress' | 'grid'>> = {}
 ) {
-  const state = [...own, ...grid]
+  const state = grid.length === 0 ? own : [...own, ...grid]
   if (![parameters, average, state].every(blocks => blocks.every(isFiniteBlock))) {
     throw new DivergenceError(
       'the predictor holds numbers that are not finite, and is not stored: scale the features (--scale standard) or use a smaller step'
@@ -183,6 +183,8 @@ export async function endedEarly(
   continues = false
 ): Promise<Error> {
   if (isBug(error)) return error
+  if ((error as { code?: string }).code === 'ERR_HOST_LOST')
+    return new EndedEarlyError(error, `${dir} is as it was before this run`)
   const before = report()
   // After a signal, the last incomplete batch is learned as well, unless it is stored.
   const learned = error instanceof InterruptedError && !continues ? before.inputs : before.updates

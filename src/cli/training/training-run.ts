@@ -159,6 +159,7 @@ export class TrainingRun {
     const { place } = stored?.earlier ?? {}
     if (place) rmSync(place.folder, { recursive: true, force: true })
     network.layers?.close(undefined)
+    network.close?.()
     return id
   }
 

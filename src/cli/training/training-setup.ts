@@ -1,6 +1,7 @@
 /** What a run of `admb train` has before it learns: its stream, its model, and the trainer. */
 import { Notices } from '../../base/errors.js'
 import { openInThread, type ReaderThread, RunningMoments } from '../../data/index.js'
+import type { Hosts } from '../../l2l/index.js'
 import type { Store } from '../../storage/index.js'
 import { checkFits, noData } from '../../task/stream.js'
 import { closed, createTask } from '../../task/task.js'
@@ -34,12 +35,14 @@ export type TrainingSetup = Awaited<ReturnType<typeof setUpTraining>>
 
 /**
  * @param reader a thread for the stream, if one was started
+ * @param hosts waits for the hosts among which the network is divided, if it is
  * @throws UsageError and OptionError for flags that do not go together; errors of the stream, the model and the device
  */
 export async function setUpTraining(
   flags: TrainFlags,
   stored: TrainingStore | undefined,
-  reader: ReaderThread | undefined
+  reader: ReaderThread | undefined,
+  hosts: (() => Promise<Hosts>) | undefined
 ) {
   const imported = await linearStart(flags, stored?.earlier)
   const earlier = stored?.earlier ?? imported
@@ -78,7 +81,7 @@ export async function setUpTraining(
   const execution = storedExecution(flags, earlier)
   const place = layerPlace(execution, flags.dir, stored?.earlier)
   const { predictWith, drift } = flags
-  const job = await TrainingJob.start({ spec, execution, predictWith, earlier: earlier?.trained, place })
+  const job = await TrainingJob.start({ spec, execution, predictWith, earlier: earlier?.trained, place, hosts })
   if (earlier === undefined) showCoverage(coverage)
   if (drift !== undefined && drift !== 'off') job.trainer.watchDrift()
   const validation = validationFor(flags, given, spec.dimension === undefined, scaling.moments)

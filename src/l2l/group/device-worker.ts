@@ -22,6 +22,7 @@ import {
   type WorkerTask,
   wakeStages
 } from '../workers/worker-handle.js'
+import { BlockOwner, type OwnerEvents } from './block-owner.js'
 import { MailCarrier } from './mail.js'
 import { bytesOf, copyOf, type DeviceLine, rowsFrom, type ToPeer, type ToWorker } from './messages.js'
 
@@ -31,12 +32,10 @@ const SELF = 0
 /** How this machine executes tasks. */
 type OwnDevice = Pick<Execution, 'backend' | 'deviceMemory'>
 
-/** Handlers of events at a worker. */
-export interface DeviceEvents {
+/** Handlers of events at a worker. A task has been executed when `executed` is called, or has failed. */
+export interface DeviceEvents extends OwnerEvents {
   /** The device is open, and executes tasks. */
   ready(device: string): void
-  /** A task has been executed, or has failed. */
-  executed(): void
 }
 
 /**
@@ -47,11 +46,14 @@ export interface DeviceEvents {
 export function serveDevice(line: DeviceLine, token: string, own: OwnDevice, events: DeviceEvents): Promise<string> {
   return new Promise(resolve => {
     let device: DeviceProcess | undefined
+    let owner: BlockOwner | undefined
     const send = (message: ToPeer, bytes?: readonly Uint8Array[]) => line.send(message, bytes)
     line.receive({
       message(received, bytes) {
         const message = received as ToWorker
         if (message.kind === 'network') device = new DeviceProcess(message, own, events, send)
+        else if (message.kind === 'hold') owner = new BlockOwner(message, events, send)
+        else if (owner) owner.receive(message, bytes)
         else device?.receive(message, bytes)
         if (device?.isComplete) device.start(reason => line.close(reason))
       },

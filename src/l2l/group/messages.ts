@@ -2,9 +2,11 @@
  * The messages between a peer and a device worker on this or another machine. Each is a JSON object, followed by arrays of float32
  * numbers (little-endian). A worker sends no requests, because the peer sends all that a task needs.
  */
+import type { AveragingSpec, Layout, RuleSpec } from '../../learning/index.js'
 import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { RowCopy } from '../dense-rows.js'
 import type { ExecutorOptions } from '../executor/types.js'
+import type { ArrayLengths } from '../store/layer-file.js'
 import type { CodedBlocks } from '../workers/gradient-codes.js'
 import type { WorkerMessage, WorkerTask } from '../workers/worker-handle.js'
 import type { MailPart } from './mail.js'
@@ -46,11 +48,27 @@ export type ToWorker =
     })
   /** The weights of a block follow. */
   | { readonly kind: 'weights'; readonly block: number }
+  /** The blocks of a partitioned network that the worker holds, all zero, and how they are updated. */
+  | ({ readonly kind: 'hold'; readonly returnsWeights: boolean; readonly lengths: ArrayLengths } & Held)
+  /** The gradient of a block that the worker holds follows: it updates the block, and replies `stepped`. */
+  | { readonly kind: 'step'; readonly block: number; readonly count: number; readonly updates: number }
+  /** The worker replies with an array of a block. */
+  | { readonly kind: 'read'; readonly block: number; readonly array: number }
+  /** An array of a block follows. The worker replies when it has it. */
+  | { readonly kind: 'write'; readonly block: number; readonly array: number }
   /** Number of gradients of the task that the peer has stored. */
   | { readonly kind: 'stored'; readonly count: number }
   | MailPart
   /** Another stage has failed. */
   | { readonly kind: 'abort'; readonly attempt: number }
+
+/** Blocks of a network that a worker holds, and their rule. */
+export interface Held {
+  readonly blocks: readonly number[]
+  readonly layout: Layout
+  readonly rule: RuleSpec
+  readonly averaging: AveragingSpec
+}
 
 /** Messages of the worker. */
 export type ToPeer =
@@ -62,6 +80,10 @@ export type ToPeer =
   | MailPart
   /** The gradients of a layer of a stage follow, and their numbers. */
   | { readonly kind: 'gradients'; readonly lengths: readonly number[] }
+  /** A block is updated, unless its gradient was not finite and dropped. Its weights follow, if they are to be returned. */
+  | { readonly kind: 'stepped'; readonly block: number; readonly isDropped: boolean }
+  /** Reply to `read`, whose array follows, or to `write`, in their order. */
+  | { readonly kind: 'copied' }
 
 /** The memory of an array as bytes. */
 export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {

@@ -47,7 +47,7 @@ export interface BlockStorage {
 
 /** All blocks in memory. */
 export class MemoryBlocks implements BlockStorage {
-  readonly waitedMs = 0
+  readonly waitedMs: number = 0
 
   constructor(readonly blocks: readonly BlockMemory[]) {}
 

@@ -8,6 +8,7 @@ import {
   type Engine,
   type Examples,
   newProgress,
+  OptionError,
   type OutcomeKind,
   type PredictWith,
   type Progress,
@@ -24,6 +25,7 @@ import { type Execution, type ExecutorOptions, type StepScore, WorkerFailedError
 import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool } from '../workers/pool.js'
 import { type DiskOptions, ParamServer } from './param-server.js'
+import type { Hosts } from './partition.js'
 
 export interface L2LEngineOptions extends ExecutorOptions {
   readonly model: Model
@@ -42,6 +44,8 @@ export interface L2LEngineOptions extends ExecutorOptions {
   readonly workers?: number
   /** Keeps weights, average and optimizer state in a layer file, not in memory. For one device. @default in memory */
   readonly disk?: DiskOptions
+  /** Divides state, gradients or weights among hosts; from level 3 on for one device. @default all are in this process */
+  readonly hosts?: Hosts
 }
 
 /** Time and memory of a run. */
@@ -97,14 +101,16 @@ export class L2LEngine implements Engine {
 
   /** @throws OptionError */
   constructor(options: L2LEngineOptions) {
-    const { model, rule, averaging, workers = 1, disk } = options
+    const { model, rule, averaging, workers = 1, disk, hosts } = options
     this.#options = options
     this.#outcomeKind = outcomeKindOf(model, options.predictWith === 'average')
     this.progress = newProgress(this.#outcomeKind)
     this.#executor = new Executor(model, options)
     const threads = serverThreadsOf(options)
     const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
-    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1, disk })
+    if (workers > 1 && hosts?.level === 3)
+      throw new OptionError('zero=3 is for one device on this machine: remove workers, or use zero=2')
+    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1, disk, hosts })
     this.#rows = new DenseRows(model, options.classWeights)
     this.#executor.meter.resetPeak()
   }
@@ -145,8 +151,8 @@ export class L2LEngine implements Engine {
   finish(rest: Rest = 'learn'): Trained {
     if (this.#rows.size > 0 && rest === 'learn') this.#step()
     const { parameters, average, state } = this.#server.collect()
-    // With a layer file, the last commit follows.
-    if (this.#options.disk === undefined) this.#server.close()
+    // With a layer file, the last commit follows, and arrays of other hosts are read until `close`.
+    if (this.#options.disk === undefined && this.#options.hosts === undefined) this.#server.close()
     this.#executor.close()
     this.#workerCount = this.#pool?.size ?? 1
     this.#othersPeakBytes = Math.max(0, ...(this.#pool?.report() ?? []).map(({ peakBytes = 0 }) => peakBytes))
@@ -169,7 +175,10 @@ export class L2LEngine implements Engine {
     this.#server.close()
   }
 
-  /** Closes the layer file without another commit, after an error. Commits before are durable, unless one has failed. */
+  /**
+   * Closes the layer file without another commit, after an error, or the lines to hosts. Commits before are durable, unless one has
+   * failed.
+   */
   abandon(): void {
     this.#server.close()
   }

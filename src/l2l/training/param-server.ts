@@ -18,7 +18,7 @@ import {
   type UpdateRule,
   type WeightedAveraging
 } from '../../learning/index.js'
-import { blockIndices, layoutOf } from '../../nn/blocks.js'
+import { blockIndices, layoutOf, lazyBlocks } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
 import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
@@ -34,6 +34,7 @@ import {
   ServerMemory,
   stepBlock
 } from './block-memory.js'
+import { bufferLengths, type Hosts, ownersOf, PartitionedBlocks, type ZeroLevel } from './partition.js'
 import type { ServerThreadData } from './server-thread.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -50,6 +51,8 @@ export interface ParamServerOptions {
   readonly isShared?: boolean
   /** Keeps the blocks in a layer file. @default in memory */
   readonly disk?: DiskOptions
+  /** The blocks are divided among these hosts. @default all are in this process */
+  readonly hosts?: Hosts
 }
 
 /** A parameter server whose blocks are in a layer file. */
@@ -82,6 +85,54 @@ export function diskNeeds({ model, rule, averaging, threads }: Omit<ParamServerO
   return { least: leastMemory(lengths) + slots, most: all + slots, file }
 }
 
+/** Gradients on their way to other hosts, at most, without the one that is filled. */
+const MAX_SENT = 3
+
+/**
+ * Bytes of the parameter server on the host with the most of them, which is that of the trainer.
+ * @param level 0: all is on one host
+ */
+export function hostBytes(
+  { model, rule, averaging, threads }: Omit<ParamServerOptions, 'initial' | 'hosts'>,
+  level: ZeroLevel | 0,
+  hosts: number
+): number {
+  const layout = layoutOf(model)
+  const { arrays, owners, lengths, here, updating, slotBytes } = placesOf(
+    layout,
+    createRule(rule, layout),
+    averaging,
+    threads,
+    {
+      level,
+      count: level === 0 ? 1 : hosts
+    }
+  )
+  const buffers = level === 0 ? [] : bufferLengths({ owners, lengths: arrays, averaging }, level)
+  return GradientSlots.bytes(lengths, updating, slotBytes) + 4 * sum([...here.flat(), ...buffers])
+}
+
+/** What is on the trainer's host. */
+function placesOf(
+  layout: Layout,
+  rule: UpdateRule,
+  averaging: AveragingSpec,
+  threads: number,
+  { level, count }: { readonly level: ZeroLevel | 0; readonly count: number }
+) {
+  const arrays = arraysOf(layout, rule, averaging)
+  const owners = ownersOf(arrays.map(sum), count)
+  const here = arrays.map((block, k) => (owners[k] === 0 ? block : block.slice(0, level === 3 ? 0 : 1)))
+  const lengths = layout.blocks.map(({ length }) => length)
+  const updating = threads + Math.min(count - 1, MAX_SENT)
+  // From level 2 on, gradients are only in transit.
+  return { arrays, owners, here, lengths, updating, slotBytes: level < 2 ? undefined : 0 }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
 /** Numbers of the arrays of each block: weights, average if there is one, state. */
 function arraysOf(layout: Layout, rule: UpdateRule, averaging: AveragingSpec): readonly (readonly number[])[] {
   const state = rule.stateLayout(layout).blocks
@@ -103,10 +154,13 @@ export class ParamServer implements ParameterStore {
   /** The rule of each block. */
   readonly #rules: readonly UpdateRule[]
   readonly #averaging: WeightedAveraging
+  readonly #hasAverage: boolean
   readonly #statePositions: readonly (readonly number[])[]
   readonly #storage: BlockStorage
   /** The storage, if it is a layer file. */
   readonly #cache: LayerCache | undefined
+  /** The storage, if it is divided among hosts. */
+  readonly #partition: PartitionedBlocks | undefined
   readonly #slots: GradientSlots
   /** Memory of the kernels. */
   readonly #memory: SharedMemory | undefined
@@ -115,13 +169,13 @@ export class ParamServer implements ParameterStore {
   #count = 0
   #updates = 0
 
-  constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk }: ParamServerOptions) {
+  constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk, hosts }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
     this.#rules = this.#layout.blocks.map(block => createRule(ruleOfLayer(rule, block), { blocks: [block] }))
     const whole = createRule(rule, this.#layout)
     this.#averaging = createAveraging(averaging)
-    this.reusesMemory = disk !== undefined
+    this.reusesMemory = disk !== undefined || hosts?.level === 3
     this.averages = {
       reusesMemory: this.reusesMemory,
       weights: layer => this.#storage.average(this.#settled(layer)),
@@ -131,30 +185,36 @@ export class ParamServer implements ParameterStore {
       skip: () => undefined
     }
     this.#statePositions = stateBlockIndices(whole, this.#layout)
-    const lengths = this.#layout.blocks.map(({ length }) => length)
     const hasAverage = averaging.name !== 'none'
-    const arrays = arraysOf(this.#layout, whole, averaging)
+    this.#hasAverage = hasAverage
+    const partition = hosts ?? { level: 0, count: 1 }
+    const places = placesOf(this.#layout, whole, averaging, threads, partition)
+    const { arrays, owners, here, lengths, updating } = places
     // With a layer file, which has memory of its own, as few slots as possible.
-    const slotBytes = disk === undefined ? undefined : 0
-    const inMemory = disk === undefined ? arrays.flat() : []
+    const slotBytes = disk === undefined ? places.slotBytes : 0
+    const inMemory = disk === undefined ? here.flat() : []
     const memory = new ServerMemory({
-      bytes: GradientSlots.bytes(lengths, threads, slotBytes) + inMemory.reduce((sum, length) => sum + 4 * length, 0),
-      arrays: lengths.length + threads + inMemory.length,
+      bytes: GradientSlots.bytes(lengths, updating, slotBytes) + 4 * sum(inMemory),
+      arrays: lengths.length + updating + inMemory.length,
       threads: Math.max(1, threads),
-      isShared: isShared || threads > 0
+      isShared: isShared || updating > 0
     })
     const allocate = (length: number) => memory.allocate(length)
     this.#memory = memory.shared
     if (threads === 0) enterServerMemory(this.#memory, 0)
-    this.#slots = new GradientSlots(lengths, threads, allocate, slotBytes)
+    this.#slots = new GradientSlots(lengths, updating, allocate, slotBytes)
     this.#signals = new SharedSignals(Math.max(1, threads), lengths.length)
     if (disk === undefined) {
-      const blocks = arrays.map(([length, ...rest]) => {
+      const blocks = here.map(([length = 0, ...rest], k) => {
         const parameters = allocate(length)
-        const [average, ...state] = [...(hasAverage ? [] : [parameters]), ...rest.map(allocate)]
+        const isPlain = !hasAverage || owners[k] !== 0
+        const [average, ...state] = [...(isPlain ? [parameters] : []), ...rest.map(allocate)]
         return { parameters, average, state }
       })
-      this.#storage = new MemoryBlocks(blocks)
+      const signals = { shared: this.#signals.shared, threads: Math.max(1, threads) }
+      const init = { layout: this.#layout, rule, averaging, owners, lengths: arrays, updates: signals }
+      this.#partition = hosts && new PartitionedBlocks({ ...init, blocks, hosts, gradients: this.#slots.memory })
+      this.#storage = this.#partition ?? new MemoryBlocks(blocks)
     } else {
       const { memory, ...file } = disk
       const signals = threads > 0 ? { shared: this.#signals.shared, threads } : undefined
@@ -182,7 +242,8 @@ export class ParamServer implements ParameterStore {
         memory: this.#memory,
         rule,
         layout: this.#layout,
-        averaging
+        averaging,
+        elsewhere: hosts && owners.map(owner => owner !== 0)
       }
       const worker = new Worker(new URL('./server-thread.js', import.meta.url), { workerData: data })
       worker.unref()
@@ -212,8 +273,9 @@ export class ParamServer implements ParameterStore {
   /** For workers that read the weights directly, of a server in memory. */
   get shared(): SharedWeights {
     const blocks = (this.#storage as MemoryBlocks).blocks.map(({ parameters }) => parameters)
-    const threads = this.#threads.length
-    return { blocks, signals: threads === 0 ? undefined : { shared: this.#signals.shared, threads } }
+    const isWritten = this.#threads.length > 0 || this.#partition !== undefined
+    const threads = Math.max(1, this.#threads.length)
+    return { blocks, signals: isWritten ? { shared: this.#signals.shared, threads } : undefined }
   }
 
   weights(layer: number): Float32Array {
@@ -239,11 +301,16 @@ export class ParamServer implements ParameterStore {
   #step(layer: number, fill: (gradient: Float32Array) => unknown): void {
     const block = this.#settled(layer)
     const slot = this.#slots.acquire(block, before => this.#settle(before))
-    const memory = this.#storage.update(block)
-    const gradient = this.#slots.memory[slot].subarray(0, memory.parameters.length)
-    fill(gradient)
+    const gradient = this.#slots.memory[slot].subarray(0, this.#layout.blocks[block].length)
     const count = this.#count
     const updates = this.#updates
+    if (this.#partition?.isElsewhere(block)) {
+      fill(gradient)
+      this.#partition.step(block, slot, count, updates)
+      return
+    }
+    const memory = this.#storage.update(block)
+    fill(gradient)
     if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
     else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates))
       this.#signals.countDropped()
@@ -271,12 +338,32 @@ export class ParamServer implements ParameterStore {
       this.#cache.flush()
       return storedBlocks(this.#cache.reader(), this.#cache.hasAverage, this.#statePositions)
     }
+    if (this.#partition) return this.#collectFrom(this.#partition)
     const all = (this.#storage as MemoryBlocks).blocks
     const state: Float32Array[] = []
     for (const [k, positions] of this.#statePositions.entries()) {
       for (const [i, position] of positions.entries()) state[position] = all[k].state[i]
     }
     return { parameters: all.map(block => block.parameters), average: all.map(block => block.average), state }
+  }
+
+  /** Arrays of other hosts are read when they are accessed, until `close`. */
+  #collectFrom(partition: PartitionedBlocks): { readonly [array in 'parameters' | 'average' | 'state']: Blocks } {
+    const places = this.#statePositions.flatMap((positions, block) =>
+      positions.map((position, i): [number, { readonly block: number; readonly i: number }] => [position, { block, i }])
+    )
+    const byPosition = new Map(places)
+    const count = this.#layout.blocks.length
+    const average = this.#hasAverage ? 1 : 0
+    const state = lazyBlocks(byPosition.size, position => {
+      const { block, i } = byPosition.get(position) as { readonly block: number; readonly i: number }
+      return partition.array(block, average + 1 + i)
+    })
+    return {
+      parameters: lazyBlocks(count, block => partition.array(block, 0)),
+      average: lazyBlocks(count, block => partition.array(block, average)),
+      state
+    }
   }
 
   /**
@@ -306,10 +393,11 @@ export class ParamServer implements ParameterStore {
 
   /** Waits until the server threads have finished updating the block. */
   #settle(block: number): void {
-    if (this.#threads.length === 0) return
+    if (this.#threads.length === 0 && this.#partition === undefined) return
     const start = performance.now()
     this.#signals.wait(block)
     this.#waitedMs += performance.now() - start
+    this.#partition?.check()
     if (this.#signals.hasFailed) throw new Error('a parameter server thread failed; see the error above')
   }
 }

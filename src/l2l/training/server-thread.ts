@@ -14,7 +14,7 @@ import {
 import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
-import { SharedSignals } from './shared-signals.js'
+import { type Posted, SharedSignals } from './shared-signals.js'
 
 export interface ServerThreadData {
   readonly thread: number
@@ -29,6 +29,8 @@ export interface ServerThreadData {
   /** Layout of the parameters. */
   readonly layout: Layout
   readonly averaging: AveragingSpec
+  /** Whether another process updates a block, by block. @default none */
+  readonly elsewhere?: readonly boolean[]
 }
 
 const { thread, threads, signals, blocks, gradients: slots, memory, ...specs } = workerData as ServerThreadData
@@ -38,11 +40,12 @@ enterServerMemory(memory, thread)
 const gradients = slots.map(inServerMemory)
 const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
 const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
-new SharedSignals(threads, rules.length, signals).serve(thread, (block, { slot, count, updates }) => {
+const step = (block: number, { slot, count, updates }: Posted) => {
   const memory = memoryOf(block)
   const gradient = gradients[slot].subarray(0, memory.parameters.length)
   return stepBlock(memory, gradient, rules[block], averaging, count, updates)
-})
+}
+new SharedSignals(threads, rules.length, signals).serve(thread, step, block => specs.elsewhere?.[block] === true)
 
 /** Restores the identity of `average` and `parameters`, which structured cloning loses. */
 function restoreAliasing({ parameters, average, state }: BlockMemory): BlockMemory {

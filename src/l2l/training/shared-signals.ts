@@ -11,7 +11,7 @@ const FAILED = 2
 const FIXED = 3
 
 /** A gradient to be applied. */
-interface Posted {
+export interface Posted {
   /** Index of its slot. */
   readonly slot: number
   /** Number of inputs in the sum. */
@@ -56,12 +56,17 @@ export class SharedSignals {
     this.#signal(block % this.#threads)
   }
 
-  /** Executor: blocks until the block's update is done. */
+  /** Whether the block's update is done. */
+  isDone(block: number): boolean {
+    return Atomics.load(this.#cells, this.#cell(1, block)) === Atomics.load(this.#cells, this.#cell(0, block))
+  }
+
+  /** Executor: blocks until the block's update is done, or `fail` was called. */
   wait(block: number): void {
     const posted = Atomics.load(this.#cells, this.#cell(0, block))
     for (;;) {
       const done = Atomics.load(this.#cells, this.#cell(1, block))
-      if (done === posted) return
+      if (done === posted || this.hasFailed) return
       Atomics.wait(this.#cells, this.#cell(1, block), done)
     }
   }
@@ -76,19 +81,32 @@ export class SharedSignals {
     Atomics.notify(this.#cells, this.#cell(1, block))
   }
 
+  /** Ends all waits, now and later. */
+  fail(): void {
+    Atomics.store(this.#cells, FAILED, 1)
+    for (let block = 0; block < this.#blocks; block++) {
+      // Changed, so that a thread that is about to wait does not.
+      Atomics.sub(this.#cells, this.#cell(1, block), 1)
+      Atomics.notify(this.#cells, this.#cell(1, block))
+    }
+  }
+
   stop(): void {
     Atomics.store(this.#cells, STOP, 1)
     for (let thread = 0; thread < this.#threads; thread++) this.#signal(thread)
   }
 
-  /** Server thread: calls `step` for each posted block of this thread, until `stop`. Blocks the thread. */
-  serve(thread: number, step: StepFunction): void {
+  /**
+   * Server thread: calls `step` for each posted block of this thread, until `stop`. Blocks the thread.
+   * @param isElsewhere whether another process updates a block @default none
+   */
+  serve(thread: number, step: StepFunction, isElsewhere: (block: number) => boolean = () => false): void {
     const cells = this.#cells
     while (Atomics.load(cells, STOP) === 0) {
       const seen = Atomics.load(cells, FIXED + thread)
       // The backward pass pushes gradients from the last layer to the first.
       for (let block = this.#blocks - 1; block >= 0; block--) {
-        if (block % this.#threads === thread) this.#serveOne(block, step)
+        if (block % this.#threads === thread && !isElsewhere(block)) this.#serveOne(block, step)
       }
       Atomics.wait(cells, FIXED + thread, seen)
     }
