@@ -11,6 +11,7 @@ import {
   createRule,
   digest,
   InfluenceBound,
+  isLayered,
   type Layout,
   LocalSteps,
   latticeRecipe,
@@ -26,7 +27,7 @@ import type { Random } from './engine/random.js'
 import type { SimulateOptions } from './options.js'
 import { batchOf } from './regret/bounds.js'
 import { constantsOf, theoryRule } from './regret/constants.js'
-import { averageOf, privacyOf, type Scenario, ScenarioError } from './scenario.js'
+import { averageOf, privacyOf, ruleSpecOf, type Scenario, ScenarioError } from './scenario.js'
 import type { Inputs } from './streams/inputs.js'
 import type { Topology } from './topology.js'
 import type { Learning } from './world.js'
@@ -46,13 +47,13 @@ export function createLearning(
   const { model, dimension, classes, targetScale } = inputs
   const privacy = privacyOf(scenario)
   const noise = options.noise ?? (privacy && (sum => addNoise(sum, privacy.deviation, () => random.normal())))
-  const rule = ruleOf(scenario, inputs, topology)
   const { makesLocalSteps }: AlgorithmDefinition = algorithms[scenario.algorithm]
   const local =
     scenario.localSteps === undefined || makesLocalSteps
       ? undefined
       : { batch, steps: scenario.localSteps, momentum: scenario.localMomentum }
   let learner = options.learner ?? createLearner({ model, dimension, classes, targetScale, clip: scenario.clip })
+  const rule = ruleOf(scenario, inputs, topology, learner.layout)
   let recipe = options.recipe ?? {
     rule: local ? averagingRule(rule, local) : rule,
     averaging: createAveraging({ name: averageOf(scenario) }),
@@ -83,9 +84,11 @@ function adaptiveBatchOf({ batch, batchMax, batchPower, inputs }: Scenario, layo
   return batchMax === undefined ? undefined : new AdaptiveBatch({ min: batch, max: batchMax }, layout)
 }
 
-function ruleOf(scenario: Scenario, inputs: Inputs, topology: Topology): UpdateRule {
-  const { rule: name } = scenario
-  if (name !== 'theory') return createRule({ name })
+function ruleOf(scenario: Scenario, inputs: Inputs, topology: Topology, layout: Layout): UpdateRule {
+  if (scenario.rule !== 'theory') {
+    const spec = ruleSpecOf(scenario)
+    return createRule(spec, isLayered(spec) ? layout : undefined)
+  }
   const constants = constantsOf(inputs)
   if (constants === undefined) {
     const reason = 'the theorems cover the logistic loss on independent draws from one distribution'

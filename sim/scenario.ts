@@ -10,10 +10,13 @@ import {
   boundsOf,
   conflictOf,
   isDual,
+  layerEntries,
   modelNames,
   Privacy,
   parseTrust,
-  ruleNames
+  type RuleSpec,
+  ruleNames,
+  type SingleRuleSpec
 } from '../src/learning/index.js'
 import { adversaryKeys } from './adversaries/index.js'
 import type { AlgorithmDefinition } from './algorithms/definition.js'
@@ -44,6 +47,22 @@ const trustKeys = z.strictObject({
   /** Number of nodes that must have signed a whole predictor that does not follow from one that an ADMB node holds, or held. */
   signers: z.int().min(0).default(0)
 })
+
+/** Why a rule is refused. */
+function ruleFault(text: string): string | undefined {
+  const entries = layerEntries(text)
+  if (entries?.some(({ layers }) => layers === '')) return 'expected LAYERS:NAME;…, with a name, a kind or * for LAYERS'
+  const names: readonly string[] = entries ? ruleNames : [...ruleNames, 'theory']
+  const unknown = (entries?.map(({ rule }) => rule) ?? [text]).find(name => !names.includes(name))
+  return unknown === undefined ? undefined : oneOf(unknown, names)
+}
+
+/** The rule of a scenario, unless it is `theory`. */
+export function ruleSpecOf({ rule }: Pick<Scenario, 'rule'>): RuleSpec {
+  const spec = (name: string) => ({ name }) as SingleRuleSpec
+  const entries = layerEntries(rule)
+  return entries ? { name: 'layers', rules: entries.map(entry => ({ ...entry, rule: spec(entry.rule) })) } : spec(rule)
+}
 
 /** The keys of `members`, or `bounded[,rate=N][,signers=N]`. */
 function trustKeysOf(value: unknown, { addIssue }: z.RefinementCtx): unknown {
@@ -183,8 +202,17 @@ const schema = z.strictObject({
   epsilon: z.number().positive().optional(),
   delta: z.number().min(1e-12).lt(1).optional(),
   clip: z.number().positive().optional(),
-  /** A rule of `admb train`; `theory`: dual averaging with the steps that the theorems prescribe for the stream. */
-  rule: z.enum([...ruleNames, 'theory']).default('dual-averaging'),
+  /**
+   * A rule of `admb train`, or one for each layer of a learner given in code, as `embedding:adagrad;*:adamw`; `theory`: dual averaging with
+   * the steps that the theorems prescribe for the stream.
+   */
+  rule: z
+    .string()
+    .superRefine((text, { addIssue }) => {
+      const fault = ruleFault(text)
+      if (fault !== undefined) addIssue(fault)
+    })
+    .default('dual-averaging'),
   /** What nodes predict with; `paper`: as in the paper of the algorithm. */
   average: z.enum(['paper', ...averagingNames]).default('paper'),
   seed: z.int().min(0).default(1),
@@ -283,7 +311,7 @@ function conflict(scenario: Scenario): string | undefined {
   const { partitionShare, partitionTime, partitionMin = 0 } = faults
   const { epsilon, delta, clip, journal, wire, checks, bandwidth, nodeBandwidth } = scenario
   const { makesLocalSteps = false } = definitionOf(algorithm)
-  const isDualRule = rule === 'theory' || isDual({ name: rule })
+  const isDualRule = rule === 'theory' || isDual(ruleSpecOf(scenario))
   const hasMaster = algorithm === 'mawo-overlay' || algorithm === 'dmb-overlay'
   const isPrivate = epsilon !== undefined || delta !== undefined
   const combined = conflictOf(

@@ -2,7 +2,7 @@
  * Measures regret: scores every input with its serving predictor and with the best predictor, either the known optimum or the
  * best one in hindsight at the end. Keeps the curve, and the regret of each node and of the good periods.
  */
-import { type Blocks, type Examples, hindsightOptimum, type Learner } from '../../src/learning/index.js'
+import { type Blocks, createLearner, type Examples, hindsightOptimum, type Learner } from '../../src/learning/index.js'
 import type { CurvePoint, RegretAccounts } from '../result.js'
 import type { Scenario } from '../scenario.js'
 import type { Inputs } from '../streams/inputs.js'
@@ -27,6 +27,8 @@ interface Point extends Omit<CurvePoint, 'regret' | 'newestRegret' | 'averageLos
 
 export class RegretMeter {
   readonly #learner: Learner
+  /** Of the comparator, the best linear predictor, if the nodes learn a network. */
+  readonly #linear: Learner
   readonly #inputs: Inputs
   readonly #periods: GoodPeriods
   readonly #points: Point[] = []
@@ -45,6 +47,9 @@ export class RegretMeter {
   /** @throws ScenarioError if all inputs would have to be recorded and do not fit in memory */
   constructor(learner: Learner, inputs: Inputs, periods: GoodPeriods, scenario: Pick<Scenario, 'nodes' | 'inputs'>) {
     this.#learner = learner
+    const { model, dimension, classes, targetScale } = inputs
+    this.#linear =
+      learner.layout.blocks.length === 1 ? learner : createLearner({ model, dimension, classes, targetScale })
     this.#inputs = inputs
     this.#periods = periods
     this.#nodeRegret = new Float64Array(scenario.nodes)
@@ -80,7 +85,7 @@ export class RegretMeter {
       this.#good.regret += loss
     }
     const { optimum } = this.#inputs
-    if (optimum !== undefined) this.#compare(this.#lossOf(optimum, examples, 0), node, isGood)
+    if (optimum !== undefined) this.#compare(this.#lossOf(optimum, examples, 0, this.#linear), node, isGood)
     else if (this.#recorded !== undefined) {
       this.#recorded.inputs.add(examples)
       this.#recorded.nodes[this.#count] = node
@@ -154,7 +159,7 @@ export class RegretMeter {
     const optimum = [Float32Array.from(weights)]
     let point = 0
     for (let row = 0; row < this.#count; row++) {
-      this.#compare(this.#lossOf(optimum, examples, row), recorded.nodes[row], recorded.good[row] === 1)
+      this.#compare(this.#lossOf(optimum, examples, row, this.#linear), recorded.nodes[row], recorded.good[row] === 1)
       if (this.#points[point]?.inputs === row + 1) this.#points[point++].bestLoss = this.#bestLoss
     }
     return { comparator: 'hindsight', gradientNorm }
@@ -182,9 +187,9 @@ export class RegretMeter {
     if (isGood) this.#good.regret -= bestLoss
   }
 
-  #lossOf(parameters: Blocks, examples: Examples, row: number): number {
+  #lossOf(parameters: Blocks, examples: Examples, row: number, learner = this.#learner): number {
     this.#score.loss = 0
-    this.#learner.score(parameters, examples, row, row + 1, this.#score)
+    learner.score(parameters, examples, row, row + 1, this.#score)
     return this.#score.loss
   }
 }

@@ -116,7 +116,7 @@ export {
 export { InfluenceBound } from './rules/influence.js'
 export { areFinite, KERNEL_BYTES, releaseKernelMemory, useKernelMemory, VECTOR_BYTES } from './rules/kernels.js'
 export { latticeRecipe, roundedRecipe, withEstimates } from './rules/lattice.js'
-export type { LayerRule } from './rules/layers.js'
+export { type LayerRule, layerEntries } from './rules/layers.js'
 export { averagingRule, checkLocalSteps, LocalSteps, type LocalStepsOptions } from './rules/local-steps.js'
 export { checkSumBytes, SparseSums, sparseParts } from './rules/sparse-sums.js'
 export { type BoundedTrust, boundsOf, parseTrust, type Trust } from './trust.js'

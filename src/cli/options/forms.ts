@@ -1,6 +1,6 @@
 /** Forms of option values: numbers, times, choices, pairs `key=value`, and entries of a registry with their options. */
 import { CommanderError, InvalidArgumentError } from 'commander'
-import type { LayerRule } from '../../learning/index.js'
+import { type LayerRule, layerEntries } from '../../learning/index.js'
 import { type ChoiceOption, type NumberOption, type OptionTable, rangeOf } from '../../learning/options.js'
 import type { Parser } from './option.js'
 
@@ -136,14 +136,11 @@ export function layered<Rule>(
   rule: Completed<Rule>
 ): Completed<Rule | { readonly name: 'layers'; readonly rules: readonly LayerRule<Rule>[] }> {
   return completed(rule.words, text => {
-    if (!/[:;]/.test(text)) return rule(text)
-    const rules = text.split(';').map(entry => {
-      const at = entry.lastIndexOf(':')
-      if (at < 1)
-        throw new InvalidArgumentError(`expected LAYERS:NAME,key=value,…;… with a name, a kind or * for LAYERS.`)
-      return { layers: entry.slice(0, at).trim(), rule: rule(entry.slice(at + 1).trim()) }
-    })
-    return { name: 'layers', rules }
+    const entries = layerEntries(text)
+    if (entries === undefined) return rule(text)
+    if (entries.some(({ layers }) => layers === ''))
+      throw new InvalidArgumentError(`expected LAYERS:NAME,key=value,…;… with a name, a kind or * for LAYERS.`)
+    return { name: 'layers', rules: entries.map(entry => ({ ...entry, rule: rule(entry.rule) })) }
   })
 }
 

@@ -12,6 +12,15 @@ export interface LayerRule<Rule> {
   readonly rule: Rule
 }
 
+/** The entries of `LAYERS:RULE;LAYERS:RULE;…`, of which one without LAYERS has an empty name; undefined for one rule of all layers. */
+export function layerEntries(text: string): readonly LayerRule<string>[] | undefined {
+  if (!/[:;]/.test(text)) return undefined
+  return text.split(';').map(entry => {
+    const at = entry.lastIndexOf(':')
+    return { layers: entry.slice(0, Math.max(0, at)).trim(), rule: entry.slice(at + 1).trim() }
+  })
+}
+
 /** Layers listed in messages. */
 const LISTED = 12
 
