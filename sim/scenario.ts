@@ -162,6 +162,8 @@ const schema = z.strictObject({
     .int()
     .min(0)
     .default(1 << 16),
+  /** Virtual milliseconds in which an ADMB node downloads a predictor that a neighbour offers. Without it, the node requests it. */
+  downloadTime: z.number().min(0).optional(),
   /** ADMB splits frames whose vectors have more bytes into fragments of about this size. */
   fragmentBytes: z
     .int()

@@ -30,6 +30,7 @@ interface AlgorithmOptions {
   readonly starts: 'common' | 'distinct'
   /** Whole predictors of at most this many bytes are sent without a request. */
   readonly pushBytes: number
+  readonly downloadTime?: number
   /** Bytes of vectors above which a frame is split into fragments. */
   readonly fragmentBytes: number
   /** Whether frames are as on a network. */

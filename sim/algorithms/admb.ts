@@ -10,7 +10,8 @@ import {
   type MasterAlgorithm,
   type Precedence,
   type Predictor,
-  quotaOf
+  quotaOf,
+  type StoredBlocks
 } from '../../src/admb/index.js'
 import { ExampleError, type Examples, type LocalSteps, LossGate, markOf } from '../../src/learning/index.js'
 import { SlabAllocator } from '../engine/queue.js'
@@ -98,13 +99,16 @@ interface NodeState {
   /** Its inputs so far by their number in the run, if there is a journal. */
   readonly inputs: Map<number, Examples>
   local: LocalSteps | undefined
+  /** The predictor that it downloads, and the node that sends it. */
+  download: { readonly stored: StoredBlocks; readonly source: number; readonly nonce: number } | undefined
   ticks: number
   /** Whether no further inputs arrive. */
   isOver: boolean
 }
 
-/** Tag of the timers of a node's disk. */
+/** Tags of the timers of a node's disk, and of its downloads. */
 const DISK = -2
+const DOWNLOAD = -3
 
 /** Inputs that a node learns again in a period, in a segment of their own. */
 const AGAIN_PER_PERIOD = 8
@@ -153,6 +157,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       journal: scenario.journal,
       repeats: scenario.journal,
       pushBytes: scenario.pushBytes,
+      downloadBytes: scenario.downloadTime === undefined ? undefined : scenario.pushBytes,
       fragmentBytes: scenario.fragmentBytes,
       keptBytes: scenario.keptBytes,
       isOrdered: world.isOrdered,
@@ -204,6 +209,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       disk: new SimulatedDisk(scenario, host),
       inputs: new Map(),
       local: world.localSteps?.(),
+      download: undefined,
       ticks: 0,
       isOver: false
     }
@@ -265,6 +271,23 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       world.predictorChanged(index, effect.predictor.id, 'updated')
     } else if (effect.kind === 'refused') world.refused(index, effect.edge)
     else if (effect.kind === 'excluded') world.excluded(index, effect.maker)
+    else if (effect.kind === 'offered') download(index, labels.indexOf(effect.from))
+  }
+  const download = (index: number, source: number) => {
+    const { head, blocks } = states[source].node.storage.sendBlocks()
+    states[index].download = { stored: { head, blocks: [...blocks] }, source, nonce: states[source].nonce }
+    world.startTimer(scenario.downloadTime ?? 0, index, DOWNLOAD)
+  }
+  /** A source that has crashed meanwhile has not delivered it. */
+  const downloaded = (index: number) => {
+    const { node, driver, download: done } = states[index]
+    if (done === undefined) return
+    states[index].download = undefined
+    const { stored, source, nonce } = done
+    const isDelivered = world.isUp(source) && states[source].nonce === nonce
+    states[source].node.storage.servingEnded()
+    node.downloadEnded(isDelivered ? stored : undefined, labels[source])
+    driver.flush()
   }
   for (const [index, state] of states.entries()) state.driver = createDriver(index)
   return {
@@ -302,7 +325,8 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       if (tag === DISK) {
         disk.appended()
         driver.flush()
-      } else {
+      } else if (tag === DOWNLOAD) downloaded(index)
+      else {
         waiting.delete(tag)
         driver.writable(tag)
       }
@@ -329,6 +353,7 @@ function createAdmb(world: World, precedence: Precedence, algorithm?: MasterAlgo
       const { node, waiting, disk } = states[index]
       lost += node.ownGradients + node.waiting + node.account.discarded
       waiting.clear()
+      states[index].download = undefined
       sessions.closeAll(index)
       disk.stop()
     },

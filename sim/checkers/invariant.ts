@@ -55,6 +55,7 @@ export type NodeEvent =
   | 'received'
   | 'connected'
   | 'disconnected'
+  | 'downloaded'
   | 'moved'
   | 'ended'
 

@@ -61,7 +61,7 @@ function firstOf(
 /** What the monitor does before or after the node. */
 type Event =
   | ('added' | 'tick' | 'useRemainder' | 'connect' | 'disconnect' | 'taken' | 'setMaster' | 'end')
-  | ('receive' | 'frame' | 'takeEffects' | 'restore')
+  | ('receive' | 'frame' | 'takeEffects' | 'restore' | 'downloadEnded')
 
 /** All other properties and methods are those of the node. */
 const Forwarding = forwardingClass()
@@ -181,6 +181,11 @@ class MonitoredNode extends Forwarding implements LearningNode, CheckedNode {
     this.#collectEffects()
     for (const invariant of this.#invariants) invariant.frameReceived?.(this, edge, frame)
     this.#finishEvent('received')
+  }
+
+  downloadEnded(...[stored, from]: Parameters<LearningNode['downloadEnded']>): void {
+    this.node.downloadEnded(stored, from)
+    this.#finishEvent('downloaded')
   }
 
   frame(edge: number): Uint8Array | undefined {

@@ -91,6 +91,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
     // The overlay cannot use links whose round trip exceeds its timeout, and with degree 2 there may be no other links.
     if (scenario.topology === 'overlay') scenario.linkSpread = Math.min(scenario.linkSpread, 0.5)
     const keptBytes = scenario.seed % 5 === 2 ? 0 : 1 << 24
+    const downloadTime = scenario.seed % 6 > 3 ? scenario.seed % 71 : undefined
     const autoPeriod = scenario.seed % 7 > 3 && scenario.algorithm === 'admb'
     const signed = scenario.seed % 3 > 0
     const nodeBandwidth = scenario.seed % 32 === 21 ? 20_000 : 0
@@ -107,6 +108,7 @@ export function scenarios(fixed: FixedKeys = {}): fc.Arbitrary<Scenario> {
         batchMax,
         autoPeriod,
         keptBytes,
+        downloadTime,
         nodeBandwidth,
         updateTime,
         signed,

@@ -178,6 +178,11 @@ export class Network {
     this.#onRefused = handler
   }
 
+  /** Maximum size of a frame and of the response to a request, in bytes. */
+  get maxFrameBytes(): number {
+    return this.#options.maxFrameBytes
+  }
+
   /** Sets the handler for fetch requests. Default: every request fails. */
   onFetch(handler: FetchHandler): void {
     this.#onFetch = handler

@@ -1,9 +1,11 @@
 /** The main thread's handle of the learner thread: typed messages, requests as promises, and an orderly stop. */
 import { startLearner } from '#runtime'
+import type { PredictorId } from '../admb/index.js'
 import type { WorkerInit } from '../l2l/index.js'
 import type { InputAnswer } from './answers.js'
 import type { Download } from './downloads.js'
 import { LearnerFailedError, PartlyLearnedError, PrivacySpentError, RequestError, UnavailableError } from './errors.js'
+import type { PartsQuery } from './predictor-parts.js'
 import type {
   FromLearner,
   InputRequest,
@@ -115,6 +117,11 @@ export class LearnerHandle {
   /** The current predictor, encoded for `decodeSaved`. */
   save(): Promise<Uint8Array> {
     return this.#send('save', {})
+  }
+
+  /** The current predictor for peers that download it; see `PartServer`. */
+  parts(query: PartsQuery, held: PredictorId | undefined): Promise<Requests['parts']['result']> {
+    return this.#send('parts', { query, held })
   }
 
   /** The predictor that serves predictions, as a safetensors file. @throws UnavailableError if too many downloads are in progress */

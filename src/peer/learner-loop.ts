@@ -10,7 +10,8 @@ import {
   FrameError,
   type HostEffect,
   PredictorGossip,
-  type PredictorId
+  type PredictorId,
+  sameId
 } from '../admb/index.js'
 import type { ExampleStream, StreamPosition } from '../data/index.js'
 import type { Layout } from '../learning/index.js'
@@ -23,6 +24,8 @@ import { LearnedKeys } from './learned-keys.js'
 import type { LearnerContext } from './learner-context.js'
 import { createNode, numbersInputs } from './learner-node.js'
 import { LearnerReport } from './learner-report.js'
+import { blocksIn } from './predictor-download.js'
+import { DOWNLOAD_BYTES, type PartsQuery } from './predictor-parts.js'
 import { PrivacyBudget } from './privacy-budget.js'
 import { type MapMemory, ProgramLearner } from './program-learner.js'
 import { Recovery } from './recovery.js'
@@ -30,7 +33,7 @@ import { RequestSlices } from './request-slices.js'
 import { StreamLoop } from './stream-loop.js'
 import { StreamProgress, streamKey } from './stream-progress.js'
 import { TestThenTrain } from './test-then-train.js'
-import type { LearnerInit, LearnerStatus, Serving, ToLoop } from './thread-messages.js'
+import type { LearnerInit, LearnerStatus, Requests, Serving, ToLoop } from './thread-messages.js'
 import { WarningLimiter, warningOf } from './warnings.js'
 
 export type Post = LearnerContext['post']
@@ -221,7 +224,7 @@ export class LearnerLoop {
       predictor => this.#wants(predictor),
       predictor => this.#node.isExpected(predictor)
     )
-    if (announced) this.#post({ kind: 'fetch', ...announced })
+    if (announced) this.#post({ kind: 'fetch', ...announced, isLarge: this.#isLarge })
     if (this.#gossip.shouldAnnounce(id, now)) this.#post({ kind: 'announce', predictor: id })
     this.#report.postDue(now)
     this.#checkpoints?.write()
@@ -272,6 +275,12 @@ export class LearnerLoop {
       case 'fetch-ended':
         this.#gossip.fetchEnded()
         break
+      case 'downloaded':
+        this.#downloadEnded(message)
+        break
+      case 'served':
+        this.#node.storage.servingEnded()
+        break
       case 'begin':
         this.#begin?.()
         this.#begin = undefined
@@ -308,6 +317,25 @@ export class LearnerLoop {
     const bytes = this.#node.storage.save()
     this.#flush()
     return bytes
+  }
+
+  /** The current predictor for peers that download it; see `PartServer`. */
+  parts(query: PartsQuery, held: PredictorId | undefined): Requests['parts']['result'] {
+    const { predictor, storage } = this.#node
+    const { id } = predictor
+    const fits = ({ digest, updates }: PredictorId) =>
+      'digest' in query ? digest === query.digest : updates >= query.updates
+    if (held && fits(held) && (sameId(held, id) || storage.stepBytes(held) !== undefined)) return 'held'
+    if (!this.#isLarge || !fits(id)) return undefined
+    this.#driver.record()
+    const { head, blocks } = storage.sendBlocks()
+    const sent = { id, head, blocks: [...blocks] }
+    this.#flush()
+    return sent
+  }
+
+  get #isLarge(): boolean {
+    return this.#node.storage.maxBytes >= DOWNLOAD_BYTES
   }
 
   /** A block of a checkpoint that is being stored. */
@@ -376,6 +404,9 @@ export class LearnerLoop {
       case 'refused':
         this.#post({ kind: 'refused', edge: effect.edge, reason: effect.reason })
         break
+      case 'offered':
+        this.#post({ kind: 'download', predictor: effect.predictor, from: effect.from })
+        break
       case 'excluded':
         this.#post({ kind: 'excluded', maker: effect.maker })
         this.#warnings.warn(warningOf(effect))
@@ -437,8 +468,17 @@ export class LearnerLoop {
   }
 
   #offer(bytes: Uint8Array, from: string): void {
+    this.#checked(from, () => this.#node.offer(bytes, from))
+  }
+
+  #downloadEnded({ predictor, from }: Extract<ToLoop, { readonly kind: 'downloaded' }>): void {
+    const stored = predictor && { head: predictor.head, blocks: blocksIn(predictor) }
+    this.#checked(from, () => this.#node.downloadEnded(stored, from))
+  }
+
+  #checked(from: string, adopt: () => void): void {
     try {
-      this.#node.offer(bytes, from)
+      adopt()
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.warn(`the predictor fetched from ${from} is invalid: ${error.message}`)

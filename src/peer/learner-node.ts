@@ -4,6 +4,7 @@ import { isCustomFormat } from '../data/parsing.js'
 import { addNoise, type Blocks, extendsTable, type Learner, LossGate } from '../learning/index.js'
 import { createHeaderSigner } from '../network/signatures.js'
 import type { LearningParts } from '../task/learning-parts.js'
+import { DOWNLOAD_BYTES } from './predictor-parts.js'
 import { gaussian, type PrivacyBudget } from './privacy-budget.js'
 import type { LearnerInit } from './thread-messages.js'
 
@@ -66,6 +67,7 @@ export function createNode(
     isContributor: isOpen ? undefined : isListed,
     quota: rate === undefined ? undefined : quotaOf(rate, init.period),
     jumps: signers > 0 ? { signers, isListed } : undefined,
+    downloadBytes: DOWNLOAD_BYTES,
     fragmentBytes: FRAGMENT_BYTES,
     isOrdered: true,
     journal: numbersInputs(init),

@@ -11,6 +11,7 @@ import { Downloads, type EncodedFile } from './downloads.js'
 import { PartlyLearnedError, UnavailableError } from './errors.js'
 import { LearnerLoop } from './learner-loop.js'
 import { answerRequest, type ReadText } from './learner-requests.js'
+import type { SentParts } from './predictor-parts.js'
 import type {
   FromLearner,
   RequestHandlers,
@@ -117,6 +118,7 @@ async function serve(
   const handlers: RequestHandlers = {
     inputs: given => answerRequest(loop, { ...init, readText, onNotice }, given),
     save: () => loop.saved(),
+    parts: ({ query, held }) => loop.parts(query, held),
     download: async () => downloads.start(await encode(init, loop.lastingServing())),
     piece: ({ download }) => downloads.next(download),
     block: ({ checkpoint, index }) => loop.block(checkpoint, index)
@@ -124,7 +126,7 @@ async function serve(
   const answer = async <Name extends RequestName>(id: number, name: Name, given: Requests[Name]['given']) => {
     try {
       const result = await handlers[name](given)
-      port.post({ kind: 'answer', id, result }, result instanceof Uint8Array ? [result.buffer as ArrayBuffer] : [])
+      port.post({ kind: 'answer', id, result }, transferable(result))
     } catch (error) {
       port.post(failureOf(id, error as Error))
     }
@@ -205,4 +207,11 @@ function malformed(loop: LearnerLoop): StreamOptions['onMalformed'] {
 /** Leaves scaling to the loop. */
 function unscaled(options: StreamOptions): StreamOptions {
   return { ...options, scaleLater: true }
+}
+
+/** The memory of a result that is moved to the other thread. */
+function transferable(result: unknown): ArrayBuffer[] {
+  const { head, blocks = [] } = Object(result) as Partial<SentParts>
+  const arrays = result instanceof Uint8Array ? [result] : head ? [head, ...blocks] : []
+  return arrays.map(({ buffer }) => buffer as ArrayBuffer)
 }

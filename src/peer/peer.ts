@@ -191,6 +191,8 @@ export class Peer extends EventEmitter {
       edges: this.#edges,
       save: () => this.save(),
       learner,
+      store,
+      durable: async () => this.#journal?.durable,
       current: () => this.#status.predictor,
       statuses: this,
       log
@@ -526,7 +528,10 @@ export class Peer extends EventEmitter {
         this.#predictors.announce(message.predictor)
         break
       case 'fetch':
-        void this.#predictors.fetch(message.predictor, message.from)
+        void this.#predictors.fetch(message.predictor, message.from, message.isLarge)
+        break
+      case 'download':
+        void this.#predictors.download(message.predictor, message.from)
         break
       case 'to-program':
       case 'refuse-program':

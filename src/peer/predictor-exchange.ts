@@ -1,14 +1,24 @@
-/** Exchange of whole predictors outside the tree: they are announced by gossip, and fetched if the tree does not deliver them. */
+/**
+ * Exchange of whole predictors outside the tree: they are announced by gossip, and fetched if the tree does not deliver them. Large ones
+ * are downloaded in parts.
+ */
 import type { EventEmitter } from 'node:events'
 import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
 import type { Log, Network } from '../network/index.js'
+import type { Store } from '../storage/index.js'
 import type { Edges } from './edges.js'
 import type { LearnerHandle } from './learner-handle.js'
+import { PredictorDownload } from './predictor-download.js'
+import { PartServer } from './predictor-parts.js'
 
 interface ExchangeOptions {
   readonly network: Network
   readonly edges: Edges
-  readonly learner: Pick<LearnerHandle, 'post'>
+  readonly learner: Pick<LearnerHandle, 'post' | 'parts'>
+  /** Keeps what was downloaded for a later run. */
+  readonly store: Store | undefined
+  /** Resolves when all records of the journal so far are durable. */
+  readonly durable: () => Promise<void>
   /** The current predictor, encoded. */
   readonly save: () => Promise<Uint8Array>
   /** Id of the predictor that the learner holds. */
@@ -22,9 +32,30 @@ interface ExchangeOptions {
 export class PredictorExchange {
   readonly #options: ExchangeOptions
   readonly #fetching = new AbortController()
+  readonly #server: PartServer
+  readonly #download: PredictorDownload
+  #downloading: Promise<boolean> | undefined
 
   constructor(options: ExchangeOptions) {
     this.#options = options
+    const { network, learner, durable, store, current, log } = options
+    const { signal } = this.#fetching
+    this.#server = new PartServer({
+      encode: async (query, held) => {
+        const parts = await learner.parts(query, held)
+        await durable()
+        return parts
+      },
+      ended: () => learner.post({ kind: 'served' })
+    })
+    this.#download = new PredictorDownload({
+      fetch: (from, request) => this.#ask(from, request),
+      isWanted: updates => updates >= current().updates,
+      store,
+      maxBytes: network.maxFrameBytes,
+      signal,
+      log
+    })
   }
 
   announce(id: PredictorId): void {
@@ -40,7 +71,7 @@ export class PredictorExchange {
   }
 
   /** Fetches a predictor, or a better one, from a tree neighbour if one holds it, otherwise from `maker`. */
-  async fetch(id: PredictorId, maker: string): Promise<void> {
+  async fetch(id: PredictorId, maker: string, isLarge: boolean): Promise<void> {
     const { edges, learner, current, statuses } = this.#options
     const { signal } = this.#fetching
     try {
@@ -49,6 +80,7 @@ export class PredictorExchange {
       await next(statuses, 'status', signal)
       for (const from of new Set([...edges.neighbours, maker])) {
         if (compareIds(id, current()) <= 0) break
+        if (isLarge && (await this.download(id, from))) break
         if (await this.#fetchFrom(from, id)) break
       }
     } catch (error) {
@@ -57,23 +89,52 @@ export class PredictorExchange {
     learner.post({ kind: 'fetch-ended' })
   }
 
-  /** Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates. */
+  /** Downloads a predictor, or a better one, in parts from a peer and from others that hold it. @returns whether it has arrived */
+  download({ updates }: PredictorId, from: string): Promise<boolean> {
+    const { edges, network, learner, current, log } = this.#options
+    // Steps follow from one that is older than the announced one.
+    const least = Math.min(updates, current().updates + 1)
+    const candidates = new Set([from, ...edges.neighbours, ...network.peers.map(({ id }) => id)])
+    const run = async () => {
+      const predictor = await this.#download.get(least, [...candidates]).catch((error: Error) => {
+        log('warn', `downloading a predictor failed: ${error.message}`, { peer: from })
+        return undefined
+      })
+      learner.post({ kind: 'downloaded', predictor, from }, predictor ? [predictor.body.buffer] : [])
+      this.#downloading = undefined
+      return predictor !== undefined
+    }
+    this.#downloading ??= run()
+    return this.#downloading
+  }
+
+  /**
+   * Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates, and requests for parts of a
+   * large one.
+   */
   async answer(request: Uint8Array): Promise<Uint8Array | undefined> {
     const { current, save } = this.#options
-    const [what, least = '0'] = new TextDecoder().decode(request).split(' ')
-    return what === 'predictor' && current().updates >= Number(least) ? save() : undefined
+    const text = new TextDecoder().decode(request)
+    const [what, least = '0'] = text.split(' ')
+    if (what !== 'predictor') return this.#server.answer(text)
+    return current().updates >= Number(least) ? save() : undefined
   }
 
   stop(): void {
     this.#fetching.abort(new Error('this peer stops'))
+    this.#server.stop()
+  }
+
+  #ask(from: string, request: string): Promise<Uint8Array> {
+    const { network } = this.#options
+    const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
+    return network.fetch(target, new TextEncoder().encode(request), this.#fetching.signal)
   }
 
   async #fetchFrom(from: string, { updates }: PredictorId): Promise<boolean> {
-    const { network, learner, log } = this.#options
-    const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
+    const { learner, log } = this.#options
     try {
-      const request = new TextEncoder().encode(`predictor ${updates}`)
-      const bytes = await network.fetch(target, request, this.#fetching.signal)
+      const bytes = await this.#ask(from, `predictor ${updates}`)
       log('debug', `fetched the predictor with ${updates} updates or a better one`, { peer: from })
       learner.post({ kind: 'fetched', bytes, from }, [bytes.buffer as ArrayBuffer])
       return true

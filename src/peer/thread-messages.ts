@@ -12,6 +12,8 @@ import type { LearningSpec } from '../task/learning-spec.js'
 import type { HeldPredictor } from '../view/index.js'
 import type { InputAnswer } from './answers.js'
 import type { StartedDownload } from './downloads.js'
+import type { Downloaded } from './predictor-download.js'
+import type { PartsQuery, SentParts } from './predictor-parts.js'
 import type { InitialBudget } from './privacy-budget.js'
 import type { PeerStatus } from './status.js'
 import type { TrustLimits } from './trust.js'
@@ -191,6 +193,11 @@ export interface Requests {
   inputs: { given: InputRequest; result: InputAnswer }
   /** The current predictor, encoded for `decodeSaved`. */
   save: { given: object; result: Uint8Array }
+  /** The current predictor in blocks, for peers that download it; see `PartServer`. */
+  parts: {
+    given: { readonly query: PartsQuery; readonly held: PredictorId | undefined }
+    result: SentParts | 'held' | undefined
+  }
   /** Starts a download of the serving predictor. */
   download: { given: object; result: StartedDownload }
   /** The next bytes of a download; undefined at its end. */
@@ -199,6 +206,7 @@ export interface Requests {
   block: { given: { readonly checkpoint: number; readonly index: number }; result: Uint8Array }
 }
 export type RequestName = keyof Requests
+
 /** How the learner thread answers each request. Byte arrays of results are transferred. */
 export type RequestHandlers = {
   readonly [Name in RequestName]: (
@@ -224,6 +232,10 @@ export type ToLoop =
   | { readonly kind: 'fetched'; readonly bytes: Uint8Array; readonly from: string }
   /** The fetch has succeeded or failed. */
   | { readonly kind: 'fetch-ended' }
+  /** A download has ended. Without a predictor, nobody has delivered it. */
+  | { readonly kind: 'downloaded'; readonly predictor: Downloaded | undefined; readonly from: string }
+  /** The predictor of the last request for parts is not served any more. */
+  | { readonly kind: 'served' }
   /** The peer begins to learn, although it has not joined the network. */
   | { readonly kind: 'begin' }
   /** The oldest checkpoint that was not stored yet is stored, or cannot be stored. */
@@ -258,7 +270,10 @@ export type ToPeer =
   /** This peer has a proof against a maker. */
   | { readonly kind: 'excluded'; readonly maker: string }
   | { readonly kind: 'announce'; readonly predictor: PredictorId }
-  | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string }
+  /** @param isLarge whether it is downloaded in parts */
+  | { readonly kind: 'fetch'; readonly predictor: PredictorId; readonly from: string; readonly isLarge: boolean }
+  /** A neighbour offers a large predictor. */
+  | { readonly kind: 'download'; readonly predictor: PredictorId; readonly from: string }
   /** `recent`: predictors held since the last status. */
   | { readonly kind: 'status'; readonly status: LearnerStatus; readonly recent: readonly HeldPredictor[] }
   /** Records that must be durable before any later message has an effect outside of this peer. */

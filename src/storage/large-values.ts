@@ -9,7 +9,7 @@ import { type Database, encode, text } from './database.js'
 /** Size from which a value is large, in bytes. */
 const LARGE = 2 ** 22
 /** Keys of values that may be large. */
-const KEYS = /^(block|steps)\/|^unsent$/
+const KEYS = /^(block|steps|part)\/|^unsent$/
 /** Keys of records that say in which file a value is: its name and its size. */
 const PREFIX = 'large/'
 

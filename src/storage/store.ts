@@ -45,6 +45,9 @@ type Bytes = Uint8Array
 /** Records of the peer itself. */
 const KEPT: ReadonlySet<string> = new Set(['identity', 'network-id', 'members', 'privacy'])
 
+/** Keys of the parts of a predictor that is being downloaded. */
+const PARTS = 'part/'
+
 /** Blocks are written in batches of at least this many bytes. The database copies a batch several times. */
 const BATCH_BYTES = 2 ** 22
 
@@ -319,6 +322,23 @@ export class Store {
     if (keptHead) records.push([headKey(number, steps), keptHead])
     await this.#write(records, [...old, ...dropped])
     this.#generation = generation
+  }
+
+  /** A part of the predictor that the peer was downloading; undefined if it is not there. */
+  async keptPart(name: string): Promise<Bytes | undefined> {
+    return this.#get(`${PARTS}${name}`)
+  }
+
+  /** Stores a part of a predictor that is being downloaded, for a later run. */
+  async keepPart(name: string, part: Bytes): Promise<void> {
+    await this.#write([[`${PARTS}${name}`, part]])
+  }
+
+  /** Deletes all parts. */
+  async dropParts(): Promise<void> {
+    const keys = await readOrDamaged(this.#directory, () => this.#database.keys({ gt: PARTS, lt: 'part0' }).all())
+    const large = this.#large.keys.filter(key => key.startsWith(PARTS))
+    if (keys.length + large.length > 0) await this.#write([], [...keys, ...large])
   }
 
   /** Deletes the model and all that was learned, and keeps who this peer is and which network it belongs to. */

@@ -117,6 +117,11 @@ export function refinementOf(
       this.#follow()
     }
 
+    override downloadEnded(...[stored, from]: Parameters<AdmbNode['downloadEnded']>): void {
+      super.downloadEnded(stored, from)
+      this.#follow()
+    }
+
     override restore(bytes: Uint8Array): void {
       super.restore(bytes)
       if (this.predictor.id.updates > 0) this.#spec.restore(known(this.predictor.id))

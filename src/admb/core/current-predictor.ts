@@ -73,6 +73,8 @@ export class CurrentPredictor {
   #attestation: Attestation | undefined
   readonly #shapes: Shapes
 
+  /** Whether an earlier predictor is served to others, who then need the steps from it. */
+  isServing = false
   /** Requires more of the batches of steps that are replayed. */
   trust: { checkBatch(parent: Predictor, batch: Header & Pick<Batch, 'sum'>): void } | undefined
 
@@ -163,7 +165,7 @@ export class CurrentPredictor {
     const base = lineage[steps.length - 1]?.parent
     const older = base ? this.#stepsBefore(base, parentBefore) : []
     this.#predictor = predictor
-    this.#steps = keepChain([...steps, ...older], keptChainBytes(this.#shapes)).slice(0, lineage.length)
+    this.#steps = keepChain([...steps, ...older], keptChainBytes(this.#shapes, this.isServing)).slice(0, lineage.length)
     this.#lineage = lineage
     this.#attestation = attestation
     if (!this.#reusesArrays) return

@@ -2,7 +2,7 @@
 import type { ContributorTable } from '../state/coverage.js'
 import type { Recipe } from '../state/predictor.js'
 import type { PredictorId } from '../state/predictor-id.js'
-import type { Shapes } from '../state/vectors.js'
+import { maximumChainBytes, type Shapes } from '../state/vectors.js'
 import type { Authenticity } from '../trust/authenticity.js'
 import {
   bytesOf,
@@ -62,10 +62,26 @@ export class NodeStorage {
     return { predictor, lineage, ...(attestation && { attestation }) }
   }
 
+  /** Upper bound of the size of the vectors of a predictor, encoded, in bytes. */
+  get maxBytes(): number {
+    return maximumChainBytes(this.#shapes)
+  }
+
   /** The predictor block by block, for `restoreBlocks`. */
   saveBlocks(): SavedBlocks {
     const { predictor, lineage, attestation } = this.#current
     return encodeSavedBlocks({ predictor, lineage, attestation }, this.#table)
+  }
+
+  /** The predictor of `sendBlocks` is not served any more. */
+  servingEnded(): void {
+    this.#current.isServing = false
+  }
+
+  /** The predictor block by block, for `downloadEnded` of another node. More steps are kept until `servingEnded`. */
+  sendBlocks(): SavedBlocks {
+    this.#current.isServing = true
+    return encodeSavedBlocks(this.snapshot(), this.#table)
   }
 
   /** Upper bound of the bytes of the sums in `saveSteps`; undefined unless steps are kept. */
@@ -88,9 +104,11 @@ export class NodeStorage {
     return saved
   }
 
-  /** Reads what `saveBlocks` and `saveSteps` returned in an earlier run. @throws FrameError */
+  /** Reads what `saveBlocks` and `saveSteps` returned in an earlier run, or `sendBlocks` of another node. @throws FrameError */
   readBlocks(stored: StoredBlocks): Saved {
-    return readStored(stored, this.#shapes, this.#recipe, this.#table)
+    const saved = readStored(stored, this.#shapes, this.#recipe, this.#table)
+    this.#current.checkHeaders(saved.lineage)
+    return saved
   }
 }
 

@@ -117,6 +117,7 @@ export class AdmbNode {
     checkOptions(options)
     const { self, incarnation, nonce = 0, layout, rule, averaging, influence } = options
     const { carry = 0, lineage = 1024, precedence = 'origin', pushBytes = 65536, journal = false } = options
+    const { downloadBytes = Number.POSITIVE_INFINITY } = options
     const isLattice = rule.grid !== undefined
     const shapes: Shapes = { ...shapesOf(layout, options), isLattice, isClustered: options.budget !== undefined }
     const wholeBytes = maximumChainBytes(shapes)
@@ -151,7 +152,14 @@ export class AdmbNode {
     this.#sums = new NeighbourSums(this.#self, table, edges, buffers, this.#trust)
     this.#pace = options.adaptsPeriod ? new Pace() : undefined
     this.#outgoingSums = new OutgoingSums(this.#ledger, this.#sums, buffers, this.#pace, shapes)
-    this.#push = new PushPolicy(this.#current, { self, precedence, pushBytes, wholeBytes })
+    const download = (predictor: PredictorId, from: string) => report({ kind: 'offered', predictor, from })
+    this.#push = new PushPolicy(this.#current, {
+      self,
+      precedence,
+      pushBytes,
+      wholeBytes,
+      download: wholeBytes >= downloadBytes ? download : undefined
+    })
     const isAnnounced = wholeBytes > pushBytes && precedence === 'origin'
     this.#announcements = isAnnounced ? new Announcements(edges, this.#current, this.#push) : undefined
     const traffic = new Traffic(isLattice)
@@ -468,6 +476,22 @@ export class AdmbNode {
     this.#offer(this.storage.read(bytes), from)
   }
 
+  /**
+   * The download of an `offered` predictor has ended.
+   * @param stored the predictor (`storage.saveBlocks` of another node), which is adopted if it is better;
+   * undefined if nobody delivers it, so that it is requested from neighbours
+   * @throws FrameError if it is malformed; it then counts as not delivered
+   */
+  downloadEnded(stored: StoredBlocks | undefined, from: string): void {
+    let hasSucceeded = false
+    try {
+      if (stored) this.#offer(this.storage.readBlocks(stored), from)
+      hasSucceeded = stored !== undefined
+    } finally {
+      this.#push.downloadEnded(this.#edges.values(), hasSucceeded, this.#period)
+    }
+  }
+
   #offer(saved: Saved, from: string): void {
     const isRestored = from === this.#options.self
     const authenticity = this.#trust?.authenticity
@@ -485,6 +509,8 @@ export class AdmbNode {
     }
     if (isRestored || (this.#trust?.admits(received, lineage, from) ?? true)) {
       this.#adopt(lineage, received, from)
+      // Neighbours that hold the same predictor do not know that this node needs sums for it.
+      for (const edge of this.#edges.values()) edge.due.acknowledgement = true
       this.#updater.updateIfFull(this.#period)
     }
   }

@@ -2,7 +2,7 @@
 import type { BatchRule, Blocks, InfluenceRule, Layout, SumBudget } from '../../learning/types.js'
 import type { ContributorTable } from '../state/coverage.js'
 import type { Batch, Header, Predictor, Recipe } from '../state/predictor.js'
-import type { Precedence } from '../state/predictor-id.js'
+import type { Precedence, PredictorId } from '../state/predictor-id.js'
 import type { JumpRule, QuarantinedPredictor } from '../trust/jumps.js'
 import type { Quota } from '../trust/quotas.js'
 import type { Signer } from '../trust/signatures.js'
@@ -136,6 +136,12 @@ export interface AdmbOptions extends Recipe {
    */
   readonly pushBytes?: number
   /**
+   * Size of a whole predictor in bytes from which the host gets predictors that neighbours offer
+   * outside the edges. An `offered` effect then takes the place of a request, until `downloadEnded`.
+   * @default predictors of all sizes are requested
+   */
+  readonly downloadBytes?: number
+  /**
    * Approximate size of fragments, in bytes, into which the vectors of larger frames are split.
    * @default frames are not split
    */
@@ -184,6 +190,8 @@ export type Effect =
   /** A short message for `receive` of a neighbour, to be sent ahead of frames. It may be lost. */
   | { readonly kind: 'announced'; readonly edge: number; readonly bytes: Uint8Array }
   | { readonly kind: 'refused'; readonly edge: number; readonly reason: string }
+  /** A neighbour holds a better predictor, and no steps to it: the host downloads it, then calls `downloadEnded`. */
+  | { readonly kind: 'offered'; readonly predictor: PredictorId; readonly from: string }
   | { readonly kind: 'rejected'; readonly predictor: Predictor; readonly from: string }
   /** A predictor waits, because too few peers answer for it. Later it may be adopted. */
   | ({ readonly kind: 'quarantined' } & QuarantinedPredictor)

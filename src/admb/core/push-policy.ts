@@ -1,7 +1,7 @@
 /**
  * Decides when and how the predictor is sent to a neighbour that lacks it: at once; as the steps
  * from an ancestor that the neighbour holds; whole if it is small or was requested; otherwise as an
- * offer (only its id), which the neighbour can request.
+ * offer (only its id), which the neighbour can request, or download outside the edges.
  */
 import { copyOfShared, type Header } from '../state/predictor.js'
 import { type Precedence, type PredictorId, sameId, takesPrecedence } from '../state/predictor-id.js'
@@ -18,11 +18,17 @@ export interface PushOptions {
   readonly pushBytes: number
   /** Size of a whole predictor, in bytes. */
   readonly wholeBytes: number
+  /** Lets the host download a predictor that a neighbour offers. Undefined if it is requested. */
+  readonly download?: (id: PredictorId, from: string) => void
 }
 
 export class PushPolicy {
   readonly #current: CurrentPredictor
   readonly #options: PushOptions
+  /** Whether the host downloads a predictor. Requests wait for it. */
+  #isDownloading = false
+  /** The predictor that was held when a download failed. While it is held, others are requested. */
+  #failedAt: PredictorId | undefined
 
   constructor(current: CurrentPredictor, options: PushOptions) {
     this.#current = current
@@ -56,7 +62,7 @@ export class PushPolicy {
 
   /** Whether the predictor must be sent (again) without a request. */
   mustPush(edge: Edge): boolean {
-    return this.isBehind(edge) && (edge.pushed.isLost || !this.#wasPushed(edge))
+    return this.isBehind(edge) && (edge.pushed.isLost || !this.#wasPushed(edge) || this.#canFollowOffer(edge))
   }
 
   /**
@@ -70,8 +76,35 @@ export class PushPolicy {
     )
       return
     edge.pushed.requested = id
-    edge.due.request = true
     edge.pushed.requestBackoff.start(period, edge.roundTrip)
+    if (content === undefined) this.#ask(edge, id)
+    else edge.due.request = true
+  }
+
+  /**
+   * The host has downloaded a predictor, or it cannot. Neighbours send the steps to their predictors, or
+   * offer these again.
+   */
+  downloadEnded(edges: Iterable<Edge>, hasSucceeded: boolean, period: number): void {
+    this.#isDownloading = false
+    this.#failedAt = hasSucceeded ? undefined : this.#id
+    for (const edge of edges) {
+      const { peerPredictor, pushed } = edge
+      if (peerPredictor === undefined || pushed.isDistrusted || !this.isBetter(peerPredictor, edge)) continue
+      pushed.requestBackoff.start(period, edge.roundTrip)
+      if (!hasSucceeded) edge.due.request = true
+    }
+  }
+
+  /** Requests the predictor of a neighbour, or lets the host download it. */
+  #ask(edge: Edge, id: PredictorId): void {
+    if (this.#isDownloading) return
+    const { download } = this.#options
+    if (download === undefined || (this.#failedAt && sameId(this.#failedAt, this.#id))) edge.due.request = true
+    else {
+      this.#isDownloading = true
+      download(id, edge.peer)
+    }
   }
 
   /** Repeats announcements, requests and predictors that seem lost, each after its backoff. */
@@ -84,9 +117,9 @@ export class PushPolicy {
         edge.due.hello = true
       }
     } else if (this.isBetter(peerPredictor, edge)) {
-      if (edge.pushed.requestBackoff.isDue(period)) {
+      if (!this.#isDownloading && edge.pushed.requestBackoff.isDue(period)) {
         edge.pushed.requestBackoff.advance(period)
-        edge.due.request = true
+        this.#ask(edge, peerPredictor)
       }
     } else if (this.isBehind(edge) && edge.pushed.backoff.isDue(period)) {
       edge.pushed.isLost = true
@@ -175,6 +208,11 @@ export class PushPolicy {
 
   get #id(): PredictorId {
     return this.#current.predictor.id
+  }
+
+  /** Whether the predictor was offered, and the neighbour now holds one from which steps lead to it. */
+  #canFollowOffer({ pushed: { last }, peerPredictor }: Edge): boolean {
+    return last?.kind === 'offer' && peerPredictor !== undefined && this.#current.stepsFrom(peerPredictor) !== undefined
   }
 
   #wasPushed({ pushed: { last } }: Edge): boolean {

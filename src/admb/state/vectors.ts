@@ -120,9 +120,14 @@ export function maximumChainBytes({ parameters, average, state }: Shapes): numbe
 /** Bytes of a chain that is kept in any case, if the predictor has as many. */
 const MIN_KEPT_BYTES = 2 ** 24
 
-/** Maximum number of bytes of the steps that a node keeps. Those of a long model take as much memory as its parameters. */
-export function keptChainBytes(shapes: Shapes): number {
-  return Math.min(maximumChainBytes(shapes), Math.max(MIN_KEPT_BYTES, byteLength(shapes.parameters)))
+/**
+ * Maximum number of bytes of the steps that a node keeps. Those of a long model take as much memory as its parameters or, while it serves
+ * a predictor from which they lead on, as the whole of it.
+ */
+export function keptChainBytes(shapes: Shapes, isServing = false): number {
+  return isServing
+    ? maximumChainBytes(shapes)
+    : Math.min(maximumChainBytes(shapes), Math.max(MIN_KEPT_BYTES, byteLength(shapes.parameters)))
 }
 
 /**

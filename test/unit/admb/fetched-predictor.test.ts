@@ -1,6 +1,6 @@
 /** Predictors received outside the tree (fetches), and look-ahead. */
 import assert from 'node:assert/strict'
-import { AdmbNode, FrameError } from '../../../src/admb/index.js'
+import { AdmbNode, type Effect, FrameError } from '../../../src/admb/index.js'
 import { toy, toyLayout, toyStart } from '../../support/toy.js'
 
 const INPUTS = 32
@@ -64,6 +64,68 @@ describe('a predictor that a neighbour holds', () => {
     assert.equal(behind.isExpected({ ...id, updates: id.updates + 1 }), false)
     behind.disconnect(1)
     assert.equal(behind.isExpected(id), false)
+  })
+})
+
+describe('an offered predictor that the host downloads', () => {
+  const REQUEST = 1
+
+  /** Nodes with an update each, so that no steps lead from one predictor to the other. Whole ones are always large. */
+  function linked(): { ahead: AdmbNode; behind: AdmbNode; exchange(): Uint8Array[] } {
+    const options = { ...toy, incarnation: 1, layout, initial, batch: 4, carry: 9, pushBytes: 0, downloadBytes: 0 }
+    const [ahead, behind] = ['a', 'b'].map(self => new AdmbNode({ ...options, self }))
+    learn(ahead, 0, 12)
+    learn(behind, 20, 24)
+    ahead.connect(1, 1, 'b')
+    behind.connect(1, 1, 'a')
+    /** @returns the frames of the one that is behind */
+    const exchange = () => {
+      const sent: Uint8Array[] = []
+      for (let round = 0; round < 6; round++) {
+        for (let frame = ahead.frame(1); frame; frame = ahead.frame(1)) behind.receive(1, frame)
+        for (let frame = behind.frame(1); frame; frame = behind.frame(1)) {
+          sent.push(frame)
+          ahead.receive(1, frame)
+        }
+        ahead.tick()
+        behind.tick()
+      }
+      return sent
+    }
+    return { ahead, behind, exchange }
+  }
+  const offers = (effects: readonly Effect[]) => effects.flatMap(effect => (effect.kind === 'offered' ? effect : []))
+  const requests = (frames: readonly Uint8Array[]) => frames.filter(frame => (frame[1] & REQUEST) !== 0).length
+
+  it('is reported once and not requested, and steps follow when it is there', () => {
+    const { ahead, behind, exchange } = linked()
+    const frames = exchange()
+    const [offer, ...others] = offers(behind.takeEffects())
+    assert.deepEqual([offer.predictor, offer.from, others], [ahead.predictor.id, 'a', []])
+    assert.equal(requests(frames), 0)
+    const { head, blocks } = ahead.storage.sendBlocks()
+    const stored = { head, blocks: [...blocks] }
+    learn(ahead, 12, 16 + ahead.needed - 4)
+    exchange()
+    behind.downloadEnded(stored, 'a')
+    assert.deepEqual(behind.predictor.id, offer.predictor)
+    assert.equal(requests(exchange()), 0)
+    assert.deepEqual(behind.predictor.id, ahead.predictor.id)
+    assert.ok(ahead.predictor.id.updates > offer.predictor.updates)
+    assert.deepEqual(offers(behind.takeEffects()), [])
+  })
+
+  it('is requested if nobody delivers it, or it is damaged', () => {
+    for (const isDamaged of [false, true]) {
+      const { ahead, behind, exchange } = linked()
+      exchange()
+      const { head, blocks } = ahead.storage.sendBlocks()
+      const damaged = [...blocks].map(block => block.fill(0, block.length >> 1))
+      if (isDamaged) assert.throws(() => behind.downloadEnded({ head, blocks: damaged }, 'a'), FrameError)
+      else behind.downloadEnded(undefined, 'a')
+      assert.ok(requests(exchange()) > 0)
+      assert.deepEqual(behind.predictor.id, ahead.predictor.id)
+    }
   })
 })
 

@@ -23,6 +23,7 @@ describe('predictors outside of the tree', () => {
   function exchangeOf(): PredictorExchange {
     const network = {
       peers: [],
+      maxFrameBytes: 1 << 20,
       fetch: async ({ id }: { readonly id: string }) => {
         fetched.push(id)
         return Uint8Array.of(9)
@@ -32,7 +33,9 @@ describe('predictors outside of the tree', () => {
     return new PredictorExchange({
       network: network as unknown as Options['network'],
       edges: edges as unknown as Options['edges'],
-      learner: { post: ({ kind }) => void posted.push(kind) },
+      learner: { post: ({ kind }) => void posted.push(kind), parts: async () => undefined },
+      store: undefined,
+      durable: async () => undefined,
       save: async () => Uint8Array.of(1, 2),
       current: () => held,
       statuses,
@@ -41,7 +44,7 @@ describe('predictors outside of the tree', () => {
   }
 
   async function fetchBy(exchange: PredictorExchange): Promise<void> {
-    const ended = exchange.fetch(better, 'b')
+    const ended = exchange.fetch(better, 'b', false)
     await new Promise(setImmediate)
     statuses.emit('status')
     await ended
