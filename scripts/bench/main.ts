@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench(argument: string): 
   l2l: () => import('./l2l.js'),
   'l2l-tables': () => import('./l2l-tables.js'),
   pipelines: () => import('./pipelines.js'),
+  stages: () => import('./stages.js'),
   mrpc: () => import('./mrpc.js'),
   tensor: () => import('./tensor.js'),
   gradients: () => import('./gradients.js'),

@@ -23,6 +23,7 @@ import { zeros } from '../../src/learning/index.js'
 import { initialBlocks, layoutOf } from '../../src/nn/blocks.js'
 import { parseModel } from '../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../src/nn/spec/network-spec.js'
+import type { Model } from '../../src/nn/types.js'
 import { tokens } from './l2l.js'
 import type { Row } from './row.js'
 import { threadTimes } from './thread-times.js'
@@ -49,11 +50,7 @@ export async function* compareGroups(
   schedules: readonly Schedule[],
   rounds: number
 ): AsyncGenerator<Row> {
-  const network: NetworkSpec = {
-    layers: parseModel({ model: 'gpt', width: shape.width, layers: 4, heads: 4 }, 'bench'),
-    sample: { kind: 'tokens', shape: [shape.length], vocabulary: 64 },
-    target: { kind: 'next-token' }
-  }
+  const network = networkOf(shape, 4)
   const { name: backend } = await openDevice('auto')
   const model = networkModel(network)
   // The fastest of several profiles, for the same reason.
@@ -70,9 +67,7 @@ export async function* compareGroups(
       .filter(isPipeline)
       .map(schedule => ({ schedule, microbatch, workers: WORKERS, stash: 'host' as const }))
   ]
-  const examples = tokens(shape, batch)
-  const rows = new DenseRows(model)
-  for (let row = 0; row < batch; row++) rows.append(examples, row)
+  const rows = rowsOf(model, shape)
   const plans = variants.map(variant => fastestPlan(planRequest(model, profile, variant, batch)))
   const runs = await Promise.all(variants.map(({ workers }, i) => open(network, plans[i], profile, workers)))
   for (let round = 0; round < rounds; round++) {
@@ -115,7 +110,23 @@ export async function* compareGroups(
   }
 }
 
-async function open(network: NetworkSpec, plan: Plan, profile: DeviceProfile, workers?: number) {
+export function networkOf({ width, length }: Pick<typeof SHAPE, 'width' | 'length'>, layers: number): NetworkSpec {
+  return {
+    layers: parseModel({ model: 'gpt', width, layers, heads: 4 }, 'bench'),
+    sample: { kind: 'tokens', shape: [length], vocabulary: 64 },
+    target: { kind: 'next-token' }
+  }
+}
+
+/** A minibatch. */
+export function rowsOf(model: Model, shape: typeof SHAPE): DenseRows {
+  const examples = tokens(shape, shape.batch)
+  const rows = new DenseRows(model)
+  for (let row = 0; row < shape.batch; row++) rows.append(examples, row)
+  return rows
+}
+
+export async function open(network: NetworkSpec, plan: Plan, profile: DeviceProfile, workers?: number) {
   const model = networkModel(network)
   const { schedule, microbatch, stash, layers } = plan
   const executorOptions = { schedule, microbatch, stash, layers, pipeline: stagesOf(plan, profile, workers) }
