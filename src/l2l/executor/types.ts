@@ -159,8 +159,26 @@ export interface ParameterStore {
    * the call.
    */
   pushGradients(layer: number, gradients: readonly Float32Array[]): void
+  /** Sums the gradients of several devices itself. @default the pool of devices sums them */
+  readonly sums?: GradientSums
   /** The step omits the layer: its gradient is zero. */
   skip(layer: number): void
+}
+
+/** Sums of gradients of several devices, by threads of the parameter server: see `DeviceSums`. */
+export interface GradientSums {
+  /** Milliseconds that the executor has waited for other devices. */
+  readonly waitedMs: number
+  /**
+   * The gradients of a step are summed from now on. Call it before the other devices begin.
+   * @param members numbers of the other devices that compute gradients
+   * @param check throws the error of a device that has failed
+   */
+  begin(members: readonly number[], attempt: number, check: () => void): void
+  /** Blocks until all gradients are summed. @throws errors of `check`; WorkerFailedError if nothing arrives for long */
+  finish(): void
+  /** After the step was aborted. Blocks until its gradients are dropped. */
+  abort(): void
 }
 
 /** A minibatch on the host. */

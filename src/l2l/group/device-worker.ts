@@ -95,7 +95,7 @@ class DeviceProcess {
     this.#send = send
     this.#missing = network.frozen.length
     this.#blocks = network.lengths.map(length => new Float32Array(new SharedArrayBuffer(4 * length)))
-    this.#gradients = allocateGradients({ blocks: this.#blocks })
+    this.#gradients = allocateGradients(this.#blocks)
     this.#signals = new SharedSignals(1, this.#blocks.length)
     this.#cells[ABORTED] = -1
     this.#mail = new MailCarrier(this.#cells, send)

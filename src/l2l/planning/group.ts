@@ -8,7 +8,7 @@ import { divide } from '../workers/balancer.js'
 import { type LayerTime, layerTimes } from './times.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
 
-/** Devices of the group that was measured: the first of this machine, which also sums the gradients. */
+/** Devices of the group that was measured: the first of this machine. */
 export const ONE_DEVICE: readonly GroupDevice[] = [{ speed: 1 }]
 
 /** The rows of each device, as the pool of devices divides a minibatch. */
@@ -36,6 +36,8 @@ export function devicePlans(
   const returned = codedBytes ?? layers.map(layer => layer.gradientBytes)
   const weightBytes = layers.reduce((sum, layer) => sum + (layer.gradientBytes > 0 ? layer.weightBytes : 0), 0)
   const active = rows.filter(count => count > 0).length
+  // A peer has none, and its devices have lines.
+  const hasServer = plan.schedule === 'l2l-p' && devices.every(device => device.lineBytesPerMs === undefined)
   return devices.map((device, d) => {
     const computed = layerTimes(profile, plan, rows[d])
     const times = computed.map(({ ms, forwardMs }, l) => {
@@ -43,8 +45,8 @@ export function devicePlans(
       return { forwardMs: forwardMs / device.speed, backwardMs: (ms + inHead - forwardMs) / device.speed }
     })
     const computeMs = times.reduce((sum, { forwardMs, backwardMs }) => sum + forwardMs + backwardMs, 0)
-    // Each device copies its gradients; the first one also adds those of the others.
-    const sums = active === 1 ? 0 : d === 0 ? active : 1
+    // Each device copies its gradients. Without threads of the parameter server, the first one also adds those of the others.
+    const sums = active === 1 ? 0 : d === 0 && !hasServer ? active : 1
     const reductionMs = (sums * gradientBytes) / sumBytesPerMs
     const isRemote = device.lineBytesPerMs !== undefined
     const endMs = isRemote

@@ -30,7 +30,7 @@ export interface PlanRequest {
   readonly codedBytes?: readonly number[]
   /** Samples per minibatch, of all devices. */
   readonly batch: number
-  /** The devices that share a minibatch. The first one sums the gradients. */
+  /** The devices that share a minibatch. The first one sums the gradients, unless the parameter server does. */
   readonly devices: readonly GroupDevice[]
   /** Limit of the bytes on each device. */
   readonly deviceMemory: number

@@ -110,7 +110,7 @@ export class L2LEngine implements Engine {
     const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
     if (workers > 1 && hosts?.level === 3)
       throw new OptionError('zero=3 is for one device on this machine: remove workers, or use zero=2')
-    this.#server = new ParamServer({ model, initial, rule, averaging, threads, isShared: workers > 1, disk, hosts })
+    this.#server = new ParamServer({ model, initial, rule, averaging, threads, devices: workers, disk, hosts })
     this.#rows = new DenseRows(model, options.classWeights)
     this.#executor.meter.resetPeak()
   }

@@ -24,7 +24,8 @@ import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { fillBlock, type ParameterStore } from '../executor/types.js'
 import { LayerCache, type LayerCacheOptions, leastMemory } from '../store/layer-cache.js'
 import { FileLayout, storedBlocks } from '../store/layer-file.js'
-import type { SharedWeights } from '../workers/worker-handle.js'
+import { ALONE, DeviceSums, deviceMemory } from '../workers/device-sums.js'
+import { allocateGradients, type DeviceMemory, type SharedWeights } from '../workers/worker-handle.js'
 import {
   type BlockStorage,
   enterServerMemory,
@@ -47,8 +48,8 @@ export interface ParamServerOptions {
   readonly averaging: AveragingSpec
   /** Number of server threads; 0 to update in the executor's thread. */
   readonly threads: number
-  /** Whether other threads read the weights. @default whether there are server threads */
-  readonly isShared?: boolean
+  /** Devices that read the weights, and whose gradients the server threads sum, if there are any. @default 1 */
+  readonly devices?: number
   /** Keeps the blocks in a layer file. @default in memory */
   readonly disk?: DiskOptions
   /** The blocks are divided among these hosts. @default all are in this process */
@@ -147,6 +148,8 @@ export class ParamServer implements ParameterStore {
   readonly reusesMemory: boolean
   /** A store that returns running averages instead of weights. */
   readonly averages: ParameterStore
+  readonly sums: DeviceSums | undefined
+  readonly #devices: DeviceMemory | undefined
   /** Milliseconds that the executor has waited for updates. */
   #waitedMs = 0
   readonly #layout: Layout
@@ -169,7 +172,7 @@ export class ParamServer implements ParameterStore {
   #count = 0
   #updates = 0
 
-  constructor({ model, initial, rule, averaging, threads, isShared = threads > 0, disk, hosts }: ParamServerOptions) {
+  constructor({ model, initial, rule, averaging, threads, devices = 1, disk, hosts }: ParamServerOptions) {
     this.#layout = layoutOf(model)
     this.#blockIndices = blockIndices(model)
     this.#rules = this.#layout.blocks.map(block => createRule(ruleOfLayer(rule, block), { blocks: [block] }))
@@ -197,7 +200,7 @@ export class ParamServer implements ParameterStore {
       bytes: GradientSlots.bytes(lengths, updating, slotBytes) + 4 * sum(inMemory),
       arrays: lengths.length + updating + inMemory.length,
       threads: Math.max(1, threads),
-      isShared: isShared || updating > 0
+      isShared: devices > 1 || updating > 0
     })
     const allocate = (length: number) => memory.allocate(length)
     this.#memory = memory.shared
@@ -232,6 +235,14 @@ export class ParamServer implements ParameterStore {
         })
       }
     }
+    // A gradient for another host is summed before it is sent.
+    if (devices > 1 && threads > 0 && hosts === undefined) {
+      this.#devices = deviceMemory(devices, () => allocateGradients(this.#layout.blocks))
+      this.sums = new DeviceSums(this.#devices, {
+        beginStep: () => this.#signals.beginStep(),
+        settle: () => this.#settleAll()
+      })
+    }
     this.#threads = Array.from({ length: threads }, (_, thread) => {
       const data: ServerThreadData = {
         thread,
@@ -243,7 +254,8 @@ export class ParamServer implements ParameterStore {
         rule,
         layout: this.#layout,
         averaging,
-        elsewhere: hosts && owners.map(owner => owner !== 0)
+        elsewhere: hosts && owners.map(owner => owner !== 0),
+        devices: this.#devices
       }
       const worker = new Worker(new URL('./server-thread.js', import.meta.url), { workerData: data })
       worker.unref()
@@ -275,7 +287,8 @@ export class ParamServer implements ParameterStore {
     const blocks = (this.#storage as MemoryBlocks).blocks.map(({ parameters }) => parameters)
     const isWritten = this.#threads.length > 0 || this.#partition !== undefined
     const threads = Math.max(1, this.#threads.length)
-    return { blocks, signals: isWritten ? { shared: this.#signals.shared, threads } : undefined }
+    const signals = isWritten ? { shared: this.#signals.shared, threads } : undefined
+    return { blocks, signals, devices: this.#devices }
   }
 
   weights(layer: number): Float32Array {
@@ -295,10 +308,10 @@ export class ParamServer implements ParameterStore {
 
   /** Updates the layer with a zero gradient, because rules such as momentum still change it. */
   skip(layer: number): void {
-    this.#step(layer, gradient => gradient.fill(0))
+    this.#step(layer, gradient => gradient.fill(0), true)
   }
 
-  #step(layer: number, fill: (gradient: Float32Array) => unknown): void {
+  #step(layer: number, fill: (gradient: Float32Array) => unknown, isSkipped = false): void {
     const block = this.#settled(layer)
     const slot = this.#slots.acquire(block, before => this.#settle(before))
     const gradient = this.#slots.memory[slot].subarray(0, this.#layout.blocks[block].length)
@@ -311,7 +324,8 @@ export class ParamServer implements ParameterStore {
     }
     const memory = this.#storage.update(block)
     fill(gradient)
-    if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates })
+    const number = isSkipped ? ALONE : (this.sums?.next() ?? ALONE)
+    if (this.#threads.length > 0) this.#signals.post(block, { slot, count, updates, number })
     else if (!stepBlock(memory, gradient, this.#rules[block], this.#averaging, count, updates))
       this.#signals.countDropped()
     this.#storage.updated(block)
@@ -333,7 +347,7 @@ export class ParamServer implements ParameterStore {
    * accessed.
    */
   collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
-    for (const block of this.#rules.keys()) this.#settle(block)
+    this.#settleAll()
     if (this.#cache !== undefined) {
       this.#cache.flush()
       return storedBlocks(this.#cache.reader(), this.#cache.hasAverage, this.#statePositions)
@@ -378,7 +392,7 @@ export class ParamServer implements ParameterStore {
 
   close(): void {
     // The thread that writes waits for updates, which end with `stop`.
-    if (!this.#signals.hasFailed) for (const block of this.#rules.keys()) this.#settle(block)
+    if (!this.#signals.hasFailed) this.#settleAll()
     this.#storage.close()
     leaveServerMemory(this.#memory)
     if (this.#threads.length > 0) this.#signals.stop()
@@ -391,11 +405,16 @@ export class ParamServer implements ParameterStore {
     return block
   }
 
+  #settleAll(): void {
+    for (const block of this.#rules.keys()) this.#settle(block)
+  }
+
   /** Waits until the server threads have finished updating the block. */
   #settle(block: number): void {
     if (this.#threads.length === 0 && this.#partition === undefined) return
     const start = performance.now()
-    this.#signals.wait(block)
+    if (this.sums === undefined) this.#signals.wait(block)
+    else this.sums.during(look => this.#signals.wait(block, look))
     this.#waitedMs += performance.now() - start
     this.#partition?.check()
     if (this.#signals.hasFailed) throw new Error('a parameter server thread failed; see the error above')

@@ -13,6 +13,8 @@ import {
 } from '../../learning/index.js'
 import type { SharedMemory } from '../../numeric/wasm-memory.js'
 import { type PlacesData, SharedPlaces } from '../store/arena.js'
+import { ALONE, addDevices } from '../workers/device-sums.js'
+import type { DeviceMemory } from '../workers/worker-handle.js'
 import { type BlockMemory, enterServerMemory, stepBlock } from './block-memory.js'
 import { type Posted, SharedSignals } from './shared-signals.js'
 
@@ -31,18 +33,21 @@ export interface ServerThreadData {
   readonly averaging: AveragingSpec
   /** Whether another process updates a block, by block. @default none */
   readonly elsewhere?: readonly boolean[]
+  /** Memory of devices whose gradients are summed here. @default there are none */
+  readonly devices: DeviceMemory | undefined
 }
 
-const { thread, threads, signals, blocks, gradients: slots, memory, ...specs } = workerData as ServerThreadData
+const { thread, threads, signals, blocks, gradients: slots, memory, devices, ...specs } = workerData as ServerThreadData
 const rules = specs.layout.blocks.map(block => createRule(ruleOfLayer(specs.rule, block), { blocks: [block] }))
 const averaging = createAveraging(specs.averaging)
 enterServerMemory(memory, thread)
 const gradients = slots.map(inServerMemory)
 const places = 'table' in blocks ? new SharedPlaces(blocks) : undefined
 const memoryOf = (block: number) => places?.block(block) ?? restoreAliasing((blocks as BlockMemory[])[block])
-const step = (block: number, { slot, count, updates }: Posted) => {
+const step = (block: number, { slot, count, updates, number }: Posted) => {
   const memory = memoryOf(block)
   const gradient = gradients[slot].subarray(0, memory.parameters.length)
+  if (devices && number !== ALONE && !addDevices(devices, number, gradient)) return true
   return stepBlock(memory, gradient, rules[block], averaging, count, updates)
 }
 new SharedSignals(threads, rules.length, signals).serve(thread, step, block => specs.elsewhere?.[block] === true)

@@ -4,7 +4,10 @@
  * is done, and to the executor otherwise.
  */
 
-/** Indices of the global cells. They are followed by one cell per thread and five per block. */
+/** How often a thread that waits for an update looks at what else may have happened. */
+const LOOK_MS = 500
+
+/** Indices of the global cells. They are followed by one cell per thread and seven per block. */
 const STOP = 0
 const DROPPED = 1
 const FAILED = 2
@@ -17,6 +20,8 @@ export interface Posted {
   /** Number of inputs in the sum. */
   readonly count: number
   readonly updates: number
+  /** Among the gradients that are summed with those of other devices: see `DeviceSums`. */
+  readonly number: number
 }
 
 /** @returns whether the gradient was finite */
@@ -31,7 +36,7 @@ export class SharedSignals {
   constructor(threads: number, blocks: number, shared?: SharedArrayBuffer) {
     this.#threads = threads
     this.#blocks = blocks
-    this.#cells = new Int32Array(shared ?? new SharedArrayBuffer(4 * (FIXED + threads + 5 * blocks)))
+    this.#cells = new Int32Array(shared ?? new SharedArrayBuffer(4 * (FIXED + threads + 7 * blocks)))
   }
 
   get shared(): SharedArrayBuffer {
@@ -48,10 +53,11 @@ export class SharedSignals {
   }
 
   /** Executor: hands a gradient in a slot over to the block's server thread. */
-  post(block: number, { slot, count, updates }: Posted): void {
+  post(block: number, { slot, count, updates, number }: Posted): void {
     Atomics.store(this.#cells, this.#cell(2, block), count)
     Atomics.store(this.#cells, this.#cell(3, block), updates)
     Atomics.store(this.#cells, this.#cell(4, block), slot)
+    Atomics.store(this.#cells, this.#cell(5, block), number)
     Atomics.add(this.#cells, this.#cell(0, block), 1)
     this.#signal(block % this.#threads)
   }
@@ -61,12 +67,28 @@ export class SharedSignals {
     return Atomics.load(this.#cells, this.#cell(1, block)) === Atomics.load(this.#cells, this.#cell(0, block))
   }
 
-  /** Executor: blocks until the block's update is done, or `fail` was called. */
-  wait(block: number): void {
+  /** Executor: blocks until the block's update is done, or `fail` was called. @param look called now and then */
+  wait(block: number, look?: () => void): void {
     const posted = Atomics.load(this.#cells, this.#cell(0, block))
     for (;;) {
       const done = Atomics.load(this.#cells, this.#cell(1, block))
       if (done === posted || this.hasFailed) return
+      Atomics.wait(this.#cells, this.#cell(1, block), done, look && LOOK_MS)
+      look?.()
+    }
+  }
+
+  /** Executor: a step begins, in which other devices call `waitForStep`. */
+  beginStep(): void {
+    for (let block = 0; block < this.#blocks; block++)
+      Atomics.store(this.#cells, this.#cell(6, block), Atomics.load(this.#cells, this.#cell(0, block)))
+  }
+
+  /** Another device: blocks until the block's update of the step before is done. The executor may have posted the next one. */
+  waitForStep(block: number): void {
+    for (;;) {
+      const done = Atomics.load(this.#cells, this.#cell(1, block))
+      if (done >= Atomics.load(this.#cells, this.#cell(6, block))) return
       Atomics.wait(this.#cells, this.#cell(1, block), done)
     }
   }
@@ -104,10 +126,9 @@ export class SharedSignals {
     const cells = this.#cells
     while (Atomics.load(cells, STOP) === 0) {
       const seen = Atomics.load(cells, FIXED + thread)
-      // The backward pass pushes gradients from the last layer to the first.
-      for (let block = this.#blocks - 1; block >= 0; block--) {
-        if (block % this.#threads === thread && !isElsewhere(block)) this.#serveOne(block, step)
-      }
+      // Gradients before the one that is found first were posted earlier, so that they are found the second time.
+      const first = () => this.#first(thread, isElsewhere)
+      while (first() !== undefined) this.#serveOne(first() as number, step)
       Atomics.wait(cells, FIXED + thread, seen)
     }
   }
@@ -116,13 +137,24 @@ export class SharedSignals {
     Atomics.add(this.#cells, DROPPED, 1)
   }
 
+  /** The block of a thread whose gradient is the first of those that are posted; the last block, if gradients have no number. */
+  #first(thread: number, isElsewhere: (block: number) => boolean): number | undefined {
+    const cells = this.#cells
+    let [first, number]: [number | undefined, number] = [undefined, Number.POSITIVE_INFINITY]
+    for (let block = this.#blocks - 1; block >= 0; block--) {
+      if (block % this.#threads !== thread || isElsewhere(block) || this.isDone(block)) continue
+      const own = Atomics.load(cells, this.#cell(5, block))
+      if (own < number) [first, number] = [block, own]
+    }
+    return first
+  }
+
   #serveOne(block: number, step: StepFunction): void {
     const cells = this.#cells
     const posted = Atomics.load(cells, this.#cell(0, block))
-    if (Atomics.load(cells, this.#cell(1, block)) === posted) return
     try {
-      const [count, updates, slot] = [2, 3, 4].map(field => Atomics.load(cells, this.#cell(field, block)))
-      if (!step(block, { slot, count, updates })) this.countDropped()
+      const [count, updates, slot, number] = [2, 3, 4, 5].map(field => Atomics.load(cells, this.#cell(field, block)))
+      if (!step(block, { slot, count, updates, number })) this.countDropped()
     } catch (error) {
       Atomics.store(cells, FAILED, 1)
       throw error

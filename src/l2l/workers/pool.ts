@@ -1,7 +1,7 @@
 /**
  * Several devices with one parameter server. They divide the model, or else the microbatches of a minibatch are divided among this thread, worker
  * threads and workers of other processes, each with its own TensorFlow.js instance. Each layer's gradients are summed as soon as all have arrived, in
- * the order of the workers. For the same shares the sums are bit-identical; because shares follow measured speeds, two
+ * the order of the workers, by threads of the parameter server or by this thread. For the same shares the sums are bit-identical; because shares follow measured speeds, two
  * runs may differ by rounding.
  */
 import { DeviceError, openedDevice } from '../../device/index.js'
@@ -27,6 +27,7 @@ import {
   ABORTED,
   allocateGradients,
   cellCount,
+  messagesCell,
   REDUCED,
   RING_SIZE,
   type SharedWeights,
@@ -71,7 +72,7 @@ const NEVER_FULL = 2 ** 30
 const MAX_WORKERS = 64
 
 export class DevicePool {
-  readonly #cells = new Int32Array(new SharedArrayBuffer(4 * cellCount(MAX_WORKERS)))
+  readonly #cells: Int32Array
   readonly #options: PoolOptions
   readonly #microbatch: number
   readonly #gradients: readonly Float32Array[]
@@ -87,7 +88,9 @@ export class DevicePool {
   private constructor(options: PoolOptions) {
     this.#options = options
     this.#microbatch = options.executorOptions.microbatch ?? 1
-    this.#gradients = allocateGradients(options.weights)
+    const { blocks, devices } = options.weights
+    this.#cells = new Int32Array(devices?.cells ?? new SharedArrayBuffer(4 * cellCount(MAX_WORKERS)))
+    this.#gradients = allocateGradients(blocks)
     this.#cells[ABORTED] = -1
     const { executorOptions } = options
     this.#stages =
@@ -194,6 +197,8 @@ export class DevicePool {
     const count = Math.ceil(rows.size / this.#microbatch)
     const shares = this.#balancer.assign(count)
     Atomics.store(this.#cells, REDUCED, 0)
+    const busy = this.#workers.filter((_, i) => shares[i + 1] > 0)
+    const reduction = this.#reduction(store, attempt, busy)
     let first = shares[0]
     for (const [i, worker] of this.#workers.entries()) {
       if (shares[i + 1] > 0)
@@ -206,21 +211,15 @@ export class DevicePool {
         })
       first += shares[i + 1]
     }
-    const busy = this.#workers.filter(({ isBusy }) => isBusy)
     try {
       const start = performance.now()
-      const contributors = busy.map(worker => this.#contributor(worker))
-      const reduction = new Reduction(store, this.#gradients, contributors, count => {
-        Atomics.store(this.#cells, REDUCED, count)
-        Atomics.notify(this.#cells, REDUCED)
-      })
       const ownRows = sliceBatch(rows, 0, Math.min(rows.size, shares[0] * this.#microbatch))
       const { meter } = executor
       const before = meter.bytes
-      const score = { ...executor.train(reduction, ownRows, { step, updates }) }
+      const score = { ...executor.train(reduction.store, ownRows, { step, updates }) }
       this.#peakBytes = meter.peakBytes - before
       reduction.finish()
-      this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs)
+      this.#balancer.record(0, shares[0], performance.now() - start - reduction.waitedMs())
       for (const worker of busy) {
         const done = worker.receive()
         if (done.kind !== 'done') throw this.#failure(worker, done)
@@ -234,8 +233,33 @@ export class DevicePool {
       return score
     } catch (error) {
       this.#abort(attempt)
+      store.sums?.abort()
       throw error
     }
+  }
+
+  /** Takes the gradients of this thread, which are summed with those of others here or by the store. */
+  #reduction(store: ParameterStore, attempt: number, busy: readonly WorkerHandle[]): Summing {
+    const { sums } = store
+    if (busy.length === 0) return { store, waitedMs: () => 0, finish: () => undefined }
+    if (sums === undefined) {
+      const contributors = busy.map(worker => this.#contributor(worker))
+      const reduction = new Reduction(store, this.#gradients, contributors, count => {
+        Atomics.store(this.#cells, REDUCED, count)
+        Atomics.notify(this.#cells, REDUCED)
+      })
+      return { store: reduction, waitedMs: () => reduction.waitedMs, finish: () => reduction.finish() }
+    }
+    const members = busy.map(({ number }) => number)
+    const check = () => {
+      for (const worker of busy) {
+        const end = worker.fault()
+        if (end !== undefined) throw this.#failure(worker, end)
+      }
+    }
+    const before = sums.waitedMs
+    sums.begin(members, attempt, check)
+    return { store, waitedMs: () => sums.waitedMs - before, finish: () => sums.finish() }
   }
 
   /** As devices that divide the model. */
@@ -295,6 +319,11 @@ export class DevicePool {
     Atomics.store(this.#cells, REDUCED, NEVER_FULL)
     Atomics.notify(this.#cells, REDUCED)
     wakeStages(this.#cells)
+    // A server thread may wait for a gradient.
+    for (let cell = messagesCell(0); cell < this.#cells.length; cell += messagesCell(1) - messagesCell(0)) {
+      Atomics.add(this.#cells, cell, 1)
+      Atomics.notify(this.#cells, cell)
+    }
     for (const worker of this.#workers) {
       while (worker.isBusy) {
         const message = worker.receive()
@@ -317,6 +346,13 @@ export class DevicePool {
 
 function bufferOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+}
+
+/** Where the executor's gradients of a step go, how long it has waited for those of others, and the end of the step. */
+interface Summing {
+  readonly store: ParameterStore
+  waitedMs(): number
+  finish(): void
 }
 
 /** Another worker's gradients, in the order of the backward pass. */

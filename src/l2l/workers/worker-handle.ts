@@ -30,6 +30,14 @@ export interface WorkerInit {
   readonly port: MessagePort
 }
 
+/** Shared memory of a group of devices. */
+export interface DeviceMemory {
+  /** See `REDUCED`. */
+  readonly cells: SharedArrayBuffer
+  /** A ring of gradients for each device but the first. */
+  readonly rings: readonly (readonly Float32Array[])[]
+}
+
 /** A model's weights in shared memory. */
 export interface SharedWeights {
   /** Backed by SharedArrayBuffers. */
@@ -38,6 +46,8 @@ export interface SharedWeights {
   readonly versions?: Int32Array
   /** If other threads write the weights: for waiting until they are complete. */
   readonly signals?: { readonly shared: SharedArrayBuffer; readonly threads: number }
+  /** Memory of devices whose gradients the parameter server sums. @default the pool allocates memory, and sums them */
+  readonly devices?: DeviceMemory
 }
 
 /** A port to the stage above and one to the stage below; the last stage is below the first. */
@@ -92,14 +102,16 @@ export const RING_SIZE = 4
 
 /**
  * Shared integers: the number of gradients reduced in this step, the aborted step, a number that changes with each message between
- * stages of a pipeline, and for each worker the number of
- * tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the block of
+ * stages of a pipeline, the step whose gradients the parameter server sums, a bit for each worker that takes part in it, and for each
+ * worker the number of tasks sent to it, a counter of its messages and gradients, the number of its gradients in this step, and the block of
  * each gradient in its ring.
  */
 export const REDUCED = 0
 export const ABORTED = 1
 export const MAIL = 2
-const FIXED = 3
+export const STEP = 3
+export const MEMBERS = 4
+const FIXED = 6
 const EACH = 3 + RING_SIZE
 export const cellCount = (workers: number) => FIXED + EACH * workers
 export const tasksCell = (worker: number) => FIXED + EACH * worker
@@ -117,7 +129,7 @@ export function wakeStages(cells: Int32Array): void {
 /** A worker without any activity for this time is considered dead. */
 export const TIMEOUT_MS = 120_000
 /** How often a thread that waits for others looks whether their threads have ended. */
-const LOOK_MS = 500
+export const LOOK_MS = 500
 
 /**
  * Blocks until a shared number changes.
@@ -177,14 +189,25 @@ export class Inbox {
       // The worker may have made the condition true and then sent the message.
       if (this.#next !== undefined) return condition() ? undefined : this.#takeNext()
       if (awaitChange(this.#cells, this.#cell, seen, this.#hasEnded)) continue
-      const reason = this.#hasEnded() ? 'its thread has ended' : `no response for ${TIMEOUT_MS / 1000} s`
-      return { kind: 'failed', code: DeviceError.code, reason }
+      return this.#failed(this.#hasEnded() ? 'its thread has ended' : `no response for ${TIMEOUT_MS / 1000} s`)
     }
+  }
+
+  /** The failure of its task or thread, if there is one; does not block. */
+  fault(): WorkerMessage | undefined {
+    const hasEnded = this.#hasEnded()
+    this.#next ??= this.#take()
+    if (this.#next?.kind === 'failed') return this.#takeNext()
+    return hasEnded && this.#next === undefined ? this.#failed('its thread has ended') : undefined
   }
 
   /** Blocks until there is a message. */
   receive(): WorkerMessage {
     return this.waitUntil(() => false) as WorkerMessage
+  }
+
+  #failed(reason: string): WorkerMessage {
+    return { kind: 'failed', code: DeviceError.code, reason }
   }
 
   #takeNext(): WorkerMessage | undefined {
@@ -227,7 +250,9 @@ export class WorkerHandle {
     readonly init: WorkerInit
   } {
     const { port1, port2 } = new MessageChannel()
-    const own: WorkerInit = { ...init, gradients: allocateGradients(init.weights), port: port1 }
+    const { devices } = init.weights
+    const gradients = devices?.rings[init.worker] ?? allocateGradients(init.weights.blocks)
+    const own: WorkerInit = { ...init, gradients, port: port1 }
     return { handle: new WorkerHandle(own), init: { ...own, port: port2 } }
   }
 
@@ -294,6 +319,11 @@ export class WorkerHandle {
     else addCoded(this.#coded, Atomics.load(this.#cells, gradientBlockCell(this.number, n)), gradient, into)
   }
 
+  /** The failure of its task or thread, if there is one. */
+  fault(): WorkerMessage | undefined {
+    return this.#inbox.fault()
+  }
+
   /** Blocks until the task is done. */
   receive(): WorkerMessage {
     return this.#inbox.receive()
@@ -310,7 +340,7 @@ export class WorkerHandle {
  * Allocates a shared ring of gradient buffers, each large enough for any layer. The system commits pages on first
  * write.
  */
-export function allocateGradients({ blocks }: SharedWeights): readonly Float32Array[] {
+export function allocateGradients(blocks: readonly { readonly length: number }[]): readonly Float32Array[] {
   const longest = blocks.reduce((most, { length }) => Math.max(most, length), 0)
   return Array.from({ length: RING_SIZE }, () => new Float32Array(new SharedArrayBuffer(4 * longest)))
 }

@@ -59,9 +59,11 @@ class WorkerStore implements ParameterStore {
 
   weights(layer: number): Float32Array {
     const start = performance.now()
-    signals?.wait(indices[layer] as number)
+    const block = indices[layer] as number
+    if (weights.devices) signals?.waitForStep(block)
+    else signals?.wait(block)
     waitedMs += performance.now() - start
-    return weights.blocks[indices[layer] as number]
+    return weights.blocks[block]
   }
 
   pushGradients(layer: number, gradients: readonly Float32Array[]): void {

@@ -17,11 +17,12 @@ import {
 } from '../../../src/l2l/executor/types.js'
 import { type DeviceLine, RemoteDevice } from '../../../src/l2l/group/index.js'
 import { NetworkLearner } from '../../../src/l2l/network-learner.js'
+import { ParamServer } from '../../../src/l2l/training/param-server.js'
 import { LoadBalancer } from '../../../src/l2l/workers/balancer.js'
 import type { GradientCode } from '../../../src/l2l/workers/gradient-codes.js'
 import { DevicePool } from '../../../src/l2l/workers/pool.js'
 import { type Examples, zeros } from '../../../src/learning/index.js'
-import { layoutOf } from '../../../src/nn/blocks.js'
+import { initialBlocks, layoutOf } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
@@ -81,6 +82,60 @@ describe('several device workers', function () {
       }
     })
   }
+
+  it('have the same bits whether the executor or threads of the parameter server sum their gradients', async () => {
+    // Shares are equal in the first step only.
+    const examples = randomRows(networkModel(gpt), 8)
+    const run = async (serverThreads: number) => {
+      const engine = await trainedEngine(gpt, examples, { schedule: 'l2l-p', serverThreads, workers: 3 })
+      const { parameters, state } = engine.finish()
+      equal(engine.report().lostSteps, 0)
+      return { parameters, state }
+    }
+    const bySelf = await run(0)
+    for (const threads of [1, 3]) deepEqual(await run(threads), bySelf)
+  })
+
+  it('lose a step with one whose device or thread fails while a thread of the parameter server waits for it', async () => {
+    const model = networkModel(mlp)
+    const rows = rowsOf(mlp, randomRows(model, 6))
+    const executorOptions: ExecutorOptions = { schedule: 'l2l-p', microbatch: 1 }
+    for (const deviceMemory of [undefined, 8]) {
+      const server = new ParamServer({
+        model,
+        initial: initialBlocks(model, 1),
+        rule: { name: 'momentum' },
+        averaging: { name: 'none' },
+        threads: 2,
+        devices: 3
+      })
+      const threads: Worker[] = []
+      const add = (thread: Worker) => threads.push(thread)
+      process.on('worker', add)
+      const pool = await DevicePool.open({
+        network: mlp,
+        backend: 'cpu',
+        executorOptions: { ...executorOptions, deviceMemory },
+        weights: server.shared,
+        workers: 3
+      })
+      process.off('worker', add)
+      const executor = new Executor(model, executorOptions)
+      const before = server.collect().parameters.map(block => block.slice())
+      server.begin(6, 0)
+      // Events of its end wait until the step has ended.
+      if (deviceMemory === undefined) void threads.at(-1)?.terminate()
+      throws(() => pool.train(executor, server, rows), { name: 'WorkerFailedError' })
+      equal(pool.size, deviceMemory === undefined ? 2 : 1)
+      deepEqual(server.collect().parameters, before)
+      server.begin(6, 0)
+      ok(pool.train(executor, server, rows).loss > 0)
+      const moved = server.collect().parameters.map((block, k) => block.some((value, i) => value !== before[k][i]))
+      ok(moved.every(Boolean))
+      pool.close()
+      server.close()
+    }
+  })
 
   it('compute the gradients of a peer', async () => {
     const examples = randomRows(networkModel(mlp), 11)
