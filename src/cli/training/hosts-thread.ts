@@ -1,7 +1,7 @@
 /** The thread of `admb train` with the lines to its hosts, because a step blocks the thread of the trainer. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { awaitToken, BlockHosts, type DeviceLine } from '../../l2l/group/index.js'
-import type { HostsInit } from '../../l2l/index.js'
+import { awaitToken, BlockHosts, type DeviceLine, RemoteDevice } from '../../l2l/group/index.js'
+import type { HostsInit, WorkerInit } from '../../l2l/index.js'
 import { createNetwork, generateIdentityKey } from '../../network/index.js'
 import { PROTOCOL_VERSION } from '../../task/learning-spec.js'
 
@@ -22,10 +22,19 @@ export interface StartHosts {
   readonly port: MessagePort
 }
 
+/** A host lends its device. */
+export interface LendDevice {
+  /** From 1. */
+  readonly host: number
+  readonly device: WorkerInit
+}
+
 /** What the thread sends. */
 export type HostsNews =
   | { readonly kind: 'listening'; readonly addresses: readonly string[] }
   | { readonly kind: 'joined' | 'left' | 'refused'; readonly from: string; readonly waitsFor: number }
+  | { readonly kind: 'ready'; readonly host: number; readonly name: string }
+  | { readonly kind: 'lost'; readonly host: number; readonly reason: string }
   | { readonly kind: 'failed'; readonly error: { readonly code?: string; readonly message: string } }
 
 const { token, count, port, maxBytes } = workerData as HostsThreadData
@@ -63,10 +72,17 @@ async function main(): Promise<void> {
     log: () => undefined
   })
   network.onDevice(accept)
-  parent.on('message', async (message: StartHosts | 'stop') => {
-    if (message !== 'stop') return void new BlockHosts(lines, message.init, message.port)
-    await network.stop()
-    process.exit()
+  let hosts: BlockHosts | undefined
+  parent.on('message', async (message: StartHosts | LendDevice | 'stop') => {
+    if (message === 'stop') {
+      await network.stop()
+      process.exit()
+    } else if ('init' in message) hosts = new BlockHosts(lines, message.init, message.port)
+    else if (hosts) {
+      const { host, device } = message
+      const ready = (name: string) => tell({ kind: 'ready', host, name })
+      new RemoteDevice(hosts.deviceLine(host), device, ready, reason => tell({ kind: 'lost', host, reason }))
+    }
   })
   tell({ kind: 'listening', addresses: network.addresses })
 }

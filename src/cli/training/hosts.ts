@@ -2,11 +2,12 @@
 import { on, once } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Hosts, HostsInit } from '../../l2l/index.js'
+import { HostLostError } from '../../l2l/training/partition.js'
 import { DEFAULT_PORT } from '../options/table.js'
 import type { PartitionFlags } from '../options/values.js'
 import { createLog } from '../output/log.js'
 import { readToken } from '../peer/http.js'
-import type { HostsNews, HostsThreadData, StartHosts } from './hosts-thread.js'
+import type { HostsNews, HostsThreadData, LendDevice, StartHosts } from './hosts-thread.js'
 
 /** Largest message of a host. */
 const MAX_BYTES = 2 ** 32
@@ -34,21 +35,34 @@ export function hostsFor(schedule: PartitionFlags | undefined): JoiningHosts | u
       for await (const [news] of on(thread, 'message') as AsyncIterable<[HostsNews]>) {
         if (news.kind === 'failed') throw Object.assign(new Error(news.error.message), news.error)
         if (news.kind === 'listening') {
-          const [address] = news.addresses
+          const { addresses } = news
+          const address = addresses.find(one => !one.startsWith('/ip4/127.')) ?? addresses[0]
           const how = `admb worker --token ${token} --peer ${address}`
-          log('info', `waits for ${hosts - 1} other hosts: ${how}`, { addresses: news.addresses })
+          log('info', `waits for ${hosts - 1} other hosts: ${how}`, { addresses })
           continue
         }
+        if (news.kind === 'ready' || news.kind === 'lost') continue
         const { kind, from, waitsFor } = news
         log(kind === 'joined' ? 'info' : 'warn', `a host ${SAID[kind]}`, { peer: from, waitsFor })
         if (waitsFor === 0) break
       }
-      thread.unref()
-      return { level: zero, count: hosts, start: init => start(thread as Worker, init) }
+      const lines = thread
+      return {
+        level: zero,
+        count: hosts,
+        start: init => start(lines, init),
+        async lendDevice(host, device) {
+          lines.postMessage({ host, device } satisfies LendDevice, [device.port])
+          for await (const [news] of on(lines, 'message') as AsyncIterable<[HostsNews]>) {
+            if (news.kind === 'ready' && news.host === host) return news.name
+            if (news.kind === 'lost' && news.host === host) throw new HostLostError(news.reason)
+          }
+          return ''
+        }
+      }
     },
     async close() {
       if (thread === undefined) return
-      thread.ref()
       thread.postMessage('stop')
       const timer = setTimeout(() => void thread?.terminate(), STOP_MS)
       await once(thread, 'exit')

@@ -17,6 +17,8 @@ export class BlockHosts {
   readonly #copies: SharedSignals
   /** Copies that each host has not answered yet, in order. */
   readonly #pending: readonly Copy[][]
+  /** Handlers of messages about tasks, of hosts that lend their devices. */
+  readonly #devices: (Parameters<DeviceLine['receive']>[0] | undefined)[] = []
   #isOpen = true
 
   /**
@@ -36,13 +38,32 @@ export class BlockHosts {
     for (const [k, line] of lines.entries()) {
       const blocks = owners.flatMap((owner, block) => (owner === k + 1 ? [block] : []))
       line.receive({
-        message: (message, bytes) => this.#receive(k, message as ToPeer, bytes),
-        closed: reason => this.#fail(reason)
+        message: (message, bytes) => this.#receive(k, message, bytes),
+        closed: reason => {
+          this.#devices[k]?.closed(reason)
+          this.#fail(reason)
+        }
       })
       this.#send(k + 1, { kind: 'hold', blocks, layout, lengths, rule, averaging, returnsWeights })
     }
     port.on('message', (command: HostCommand) => this.#run(command))
     port.on('close', () => this.#end())
+  }
+
+  /** The line to the device of a host, which ends without that of its blocks. @param host from 1 */
+  deviceLine(host: number): DeviceLine {
+    const k = host - 1
+    return {
+      send: (message, bytes) => this.#lines[k].send(message, bytes),
+      receive: handler => {
+        this.#devices[k] = handler
+      },
+      close: reason => {
+        const handler = this.#devices[k]
+        this.#devices[k] = undefined
+        handler?.closed(reason)
+      }
+    }
   }
 
   #send(host: number, message: ToWorker, bytes?: readonly Uint8Array[]): void {
@@ -64,7 +85,8 @@ export class BlockHosts {
     }
   }
 
-  #receive(k: number, message: ToPeer, bytes: Uint8Array): void {
+  #receive(k: number, received: Record<string, unknown>, bytes: Uint8Array): void {
+    const message = received as ToPeer
     const copy = message.kind === 'copied' ? this.#pending[k].shift() : undefined
     if (message.kind === 'stepped' && this.#init.owners[message.block] === k + 1) {
       const { weights } = this.#init
@@ -76,7 +98,9 @@ export class BlockHosts {
       const { buffers, lengths } = this.#init
       if (kind === 'read') this.#store(k, bytes, buffers[buffer].subarray(0, lengths[block][array]))
       this.#copies.arrive(buffer)
-    } else this.#lines[k].close('it sent an unknown message')
+    } else if (message.kind === 'stepped' || message.kind === 'copied') {
+      this.#lines[k].close('it sent an unknown message')
+    } else this.#devices[k]?.message(received, bytes)
   }
 
   #store(k: number, bytes: Uint8Array, into: Float32Array): void {

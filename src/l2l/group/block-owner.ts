@@ -43,7 +43,10 @@ export class BlockOwner {
     this.#send = send
     const own = blocks.map((block): [number, OwnBlock] => {
       const one = layout.blocks[block]
-      const arrays = lengths[block].map(length => new Float32Array(length))
+      // The thread of the device reads the weights.
+      const arrays = lengths[block].map((length, n) =>
+        n === 0 ? new Float32Array(new SharedArrayBuffer(4 * length)) : new Float32Array(length)
+      )
       const [parameters, ...rest] = arrays
       const [average, ...state] = averaging.name === 'none' ? [parameters, ...rest] : rest
       return [
@@ -54,6 +57,11 @@ export class BlockOwner {
     this.#blocks = new Map(own)
     const bytes = own.flatMap(([, { arrays }]) => arrays).reduce((sum, { byteLength }) => sum + byteLength, 0)
     events.holds(blocks.length, bytes)
+  }
+
+  /** The weights of a block, in memory that threads share; undefined if it is elsewhere. */
+  weightsOf(block: number): Float32Array | undefined {
+    return this.#blocks.get(block)?.parameters
   }
 
   /** @throws RangeError if the message is about a block that is elsewhere, or has another length */

@@ -51,9 +51,10 @@ export function serveDevice(line: DeviceLine, token: string, own: OwnDevice, eve
     line.receive({
       message(received, bytes) {
         const message = received as ToWorker
-        if (message.kind === 'network') device = new DeviceProcess(message, own, events, send)
+        if (message.kind === 'network') device = new DeviceProcess(message, own, events, send, owner)
         else if (message.kind === 'hold') owner = new BlockOwner(message, events, send)
-        else if (owner) owner.receive(message, bytes)
+        else if (message.kind === 'step' || message.kind === 'read' || message.kind === 'write')
+          owner?.receive(message, bytes)
         else device?.receive(message, bytes)
         if (device?.isComplete) device.start(reason => line.close(reason))
       },
@@ -87,14 +88,16 @@ class DeviceProcess {
     network: Extract<ToWorker, { readonly kind: 'network' }>,
     own: OwnDevice,
     events: DeviceEvents,
-    send: (message: ToPeer, bytes?: readonly Uint8Array[]) => void
+    send: (message: ToPeer, bytes?: readonly Uint8Array[]) => void,
+    owner: BlockOwner | undefined
   ) {
     this.#network = network
     this.#own = own
     this.#events = events
     this.#send = send
     this.#missing = network.frozen.length
-    this.#blocks = network.lengths.map(length => new Float32Array(new SharedArrayBuffer(4 * length)))
+    const memoryFor = (length: number) => new Float32Array(new SharedArrayBuffer(4 * length))
+    this.#blocks = network.lengths.map((length, block) => owner?.weightsOf(block) ?? memoryFor(length))
     this.#gradients = allocateGradients(this.#blocks)
     this.#signals = new SharedSignals(1, this.#blocks.length)
     this.#cells[ABORTED] = -1

@@ -21,7 +21,13 @@ import type { NetworkSpec } from '../../nn/spec/network-spec.js'
 import type { Model } from '../../nn/types.js'
 import { DenseRows, predictsNextToken } from '../dense-rows.js'
 import { Executor, outcomeKindOf } from '../executor/executor.js'
-import { type Execution, type ExecutorOptions, type StepScore, WorkerFailedError } from '../executor/types.js'
+import {
+  dividesModel,
+  type Execution,
+  type ExecutorOptions,
+  type StepScore,
+  WorkerFailedError
+} from '../executor/types.js'
 import { INITIAL_SEED } from '../network-learner.js'
 import { DevicePool } from '../workers/pool.js'
 import { type DiskOptions, ParamServer } from './param-server.js'
@@ -44,7 +50,10 @@ export interface L2LEngineOptions extends ExecutorOptions {
   readonly workers?: number
   /** Keeps weights, average and optimizer state in a layer file, not in memory. For one device. @default in memory */
   readonly disk?: DiskOptions
-  /** Divides state, gradients or weights among hosts; from level 3 on for one device. @default all are in this process */
+  /**
+   * Divides state, gradients or weights among hosts. Then other devices than this one are those of hosts, one each.
+   * @default all are in this process
+   */
   readonly hosts?: Hosts
 }
 
@@ -70,6 +79,17 @@ export interface ExecutionReport {
   readonly lostSteps: number
   /** Share of the time that the stages of a pipeline waited for each other, without the first step. @default no pipeline */
   readonly bubble?: number
+}
+
+/** @throws OptionError if hosts cannot lend so many devices, or none */
+function checkDevices({ workers = 1, hosts, schedule }: L2LEngineOptions): void {
+  if (workers === 1 || hosts === undefined) return
+  if (hosts.level === 3)
+    throw new OptionError('zero=3 is for one device, as others need all weights: remove workers, or use zero=2')
+  if (dividesModel(schedule))
+    throw new OptionError(`schedule ${schedule} does not divide a network among hosts: use l2l-p, or omit zero`)
+  if (workers > hosts.count)
+    throw new OptionError(`${hosts.count} hosts have a device each, not ${workers}: decrease workers`)
 }
 
 /** Threads of the parameter server. */
@@ -108,8 +128,7 @@ export class L2LEngine implements Engine {
     this.#executor = new Executor(model, options)
     const threads = serverThreadsOf(options)
     const { initial = eachInitialBlock(model, INITIAL_SEED) } = options
-    if (workers > 1 && hosts?.level === 3)
-      throw new OptionError('zero=3 is for one device on this machine: remove workers, or use zero=2')
+    checkDevices(options)
     this.#server = new ParamServer({ model, initial, rule, averaging, threads, devices: workers, disk, hosts })
     this.#rows = new DenseRows(model, options.classWeights)
     this.#executor.meter.resetPeak()
@@ -117,7 +136,7 @@ export class L2LEngine implements Engine {
 
   /** Starts the configured number of workers. @throws DeviceError */
   async startWorkers(network: NetworkSpec, backend: Execution['backend']): Promise<void> {
-    const { workers = 1 } = this.#options
+    const { workers = 1, hosts } = this.#options
     if (workers === 1) return
     const { schedule, microbatch, stash, layers, bits, deviceMemory, pipeline, frozen, classWeights } = this.#options
     const options = { schedule, microbatch, stash, layers, bits, deviceMemory, pipeline, frozen, classWeights }
@@ -126,8 +145,17 @@ export class L2LEngine implements Engine {
       backend,
       executorOptions: options,
       weights: this.#server.shared,
-      workers
+      workers: hosts ? 1 : workers
     })
+    if (hosts) await Promise.all(Array.from({ length: workers - 1 }, (_, k) => this.#lend(k + 1, hosts)))
+  }
+
+  /** The device of another host joins those of the pool. */
+  async #lend(host: number, hosts: Hosts): Promise<void> {
+    const init = this.#pool?.prepare()
+    if (init === undefined) return
+    const name = await hosts.lendDevice(host, init)
+    this.#pool?.ready(init.worker, { name, from: `host ${host + 1}` })
   }
 
   learn(examples: Examples): void {
@@ -254,6 +282,8 @@ export class L2LEngine implements Engine {
   #train(): StepScore | undefined {
     const { updates } = this
     // Seeds follow from the number of updates, so that a run that is continued draws the same numbers.
+    // The weights of the step are sent at its start.
+    if (this.#pool && this.#options.hosts) this.#server.settle()
     if (this.#pool === undefined) return this.#executor.train(this.#server, this.#rows, { updates, step: updates })
     try {
       return this.#pool.train(this.#executor, this.#server, this.#rows, this.updates)

@@ -240,7 +240,7 @@ export class ParamServer implements ParameterStore {
       this.#devices = deviceMemory(devices, () => allocateGradients(this.#layout.blocks))
       this.sums = new DeviceSums(this.#devices, {
         beginStep: () => this.#signals.beginStep(),
-        settle: () => this.#settleAll()
+        settle: () => this.settle()
       })
     }
     this.#threads = Array.from({ length: threads }, (_, thread) => {
@@ -347,7 +347,7 @@ export class ParamServer implements ParameterStore {
    * accessed.
    */
   collect(): { readonly parameters: Blocks; readonly average: Blocks; readonly state: Blocks } {
-    this.#settleAll()
+    this.settle()
     if (this.#cache !== undefined) {
       this.#cache.flush()
       return storedBlocks(this.#cache.reader(), this.#cache.hasAverage, this.#statePositions)
@@ -392,10 +392,15 @@ export class ParamServer implements ParameterStore {
 
   close(): void {
     // The thread that writes waits for updates, which end with `stop`.
-    if (!this.#signals.hasFailed) this.#settleAll()
+    if (!this.#signals.hasFailed) this.settle()
     this.#storage.close()
     leaveServerMemory(this.#memory)
     if (this.#threads.length > 0) this.#signals.stop()
+  }
+
+  /** Waits until all blocks are updated. @throws HostLostError */
+  settle(): void {
+    for (const block of this.#rules.keys()) this.#settle(block)
   }
 
   /** The block of a layer, after its update. */
@@ -403,10 +408,6 @@ export class ParamServer implements ParameterStore {
     const block = this.#blockIndices[layer] as number
     this.#settle(block)
     return block
-  }
-
-  #settleAll(): void {
-    for (const block of this.#rules.keys()) this.#settle(block)
   }
 
   /** Waits until the server threads have finished updating the block. */

@@ -9,6 +9,7 @@ import type { AveragingSpec, Layout, RuleSpec } from '../../learning/index.js'
 import { FLOAT_BYTES } from '../../nn/types.js'
 import { type Access, AccessOrder } from '../store/layer-cache.js'
 import type { ArrayLengths } from '../store/layer-file.js'
+import type { WorkerInit } from '../workers/worker-handle.js'
 import { type BlockMemory, MemoryBlocks } from './block-memory.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -23,6 +24,13 @@ export interface Hosts {
   readonly count: number
   /** Starts the thread with the lines to them. @returns a port for `HostCommand` messages */
   start(init: HostsInit): MessagePort
+  /**
+   * The device of a host executes tasks, after `start`.
+   * @param host its number, from 1
+   * @param init with a port that is transferred
+   * @returns its name
+   */
+  lendDevice(host: number, init: WorkerInit): Promise<string>
 }
 
 /** What the thread with the lines to the hosts is started with. All arrays are in memory that threads share. */

@@ -76,6 +76,15 @@ describe('admb train on several hosts', function () {
     assert.equal(JSON.parse(stdout).predictor.digest, digest)
   })
 
+  it('is computed by the devices of all hosts, each of which owns layers', async () => {
+    for (let n = 0; n < 2; n++) startWorker()
+    const { code, stdout, stderr } = await train(2, 3, '--workers', '3')
+    assert.equal(code, 0, stderr)
+    const { relay, averageLoss } = JSON.parse(stdout)
+    assert.equal(relay.workers, 3)
+    assert.ok(averageLoss < 2.31, `a loss of ${averageLoss}`)
+  })
+
   it('refuses what cannot be divided, before it waits for hosts', async () => {
     const hosts = `zero=1,hosts=2,token=${token},port=${port}`
     for (const [args, message] of [

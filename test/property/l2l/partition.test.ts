@@ -1,5 +1,6 @@
 /** A network whose optimizer state, gradients and weights are divided among hosts learns the bits of one host. */
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
+import { on } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
@@ -36,14 +37,19 @@ const RULES: readonly RuleSpec[] = [
 
 /** Hosts in one thread of the test, as if they were other processes. */
 function hostsOf(level: ZeroLevel, count: number, endsAfter?: number): Hosts {
+  let thread: Worker
   return {
     level,
     count,
+    async lendDevice(host, device) {
+      thread.postMessage({ host, device }, [device.port])
+      for await (const [news] of on(thread, 'message')) if (news.host === host) return news.name
+    },
     start(init) {
       const { port1, port2 } = new MessageChannel()
       const workerData: HostsThreadData = { init, port: port2, count, endsAfter }
       const url = new URL('../../support/l2l/hosts-thread.js', import.meta.url)
-      new Worker(url, { workerData, transferList: [port2] }).unref()
+      thread = new Worker(url, { workerData, transferList: [port2] })
       return port1
     }
   }
@@ -129,15 +135,27 @@ describe('a network that is divided among hosts', function () {
   }
 
   for (const level of [1, 2] as const) {
-    it(`is computed by two devices of this machine at level ${level}`, async () => {
-      const alone = await learned({ workers: 1 })
-      const shared = await learned({ workers: 2, hosts: hostsOf(level, 2) })
-      ok(Math.abs(shared.loss / alone.loss - 1) < 1e-4)
-    })
+    for (const workers of [2, 3]) {
+      it(`is computed by the devices of ${workers} of three hosts at level ${level}`, async () => {
+        const alone = await learned({})
+        const { numbers, loss, report } = await learned({ workers, hosts: hostsOf(level, 3) })
+        ok(Math.abs(loss / alone.loss - 1) < 1e-4)
+        equal(report.workers, workers)
+        for (const [k, block] of numbers[0].entries())
+          block.forEach((value, i) => {
+            ok(Math.abs(value - alone.numbers[0][k][i]) < 1e-3)
+          })
+      })
+    }
   }
 
-  it('is for one device at level 3', () => {
-    throws(() => engineOf({ workers: 2, hosts: hostsOf(3, 2) }), { code: 'ERR_OPTION' })
+  it('is for one device at level 3, for one of each host, and not for stages', () => {
+    for (const [chosen, message] of [
+      [{ workers: 2, hosts: hostsOf(3, 2) }, /zero=3 is for one device/],
+      [{ workers: 3, hosts: hostsOf(1, 2) }, /2 hosts have a device each, not 3/],
+      [{ workers: 2, hosts: hostsOf(1, 2), schedule: '1f1b' }, /schedule 1f1b does not divide/]
+    ] as const)
+      throws(() => engineOf(chosen), { code: 'ERR_OPTION', message })
   })
 
   it('takes less memory at each level, as the planner expects', () => {

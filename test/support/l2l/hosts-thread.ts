@@ -1,6 +1,7 @@
 /** A thread with both ends of the lines to the hosts of a partitioned network, for tests that block their own thread. */
-import { type MessagePort, workerData } from 'node:worker_threads'
-import { BlockHosts, serveDevice } from '../../../src/l2l/group/index.js'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { BlockHosts, RemoteDevice, serveDevice } from '../../../src/l2l/group/index.js'
+import type { WorkerInit } from '../../../src/l2l/index.js'
 import type { HostsInit } from '../../../src/l2l/training/partition.js'
 import { linePair, silentEvents } from './line-pair.js'
 
@@ -27,4 +28,16 @@ const lines = Array.from({ length: count - 1 }, (_, k) => {
 })
 // The first message, the token, is for nobody.
 for (const line of lines) line.receive({ message: () => undefined, closed: () => undefined })
-setTimeout(() => new BlockHosts(lines, init, port), 50)
+setTimeout(() => {
+  const hosts = new BlockHosts(lines, init, port)
+  const parent = parentPort as MessagePort
+  parent.on('message', ({ host, device }: { readonly host: number; readonly device: WorkerInit }) => {
+    new RemoteDevice(
+      hosts.deviceLine(host),
+      device,
+      name => parent.postMessage({ host, name }),
+      () => undefined
+    )
+  })
+}, 50)
+port.on('close', () => process.exit())
