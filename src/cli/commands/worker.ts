@@ -23,8 +23,8 @@ export function workerCommand(program: Command): Command {
       --schedule l2l-p,microbatch=8,token=worker.token
   admb worker --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --token worker.token
 
-The peer divides each minibatch by the speed of its devices. A worker that
-stops costs the peer one step. For admb train with zero=LEVEL, a worker holds
+The peer divides each minibatch by the speed of its devices, or, as 1f1b and
+other pipelines, the layers. A worker that stops costs the peer one step. For admb train with zero=LEVEL, a worker holds
 layers, and the run ends if it stops.`
   return add(program, 'worker', { help }, run)
 }

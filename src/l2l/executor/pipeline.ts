@@ -5,7 +5,7 @@
  */
 import * as tf from '#tfjs'
 import { firstTrained } from '../../nn/layer-order.js'
-import type { Deferred, Layer } from '../../nn/types.js'
+import { type Deferred, type Layer, sizeOf } from '../../nn/types.js'
 import { type Operation, pipelineOrders } from './pipeline-orders.js'
 import { backward, forward } from './schedules.js'
 import {
@@ -37,8 +37,12 @@ export interface Stage extends StagePlace {
   send(to: Operation, tensor: tf.Tensor): void
   /** Blocks until the tensor has arrived that the operation needs. @throws AbortedError */
   receive(operation: Operation): tf.Tensor
-  /** The gradients of the next layer of another stage. Only the last stage has it; other stages push theirs. @throws AbortedError */
-  collect?(stage: number): readonly Float32Array[]
+  /**
+   * The gradients of the next layer of another stage. Only the last stage has it; other stages push theirs.
+   * @param lengths of the gradients
+   * @throws AbortedError
+   */
+  collect?(stage: number, lengths: readonly number[]): readonly Float32Array[]
 }
 
 /** Another device has failed, so that this one cannot continue with the step. */
@@ -124,9 +128,14 @@ export function runStage(context: StepContext, stage: Stage, isLoaded: boolean):
       stage.collect ? pushLayer(context, layer, gradients) : store.pushGradients(layer, gradients)
     const section = sections[chunk]
     if (section !== undefined) section.flush(position, push)
-    else if (stage.collect) push(stage.collect(chunk % stages))
+    else if (stage.collect) push(stage.collect(chunk % stages, gradientLengths(model.layers[layer])))
   }
   if (stage.collect) skipOmittedLayers(context)
+}
+
+/** Numbers of the gradients of a layer: of its own weights, and of those that it shares. */
+function gradientLengths({ weights, shares = [] }: Layer): number[] {
+  return [...weights, ...shares.filter(({ isFrozen }) => !isFrozen)].map(({ shape }) => sizeOf(shape))
 }
 
 /** What the backward pass of a microbatch needs of a layer. */

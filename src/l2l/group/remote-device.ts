@@ -18,7 +18,7 @@ import {
   type WorkerTask,
   wakeStages
 } from '../workers/worker-handle.js'
-import { MailCarrier } from './mail.js'
+import { MailCarrier, type MailPart } from './mail.js'
 import { copyOf, type DeviceLine, rowBytes, type ToPeer, type ToWorker } from './messages.js'
 
 /** Resolves when an integer differs from the value. */
@@ -39,7 +39,8 @@ export class RemoteDevice {
   /** Gradients of the task that have arrived. */
   #arrived = 0
   #attempt = -1
-  #isStage = false
+  #stage: WorkerTask['stage']
+  #rows = 0
   #isBusy = false
   readonly #mail: MailCarrier
   #isOpen = true
@@ -100,7 +101,8 @@ export class RemoteDevice {
     const changed = [...needed].filter(block => current[block] !== this.#sent[block])
     const { ports, ...place } = stage ?? {}
     if (ports) this.#mail.connect(ports)
-    this.#isStage = stage !== undefined
+    this.#stage = stage
+    this.#rows = rows.size
     const { size } = rows
     const width = rows.values.length / Math.max(1, size)
     this.#send(
@@ -129,7 +131,8 @@ export class RemoteDevice {
       const number = this.#arrived++
       this.#done = this.#done.then(() => this.#store(number, message.block, bytes))
     } else if (message.kind === 'mail') {
-      if (!this.#mail.deliver(message, bytes)) this.#line.close('its tensor is malformed')
+      const isExpected = this.#stage !== undefined && hasShape(message, this.#stage, this.#rows)
+      if (!isExpected || !this.#mail.deliver(message, bytes)) this.#line.close('its tensor has another shape')
     } else if (message.kind === 'gradients') {
       const gradients = partsOf(bytes, message.lengths)
       if (gradients === undefined) this.#line.close('its gradients are malformed')
@@ -178,7 +181,7 @@ export class RemoteDevice {
 
   /** Other stages wait for a failed one no longer. */
   #abortStages(): void {
-    if (!this.#isStage) return
+    if (this.#stage === undefined) return
     Atomics.store(this.#cells, ABORTED, this.#attempt)
     wakeStages(this.#cells)
   }
@@ -225,4 +228,18 @@ function partsOf(bytes: Uint8Array, lengths: readonly number[]): Float32Array[] 
     at += 4 * length
     return new Float32Array(bytes.slice(at - 4 * length, at).buffer)
   })
+}
+
+/** Whether a tensor is of some rows at the boundary of the chunks that it says. */
+function hasShape(
+  { key, shape, dtype }: MailPart,
+  { inputs }: NonNullable<WorkerTask['stage']>,
+  most: number
+): boolean {
+  const [, kind, chunk] = /^(forward|backward)\/(\d{1,6})\/\d{1,9}$/.exec(key) ?? []
+  const expected = inputs[Number(chunk) + (kind === 'backward' ? 1 : 0)]
+  if (expected === undefined || !Array.isArray(shape) || dtype !== 'float32') return false
+  const [rows, ...sample] = shape
+  const isSample = sample.length === expected.length && sample.every((size, i) => size === expected[i])
+  return isSample && Number.isInteger(rows) && rows > 0 && rows <= most
 }

@@ -1,5 +1,7 @@
 /** Groups of devices that divide a model among this thread and worker threads. */
+import { isDeepStrictEqual } from 'node:util'
 import { MessageChannel } from 'node:worker_threads'
+import { DeviceError } from '../../device/types.js'
 import { blockIndices } from '../../nn/blocks.js'
 import type { Model } from '../../nn/types.js'
 import type { DenseRows } from '../dense-rows.js'
@@ -61,9 +63,14 @@ export abstract class ModelGroup {
       this.failures.push({ worker, message })
       throw new AbortedError()
     }
-    const collect = (worker: number) => {
-      const message = receive(workers[worker])
-      return message.kind === 'gradients' ? message.gradients : []
+    const collect = (index: number, lengths?: readonly number[]) => {
+      const worker = workers[index]
+      const message = receive(worker)
+      const gradients = message.kind === 'gradients' ? message.gradients : []
+      if (lengths === undefined || isDeepStrictEqual(lengthsOf(gradients), lengths)) return gradients
+      const reason = 'its gradients have other lengths than the weights'
+      this.failures.push({ worker, message: { kind: 'failed', code: DeviceError.code, reason } })
+      throw new AbortedError()
     }
     const task = { attempt, step, updates, firstMicrobatch: 0, rows: rows.copyRange(0, rows.size) }
     const own = this.execute(executor, workers, store, rows, task, collect)
@@ -81,14 +88,14 @@ export abstract class ModelGroup {
   }
 }
 
-/** What a group executes: `collect` returns a worker's next gradients. */
+/** What a group executes: `collect` returns a worker's next gradients, of these lengths. @throws AbortedError */
 export type GroupStep = [
   executor: Executor,
   workers: readonly WorkerHandle[],
   store: ParameterStore,
   rows: DenseRows,
   task: WorkerTask,
-  collect: (worker: number) => readonly Float32Array[]
+  collect: (worker: number, lengths?: readonly number[]) => readonly Float32Array[]
 ]
 
 /** A pipeline: this thread is its last stage, and worker threads are those before, in their order. */
@@ -125,9 +132,11 @@ export class PipelineStages extends ModelGroup {
       cut: this.#cutFor(model.layers.length, stages, kind, isSame),
       group: this.options?.group ?? 1
     }
+    const inputs = shape.cut.map(first => model.layers[first].input)
     for (const [stage, worker] of workers.entries()) {
       const place: StagePlace = { ...shape, stage }
-      worker.submit({ ...task, stage: { ...place, blocks: blocksOf(model, place), ports: ports?.[stage] } })
+      const blocks = blocksOf(model, place)
+      worker.submit({ ...task, stage: { ...place, blocks, inputs, ports: ports?.[stage] } })
     }
     const line = this.#line as StageLine
     const stage = { ...line.stageOf({ ...shape, stage: workers.length }, task.attempt), collect }
@@ -170,6 +179,8 @@ export class PipelineStages extends ModelGroup {
     return all
   }
 }
+
+const lengthsOf = (arrays: readonly Float32Array[]) => arrays.map(({ length }) => length)
 
 /** The sum over the layers of a stage. */
 function sumAt(values: readonly number[], cut: readonly number[], stage: number, stages: number): number {

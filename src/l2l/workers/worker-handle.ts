@@ -75,10 +75,14 @@ export interface WorkerTask {
   readonly firstMicrobatch: number
   readonly rows: RowCopy
   /**
-   * Its place in a pipeline, whose rows are the whole minibatch; the blocks of the weights that it loads; and new ports at first and when
-   * the stages have changed.
+   * Its place in a pipeline, whose rows are the whole minibatch; the blocks of the weights that it loads; the shape of a sample at the input
+   * of each chunk; and new ports at first and when the stages have changed.
    */
-  readonly stage?: StagePlace & { readonly blocks: readonly number[]; readonly ports?: StagePorts }
+  readonly stage?: StagePlace & {
+    readonly blocks: readonly number[]
+    readonly inputs: readonly (readonly number[])[]
+    readonly ports?: StagePorts
+  }
   /** Its share of each block under tensor parallelism, whose rows are the whole minibatch; and the memory for sums: see `TensorDevice`. */
   readonly tensor?: DeviceShare & { readonly shared: SharedArrayBuffer }
 }

@@ -191,11 +191,12 @@ describe('several device workers', function () {
 /** Admits a worker whose two ends run in one thread of the test, as if it were in another process. */
 async function joinRemotely(
   pool: DevicePool,
-  endsAfter?: number
+  endsAfter?: number,
+  damage?: DeviceThreadData['damage']
 ): Promise<{ readonly thread: Worker; readonly worker: number }> {
   const init = pool.prepare()
   ok(init)
-  const workerData: DeviceThreadData = { init, endsAfter }
+  const workerData: DeviceThreadData = { init, endsAfter, damage }
   const url = new URL('../../support/l2l/device-thread.js', import.meta.url)
   const thread = new Worker(url, { workerData, transferList: [init.port] })
   deepEqual(await once(thread, 'message'), [{ kind: 'ready', device: 'cpu' }])
@@ -364,6 +365,33 @@ describe('device workers of other processes', function () {
       for (const { thread } of joined) await thread.terminate()
     })
   }
+
+  it('are removed as stages if they return tensors of other shapes', async () => {
+    const examples = randomRows(networkModel(mlp), 12)
+    const options = { backend: 'cpu', microbatch: 2 } as const
+    const alone = await networkLearner(mlp, 12, { ...options, schedule: 'baseline-ag' })
+    const parameters = alone.initial()
+    const expected = zeros(alone.layout)
+    alone.addGradient(parameters, examples, 0, 12, expected)
+    for (const damage of [
+      { gradients: { lengths: [] } },
+      { gradients: { lengths: [6 * 16 + 16] } },
+      { mail: { shape: [1, 16] } },
+      { mail: { dtype: 'string' } },
+      { mail: { key: 'forward/7/0' } }
+    ] as DeviceThreadData['damage'][]) {
+      const shared = await networkLearner(mlp, 12, { ...options, schedule: '1f1b', hasRemoteWorkers: true })
+      const pool = shared.devices
+      ok(pool)
+      const { thread } = await joinRemotely(pool, undefined, damage)
+      const sum = zeros(alone.layout)
+      shared.addGradient(parameters, examples, 0, 12, sum)
+      deepEqual(sum, expected)
+      equal(pool.size, 1, JSON.stringify(damage))
+      pool.close()
+      await thread.terminate()
+    }
+  })
 
   it('do not delay a step whose task is submitted as the connection ends', async () => {
     const model = networkModel(mlp)
