@@ -68,6 +68,10 @@ export function showGroup({ devices = [] }: Plan, speedup: ReturnType<typeof pla
   if (speedup === undefined) return
   const [expected, closedForm, ideal] = [speedup.expected, speedup.closedForm, speedup.ideal].map(n => n.toFixed(2))
   print(`speed-up      ${expected} expected, ${closedForm} by the closed form, at most ${ideal}`)
+  if (speedup.sharded === undefined) return
+  const { receivedBytes, ...sharded } = speedup.sharded
+  const bounds = `${sharded.expected.toFixed(2)} expected, ${sharded.closedForm.toFixed(2)} by the closed form`
+  print(`sharded feed  ${bounds}, ${formatBytes(receivedBytes)} from here (simulated only)`)
 }
 
 /** Bytes of a weight on the host with the most of them, if a network is divided among hosts. */

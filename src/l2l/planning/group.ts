@@ -5,6 +5,7 @@
  */
 import { dividesModel } from '../executor/types.js'
 import { divide } from '../workers/balancer.js'
+import { arrivals, fedDevices, feedMs } from './feed.js'
 import { type LayerTime, layerTimes } from './times.js'
 import type { DevicePlan, GroupDevice, Plan, PlanRequest } from './types.js'
 
@@ -29,7 +30,8 @@ export function rowsOf(batch: number, microbatch: number, devices: readonly Grou
 export function devicePlans(
   { profile, inputBytes, devices, codedBytes }: PlanRequest,
   plan: Pick<Plan, 'schedule' | 'stash' | 'layers'>,
-  rows: readonly number[]
+  rows: readonly number[],
+  isSharded = false
 ): DevicePlan[] {
   const { layers, head, sumBytesPerMs } = profile
   const gradientBytes = layers.reduce((sum, layer) => sum + layer.gradientBytes, 0)
@@ -38,7 +40,12 @@ export function devicePlans(
   const active = rows.filter(count => count > 0).length
   // A peer has none, and its devices have lines.
   const hasServer = plan.schedule === 'l2l-p' && devices.every(device => device.lineBytesPerMs === undefined)
+  const fed = fedDevices(devices, rows)
+  const trained = layers.map(layer => (layer.gradientBytes > 0 ? layer.weightBytes : 0))
+  const rowsMs = fed.map(({ device, rate }) => (rows[device] * inputBytes) / rate)
+  const arrived = arrivals(fed, trained, rowsMs, isSharded)
   return devices.map((device, d) => {
+    const f = fed.findIndex(each => each.device === d)
     const computed = layerTimes(profile, plan, rows[d])
     const times = computed.map(({ ms, forwardMs }, l) => {
       const inHead = l === computed.length - 1 ? head.ms * rows[d] : 0
@@ -48,17 +55,15 @@ export function devicePlans(
     // Each device copies its gradients. Without threads of the parameter server, the first one also adds those of the others.
     const sums = active === 1 ? 0 : d === 0 && !hasServer ? active : 1
     const reductionMs = (sums * gradientBytes) / sumBytesPerMs
-    const isRemote = device.lineBytesPerMs !== undefined
-    const endMs = isRemote
-      ? streamedMs(layers, plan, times, returned, device.lineBytesPerMs, rows[d] * inputBytes)
-      : computeMs
+    const isRemote = f >= 0
+    const endMs = isRemote ? streamedMs(plan, times, arrived[f], returned, fed[f].rate) : computeMs
     return {
       ...device,
       rows: rows[d],
       computeMs: computeMs + reductionMs,
       stepMs: rows[d] === 0 ? 0 : endMs + reductionMs,
-      receivedBytes: isRemote && rows[d] > 0 ? weightBytes + rows[d] * inputBytes : 0,
-      returnedBytes: isRemote && rows[d] > 0 ? returned.reduce((sum, bytes) => sum + bytes, 0) : 0
+      receivedBytes: isRemote ? weightBytes / (isSharded ? fed.length : 1) + rows[d] * inputBytes : 0,
+      returnedBytes: isRemote ? returned.reduce((sum, bytes) => sum + bytes, 0) : 0
     }
   })
 }
@@ -70,25 +75,19 @@ interface Split {
 
 /** Time of a step whose weights arrive over a line in the order of the layers, and whose gradients return in the opposite order. */
 function streamedMs(
-  layers: PlanRequest['profile']['layers'],
   { schedule }: Pick<Plan, 'schedule'>,
   times: readonly Split[],
+  arrived: readonly number[],
   returned: readonly number[],
-  bytesPerMs: number,
-  rowBytes: number
+  bytesPerMs: number
 ): number {
   const isBaseline = schedule.startsWith('baseline')
-  const last = layers.length - 1
-  let arrived = rowBytes / bytesPerMs
-  const arrivals = layers.map(({ weightBytes, gradientBytes }) => {
-    arrived += (gradientBytes > 0 ? weightBytes : 0) / bytesPerMs
-    return arrived
-  })
+  const last = times.length - 1
   let end = 0
   for (const [l, { forwardMs }] of times.entries()) {
     // The baseline loads all layers first; L2L-p loads the next one before it executes a layer.
     const needed = isBaseline ? last : Math.min(last, schedule === 'l2l-p' ? l + 1 : l)
-    end = Math.max(end, arrivals[needed]) + forwardMs
+    end = Math.max(end, arrived[needed]) + forwardMs
   }
   const backwardEnd = times.reduce((sum, { backwardMs }) => sum + backwardMs, end)
   let sent = 0
@@ -98,6 +97,18 @@ function streamedMs(
     sent = Math.max(sent, isBaseline ? backwardEnd : end) + returned[l] / bytesPerMs
   }
   return Math.max(backwardEnd, sent)
+}
+
+/**
+ * A data-parallel plan whose feed is sharded: see `feed.ts`.
+ * @returns undefined with fewer than two devices of other machines, or if devices divide the model
+ */
+export function withShardedFeed(request: PlanRequest, plan: Plan): Plan | undefined {
+  const rows = plan.devices?.map(device => device.rows)
+  if (rows === undefined || dividesModel(plan.schedule) || fedDevices(request.devices, rows).length < 2)
+    return undefined
+  const devices = devicePlans(request, plan, rows, true)
+  return { ...plan, devices, stepMs: Math.max(...devices.map(({ stepMs }) => stepMs)) }
 }
 
 /** The plan with the time of the group that executes it. @param rows of each device */
@@ -114,9 +125,10 @@ export function inGroup(request: PlanRequest, plan: Plan, rows: readonly number[
  * A lower bound of the time of a group's step, in closed form: with f and b the times of the forward and the backward pass, W and G the
  * bytes of weights and gradients, B the speed of a line and R the time of the reduction, the maximum over the devices of
  * max(f, W/B) + max(b, G/B) + R. It is exact where all devices share one memory.
+ * @param isSharded whether the feed is sharded, whose time replaces W/B
  */
-export function closedFormMs(request: PlanRequest, plan: Plan): number {
-  const { profile } = request
+export function closedFormMs(request: PlanRequest, plan: Plan, isSharded = false): number {
+  const { profile, inputBytes } = request
   const { head } = profile
   // If devices divide the model, a step is at least as long as the slowest one is busy.
   if (dividesModel(plan.schedule)) {
@@ -125,18 +137,24 @@ export function closedFormMs(request: PlanRequest, plan: Plan): number {
     )
     return Math.max(...busyMs)
   }
+  const { devices = [] } = plan
+  const fed = fedDevices(
+    request.devices,
+    devices.map(({ rows }) => rows)
+  )
+  const weights = profile.layers.reduce((sum, each) => sum + (each.gradientBytes > 0 ? each.weightBytes : 0), 0)
   return Math.max(
-    ...(plan.devices ?? []).map(device => {
-      const { rows, speed, lineBytesPerMs = Number.POSITIVE_INFINITY, stepMs } = device
+    ...devices.map((device, d) => {
+      const { rows, speed, stepMs } = device
       if (stepMs === 0) return 0
       const times: readonly LayerTime[] = layerTimes(profile, plan, rows)
       const forward = times.reduce((sum, { forwardMs }) => sum + forwardMs, 0) / speed
       const whole = (times.reduce((sum, { ms }) => sum + ms, 0) + head.ms * rows) / speed
-      const line = (bytes: number) => bytes / lineBytesPerMs
+      const f = fed.findIndex(each => each.device === d)
       const reductionMs = device.computeMs - whole
       return (
-        Math.max(forward, line(device.receivedBytes)) +
-        Math.max(whole - forward, line(device.returnedBytes)) +
+        Math.max(forward, f < 0 ? 0 : feedMs(fed, f, weights, rows * inputBytes, isSharded)) +
+        Math.max(whole - forward, f < 0 ? 0 : device.returnedBytes / fed[f].rate) +
         reductionMs
       )
     })

@@ -21,7 +21,7 @@ import {
   type Schedule
 } from '../executor/types.js'
 import { codeLength, type GradientCode, gradientCode } from '../workers/gradient-codes.js'
-import { closedFormMs, inGroup, ONE_DEVICE, rowsOf } from './group.js'
+import { closedFormMs, inGroup, ONE_DEVICE, rowsOf, withShardedFeed } from './group.js'
 import { layerMs, pipelineFault, planPipelines, sectionBytes } from './pipeline.js'
 import { backwardBytes, planLayerwise } from './plan-layerwise.js'
 import { type DeviceProfile, inputBytes, profileModel } from './profile.js'
@@ -175,6 +175,8 @@ interface Speedup {
   readonly closedForm: number
   /** With a minibatch that can be divided in any way, and without copies. */
   readonly ideal: number
+  /** With a sharded feed, and the most bytes that a device then receives from this machine. @default there is no feed to divide */
+  readonly sharded?: { readonly expected: number; readonly closedForm: number; readonly receivedBytes: number }
 }
 
 /** @returns undefined for one device, or where it does not fit alone */
@@ -183,7 +185,18 @@ export function speedupOf(request: PlanRequest, plan: Plan): Speedup | undefined
   const alone = makePlan({ ...request, devices: ONE_DEVICE, fixed: { ...request.fixed, schedule } })
   if (plan.devices === undefined || 'tooLarge' in alone) return undefined
   const ideal = request.devices.reduce((sum, { speed }) => sum + speed, 0)
-  return { expected: alone.stepMs / plan.stepMs, closedForm: alone.stepMs / closedFormMs(request, plan), ideal }
+  const fed = withShardedFeed(request, plan)
+  const sharded = fed && {
+    expected: alone.stepMs / fed.stepMs,
+    closedForm: alone.stepMs / closedFormMs(request, fed, true),
+    receivedBytes: Math.max(...(fed.devices ?? []).map(({ receivedBytes }) => receivedBytes))
+  }
+  return {
+    sharded,
+    expected: alone.stepMs / plan.stepMs,
+    closedForm: alone.stepMs / closedFormMs(request, plan),
+    ideal
+  }
 }
 
 /** @returns the fastest plan, or, if none fits, the layer that needs the most memory */

@@ -8,7 +8,8 @@ import { networkModel } from '../../../src/l2l/execution.js'
 import { Executor, type TrainStep } from '../../../src/l2l/executor/executor.js'
 import { deviceMeter, OverBudgetError } from '../../../src/l2l/executor/step.js'
 import { BlockStore, type Schedule, STASH_LOCATIONS, type StashLocation } from '../../../src/l2l/executor/types.js'
-import { closedFormMs, ONE_DEVICE } from '../../../src/l2l/planning/group.js'
+import { arrivals, fedDevices } from '../../../src/l2l/planning/feed.js'
+import { closedFormMs, ONE_DEVICE, withShardedFeed } from '../../../src/l2l/planning/group.js'
 import { makePlan, planFor } from '../../../src/l2l/planning/planner.js'
 import { type DeviceProfile, type LayerProfile, profileModel } from '../../../src/l2l/planning/profile.js'
 import { fitting, segmentPlans } from '../../../src/l2l/planning/segments.js'
@@ -245,6 +246,34 @@ describe('the plan of a group', () => {
         ok(coded.stepMs >= closedFormMs(request, coded) - 1e-9)
       })
     )
+  })
+
+  it('divides a feed among devices of other machines, which gains where they share a line', () => {
+    const lines = fc.option(fc.constantFrom(0.5, 4), { nil: undefined })
+    fc.assert(
+      fc.property(requests, lines, (drawn, ownLine) => {
+        const request = requestOf(drawn)
+        const devices = request.devices.map((device, d) => (d === 0 ? { ...device, lineBytesPerMs: ownLine } : device))
+        const plan = makePlan({ ...request, devices }) as Plan
+        ok(plan.stepMs >= closedFormMs({ ...request, devices }, plan) - 1e-9)
+        const sharded = withShardedFeed({ ...request, devices }, plan)
+        const remote = plan.devices?.filter(({ rows, lineBytesPerMs }, d) => d > 0 && rows > 0 && lineBytesPerMs) ?? []
+        equal(sharded !== undefined, remote.length > 1)
+        if (sharded === undefined) return
+        ok(sharded.stepMs >= closedFormMs({ ...request, devices }, sharded, true) - 1e-9)
+        if (ownLine === undefined) ok(sharded.stepMs >= plan.stepMs - 1e-9)
+        const weights = request.profile.layers.reduce((sum, { weightBytes }) => sum + weightBytes, 0)
+        for (const { rows, lineBytesPerMs, receivedBytes } of sharded.devices?.slice(1) ?? [])
+          if (rows > 0 && lineBytesPerMs) equal(receivedBytes, weights / remote.length + 4 * rows)
+      })
+    )
+    const device = { speed: 1, lineBytesPerMs: 1 }
+    const fed = fedDevices(Array(5).fill(device), [1, 1, 1, 1, 1])
+    const ends = [false, true].map(isSharded =>
+      arrivals(fed, Array(16).fill(8), [0, 0, 0, 0], isSharded).map(times => times.at(-1))
+    )
+    // Four times 16 layers over one line; and each layer once, with the exchange of the last one.
+    deepEqual(ends, [Array(4).fill(512), Array(4).fill(128 + 6)])
   })
 
   const ways = {
