@@ -112,8 +112,9 @@ export class BlockHosts {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.#port.postMessage(reason)
-    this.#updates.fail()
-    this.#copies.fail()
+    const { owners, buffers } = this.#init
+    this.#updates.fail(owners.flatMap((owner, block) => (owner === 0 ? [] : [block])))
+    this.#copies.fail(buffers.keys())
     for (const line of this.#lines) line.close('another host is gone')
   }
 

@@ -103,10 +103,10 @@ export class SharedSignals {
     Atomics.notify(this.#cells, this.#cell(1, block))
   }
 
-  /** Ends all waits, now and later. */
-  fail(): void {
+  /** Ends all waits, now and later. @param blocks whose updates are not done any more */
+  fail(blocks: Iterable<number>): void {
     Atomics.store(this.#cells, FAILED, 1)
-    for (let block = 0; block < this.#blocks; block++) {
+    for (const block of blocks) {
       // Changed, so that a thread that is about to wait does not.
       Atomics.sub(this.#cells, this.#cell(1, block), 1)
       Atomics.notify(this.#cells, this.#cell(1, block))

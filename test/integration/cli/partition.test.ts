@@ -27,8 +27,8 @@ describe('admb train on several hosts', function () {
     for (const worker of workers.splice(0)) worker.kill('SIGKILL')
   })
 
-  function startWorker(): ChildProcess {
-    const args = ['worker', '--peer', `/ip4/127.0.0.1/tcp/${port}`, '--token', token]
+  function startWorker(...more: string[]): ChildProcess {
+    const args = ['worker', '--peer', `/ip4/127.0.0.1/tcp/${port}`, '--token', token, '--backend', 'cpu', ...more]
     const worker = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
     workers.push(worker)
     return worker
@@ -83,6 +83,14 @@ describe('admb train on several hosts', function () {
     const { relay, averageLoss } = JSON.parse(stdout)
     assert.equal(relay.workers, 3)
     assert.ok(averageLoss < 2.31, `a loss of ${averageLoss}`)
+  })
+
+  it('loses a step, and no layers, when the device of a host fails', async () => {
+    startWorker('--device-memory', '1KB')
+    const { code, stdout, stderr } = await train(1, 2, '--workers', '2')
+    assert.equal(code, 0, stderr)
+    const { relay } = JSON.parse(stdout)
+    assert.deepEqual([relay.workers, relay.lostSteps], [1, 1])
   })
 
   it('refuses what cannot be divided, before it waits for hosts', async () => {

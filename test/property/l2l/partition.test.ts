@@ -6,9 +6,10 @@ import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { networkModel } from '../../../src/l2l/execution.js'
 import { L2LEngine, type L2LEngineOptions } from '../../../src/l2l/training/engine.js'
-import { hostBytes } from '../../../src/l2l/training/param-server.js'
+import { hostBytes, ParamServer } from '../../../src/l2l/training/param-server.js'
 import { type Hosts, ownersOf, ZERO_LEVELS, type ZeroLevel } from '../../../src/l2l/training/partition.js'
 import type { RuleSpec, Trained } from '../../../src/learning/index.js'
+import { blockIndices, initialBlocks } from '../../../src/nn/blocks.js'
 import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
@@ -133,6 +134,27 @@ describe('a network that is divided among hosts', function () {
       }
     })
   }
+
+  it('drops gradients that are not finite at any host', () => {
+    const model = networkModel(gpt)
+    for (const level of ZERO_LEVELS) {
+      const given = { model, rule: { name: 'adam' }, averaging: { name: 'tail' }, threads: 1 } as const
+      const server = new ParamServer({ ...given, initial: initialBlocks(model, 1), hosts: hostsOf(level, 3) })
+      const layers = [...blockIndices(model).entries()].filter(([, block]) => block !== undefined)
+      const before = layers.map(([layer]) => server.weights(layer).slice())
+      server.begin(1, 0)
+      for (const [n, [layer]] of layers.entries())
+        server.pushGradients(layer, [before[n].slice().fill(n % 2 ? 1 : NaN)])
+      const after = server.collect().parameters
+      for (const [n, block] of before.entries())
+        equal(
+          block.every((value, i) => value === after[n][i]),
+          n % 2 === 0
+        )
+      equal(server.dropped, Math.ceil(layers.length / 2))
+      server.close()
+    }
+  })
 
   for (const level of [1, 2] as const) {
     for (const workers of [2, 3]) {
