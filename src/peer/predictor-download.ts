@@ -24,6 +24,8 @@ export interface Downloaded {
 interface DownloadOptions {
   /** Sends a request to a peer. @throws Error if it does not answer */
   readonly fetch: (from: string, request: string) => Promise<Uint8Array>
+  /** Other peers that may hold a predictor, as a peer names them. */
+  readonly holders: (from: string) => Promise<readonly string[]>
   /** Maximum size of a predictor in bytes. */
   readonly maxBytes: number
   /** Keeps parts for a later run. @default only this run has them */
@@ -67,7 +69,13 @@ export class PredictorDownload {
     this.#waiting = [...missing]
     const start = performance.now()
     const others = asked.filter(peer => peer !== first)
-    await Promise.all([this.#pull(first), ...others.map(peer => this.#join(peer, manifest))])
+    const join = (peers: readonly string[]) => Promise.all(peers.map(peer => this.#join(peer, manifest)))
+    // A peer that joins is connected to one other, which knows more of them.
+    const named = this.#options.holders(first).then(
+      peers => join(peers.filter(peer => !asked.includes(peer)).slice(0, MAX_SOURCES - asked.length)),
+      () => undefined
+    )
+    await Promise.all([this.#pull(first), join(others), named])
     if (missing.size > 0) return undefined
     const { body } = this.#partial
     await this.drop()

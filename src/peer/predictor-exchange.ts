@@ -4,7 +4,7 @@
  */
 import type { EventEmitter } from 'node:events'
 import { compareIds, decodeHead, encodeHead, type PredictorId } from '../admb/index.js'
-import type { Log, Network } from '../network/index.js'
+import { decodeReferral, encodeReferral, type Log, type Network } from '../network/index.js'
 import type { Store } from '../storage/index.js'
 import type { Edges } from './edges.js'
 import type { LearnerHandle } from './learner-handle.js'
@@ -35,6 +35,8 @@ export class PredictorExchange {
   readonly #server: PartServer
   readonly #download: PredictorDownload
   #downloading: Promise<boolean> | undefined
+  /** Addresses of peers that others have named. */
+  readonly #named = new Map<string, readonly string[]>()
 
   constructor(options: ExchangeOptions) {
     this.#options = options
@@ -50,6 +52,7 @@ export class PredictorExchange {
     })
     this.#download = new PredictorDownload({
       fetch: (from, request) => this.#ask(from, request),
+      holders: from => this.#holders(from),
       isWanted: updates => updates >= current().updates,
       store,
       maxBytes: network.maxFrameBytes,
@@ -109,13 +112,17 @@ export class PredictorExchange {
   }
 
   /**
-   * Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates, and requests for parts of a
-   * large one.
+   * Answers `predictor` and `predictor N` with the current predictor, unless it has less than N updates, requests for parts of a large one,
+   * and `holders` with other peers that may have these parts.
    */
   async answer(request: Uint8Array): Promise<Uint8Array | undefined> {
-    const { current, save } = this.#options
+    const { current, save, network, edges } = this.#options
     const text = new TextDecoder().decode(request)
     const [what, least = '0'] = text.split(' ')
+    if (what === 'holders') {
+      const { neighbours } = edges
+      return encodeReferral(network.peers.filter(({ id }) => neighbours.includes(id)))
+    }
     if (what !== 'predictor') return this.#server.answer(text)
     return current().updates >= Number(least) ? save() : undefined
   }
@@ -125,9 +132,20 @@ export class PredictorExchange {
     this.#server.stop()
   }
 
+  /** @throws NetworkError if the peer does not name any */
+  async #holders(from: string): Promise<string[]> {
+    const contacts = decodeReferral(await this.#ask(from, 'holders')).filter(
+      ({ id }) => id !== this.#options.network.id
+    )
+    this.#named.clear()
+    for (const { id, addresses } of contacts) this.#named.set(id, addresses)
+    return contacts.map(({ id }) => id)
+  }
+
   #ask(from: string, request: string): Promise<Uint8Array> {
     const { network } = this.#options
-    const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses: [] }
+    const addresses = this.#named.get(from) ?? []
+    const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses }
     return network.fetch(target, new TextEncoder().encode(request), this.#fetching.signal)
   }
 

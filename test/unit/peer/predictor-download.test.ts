@@ -38,6 +38,8 @@ describe('the download of a predictor in parts', function () {
   let fails: (peer: string, request: string, count: number) => boolean
   /** What a request waits for. */
   let line: (peer: string, request: string) => Promise<void>
+  /** Peers that a peer names. */
+  let named: Map<string, string[]>
   let own: number
 
   beforeEach(() => {
@@ -45,6 +47,7 @@ describe('the download of a predictor in parts', function () {
     servers = new Map()
     fails = () => false
     line = async () => undefined
+    named = new Map()
     own = 0
   })
   afterEach(() => {
@@ -63,6 +66,7 @@ describe('the download of a predictor in parts', function () {
         if (answer === undefined) throw new Error('nothing found')
         return answer
       },
+      holders: async peer => named.get(peer) ?? [],
       isWanted: updates => updates > own,
       maxBytes: 1 << 24,
       store,
@@ -91,6 +95,15 @@ describe('the download of a predictor in parts', function () {
     const counts = ['a', 'b', 'c'].map(peer => partsOf(peer).length)
     assert.equal(counts[0] + counts[1] + counts[2], 4)
     assert.ok(Math.max(...counts) < 4, counts.join())
+  })
+
+  it('asks peers that the first one names', async () => {
+    servers.set('a', serverOf())
+    servers.set('b', serverOf())
+    named.set('a', ['a', 'c', 'b'])
+    fails = (peer, request) => peer === 'a' && request.startsWith('part')
+    assertWhole(await downloadOf().get(1, ['a']))
+    assert.equal(new Set(partsOf('b')).size, 4)
   })
 
   it('takes no parts of another predictor, nor parts that are damaged', async () => {
