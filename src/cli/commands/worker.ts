@@ -24,8 +24,8 @@ export function workerCommand(program: Command): Command {
   admb worker --peer /ip4/192.0.2.7/tcp/4280/p2p/12D3KooW… --token worker.token
 
 The peer divides each minibatch by the speed of its devices, or, as 1f1b and
-other pipelines, the layers. A worker that stops costs the peer one step. For admb train with zero=LEVEL, a worker holds
-layers, and the run ends if it stops.`
+other pipelines, the layers. A worker that stops costs the peer one step. For
+admb train with zero=LEVEL, a worker holds layers, and the run ends with it.`
   return add(program, 'worker', { help }, run)
 }
 
