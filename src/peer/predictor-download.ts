@@ -11,6 +11,8 @@ const REQUESTS = 2
 /** Failures in a row after which a peer is asked no more, and the time between two requests, in ms. */
 const MAX_FAILURES = 3
 const RETRY_MS = 1000
+/** Time in ms after which a part counts as failed. */
+const PART_MS = 300_000
 
 /** A predictor that has arrived, as `StoredBlocks` in one array. */
 export interface Downloaded {
@@ -22,8 +24,8 @@ export interface Downloaded {
 }
 
 interface DownloadOptions {
-  /** Sends a request to a peer. @throws Error if it does not answer */
-  readonly fetch: (from: string, request: string) => Promise<Uint8Array>
+  /** Sends a request to a peer. @throws Error if it does not answer, the signal's reason */
+  readonly fetch: (from: string, request: string, signal: AbortSignal) => Promise<Uint8Array>
   /** Other peers that may hold a predictor, as a peer names them. */
   readonly holders: (from: string) => Promise<readonly string[]>
   /** Maximum size of a predictor in bytes. */
@@ -32,6 +34,8 @@ interface DownloadOptions {
   readonly store?: Pick<Store, 'keptPart' | 'keepPart' | 'dropParts'>
   /** Whether a predictor with that many updates may still be better than the own one. */
   readonly isWanted: (updates: number) => boolean
+  /** Time in ms after which another peer that has nothing else to do is asked for a part as well. @default 20000 */
+  readonly slowMs?: number
   /** Aborted when the peer stops. */
   readonly signal: AbortSignal
   readonly log: Log
@@ -47,9 +51,11 @@ interface Partial {
 export class PredictorDownload {
   readonly #options: DownloadOptions
   #partial: Partial | undefined
-  /** Parts that nobody is asked for. */
-  #waiting: number[] = []
+  /** Parts on their way, with the peer that is asked first, and since when. */
+  readonly #asked = new Map<number, { readonly peer: string; readonly since: number }>()
   readonly #inFlight = new Set<Promise<boolean>>()
+  /** Ends the requests that still run when all parts have arrived. */
+  #end = new AbortController()
 
   constructor(options: DownloadOptions) {
     this.#options = options
@@ -66,7 +72,7 @@ export class PredictorDownload {
     const first = (await this.#resumed(updates, asked)) ?? (await this.#begun(updates, asked))
     if (first === undefined || this.#partial === undefined) return undefined
     const { manifest, missing } = this.#partial
-    this.#waiting = [...missing]
+    this.#end = new AbortController()
     const start = performance.now()
     const others = asked.filter(peer => peer !== first)
     const join = (peers: readonly string[]) => Promise.all(peers.map(peer => this.#join(peer, manifest)))
@@ -144,7 +150,7 @@ export class PredictorDownload {
   async #manifest(peer: string, request: string): Promise<Manifest | undefined> {
     const { fetch, maxBytes, log } = this.#options
     try {
-      return decodeManifest(await fetch(peer, request), maxBytes)
+      return decodeManifest(await fetch(peer, request, this.#options.signal), maxBytes)
     } catch (error) {
       log('debug', `no predictor in parts: ${(error as Error).message}`, { peer })
       return undefined
@@ -153,15 +159,13 @@ export class PredictorDownload {
 
   async #pull(peer: string): Promise<void> {
     const { signal, isWanted } = this.#options
-    const { updates } = (this.#partial as Partial).manifest
+    const { missing, manifest } = this.#partial as Partial
     let failures = 0
     const request = async () => {
-      while (failures < MAX_FAILURES && !signal.aborted && isWanted(updates)) {
-        const index = this.#waiting.shift()
+      while (missing.size > 0 && failures < MAX_FAILURES && !signal.aborted && isWanted(manifest.updates)) {
+        const index = this.#next(peer)
         if (index === undefined) {
-          // A part that another peer does not deliver is asked for again.
-          if (this.#inFlight.size === 0) return
-          await Promise.race(this.#inFlight)
+          await Promise.race([...this.#inFlight, sleep(RETRY_MS, signal).catch(() => undefined)])
           continue
         }
         const attempt = this.#attempt(peer, index)
@@ -169,32 +173,46 @@ export class PredictorDownload {
         const hasArrived = await attempt
         this.#inFlight.delete(attempt)
         failures = hasArrived ? 0 : failures + 1
-        if (!hasArrived) await sleep(RETRY_MS, signal).catch(() => undefined)
+        if (!hasArrived && missing.size > 0) await sleep(RETRY_MS, signal).catch(() => undefined)
       }
     }
     await Promise.all(Array.from({ length: REQUESTS }, request))
   }
 
-  /** @returns whether the part has arrived; otherwise it waits again */
+  /** The part for which a peer is asked: one for which nobody is, or one that another peer does not deliver soon. */
+  #next(peer: string): number | undefined {
+    const { slowMs = 20_000 } = this.#options
+    const now = performance.now()
+    let late: number | undefined
+    for (const index of (this.#partial as Partial).missing) {
+      const asked = this.#asked.get(index)
+      if (asked === undefined) return index
+      if (asked.peer !== peer && now - asked.since > slowMs) late ??= index
+    }
+    return late
+  }
+
+  /** @returns whether the part has arrived */
   async #attempt(peer: string, index: number): Promise<boolean> {
-    const { fetch, store, log } = this.#options
+    const { fetch, store, log, signal } = this.#options
     const partial = this.#partial as Partial
     const { digest, hashes } = partial.manifest
+    const name = `part ${index + 1} of ${hashes.length} of a predictor`
+    this.#asked.set(index, { peer, since: performance.now() })
     try {
-      const part = await fetch(peer, `part ${digest} ${index}`)
+      const bounded = AbortSignal.any([signal, this.#end.signal, AbortSignal.timeout(PART_MS)])
+      const part = await fetch(peer, `part ${digest} ${index}`, bounded)
       if ((await hashOf(part)) !== hashes[index]) throw new Error('it is not the one of the manifest')
       put(partial, index, part)
       await store?.keepPart(String(index), part)
-      log('debug', `part ${index + 1} of ${hashes.length} of a predictor has arrived`, { peer })
+      log('debug', `${name} has arrived`, { peer })
+      if (partial.missing.size === 0) this.#end.abort()
       return true
     } catch (error) {
-      log(
-        'debug',
-        `part ${index + 1} of ${hashes.length} of a predictor has not arrived: ${(error as Error).message}`,
-        { peer }
-      )
-      this.#waiting.unshift(index)
+      if (partial.missing.has(index)) log('debug', `${name} has not arrived: ${(error as Error).message}`, { peer })
       return false
+    } finally {
+      if (this.#asked.get(index)?.peer === peer) this.#asked.delete(index)
     }
   }
 }

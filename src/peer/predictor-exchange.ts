@@ -51,7 +51,7 @@ export class PredictorExchange {
       ended: () => learner.post({ kind: 'served' })
     })
     this.#download = new PredictorDownload({
-      fetch: (from, request) => this.#ask(from, request),
+      fetch: (from, request, bounded) => this.#ask(from, request, bounded),
       holders: from => this.#holders(from),
       isWanted: updates => updates >= current().updates,
       store,
@@ -142,11 +142,11 @@ export class PredictorExchange {
     return contacts.map(({ id }) => id)
   }
 
-  #ask(from: string, request: string): Promise<Uint8Array> {
+  #ask(from: string, request: string, signal = this.#fetching.signal): Promise<Uint8Array> {
     const { network } = this.#options
     const addresses = this.#named.get(from) ?? []
     const target = network.peers.find(peer => peer.id === from) ?? { id: from, addresses }
-    return network.fetch(target, new TextEncoder().encode(request), this.#fetching.signal)
+    return network.fetch(target, new TextEncoder().encode(request), signal)
   }
 
   async #fetchFrom(from: string, { updates }: PredictorId): Promise<boolean> {

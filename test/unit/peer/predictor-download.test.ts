@@ -56,11 +56,15 @@ describe('the download of a predictor in parts', function () {
 
   function downloadOf(store?: Store): PredictorDownload {
     return new PredictorDownload({
-      fetch: async (peer, request) => {
+      slowMs: 200,
+      fetch: async (peer, request, signal) => {
         const all = requests.get(peer) ?? []
         requests.set(peer, [...all, request])
         await new Promise(setImmediate)
-        await line(peer, request)
+        await Promise.race([
+          line(peer, request),
+          new Promise((_, reject) => AbortSignal.any([signal]).addEventListener('abort', reject))
+        ])
         if (fails(peer, request, all.length + 1)) throw new Error('the connection ended')
         const answer = await servers.get(peer)?.answer(request)
         if (answer === undefined) throw new Error('nothing found')
@@ -95,6 +99,15 @@ describe('the download of a predictor in parts', function () {
     const counts = ['a', 'b', 'c'].map(peer => partsOf(peer).length)
     assert.equal(counts[0] + counts[1] + counts[2], 4)
     assert.ok(Math.max(...counts) < 4, counts.join())
+  })
+
+  it('asks another peer for the parts that one does not deliver', async () => {
+    servers.set('a', serverOf())
+    servers.set('b', serverOf())
+    line = (peer, request) =>
+      peer === 'a' && request.startsWith('part') ? new Promise(() => undefined) : Promise.resolve()
+    assertWhole(await downloadOf().get(1, ['a', 'b']))
+    assert.equal(new Set(partsOf('b')).size, 4)
   })
 
   it('asks peers that the first one names', async () => {
