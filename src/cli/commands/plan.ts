@@ -90,7 +90,7 @@ async function plan(model: string | undefined, flags: Flags<'plan'>): Promise<vo
 }
 
 /** When each device of a pipeline computes what; for other schedules, where the time of a step goes. */
-function chartOf(request: PlanRequest, { schedule, microbatch, stash, pipeline }: Plan, time: StepParts): string {
+function chartOf(request: PlanRequest, { schedule, pipeline, ...plan }: Plan, time: StepParts): string {
   if (!isPipeline(schedule) || pipeline === undefined) return stepChart(time, schedule)
-  return pipelineChart(pipelineTimeline(request, { schedule, microbatch, stash, pipeline }), schedule)
+  return pipelineChart(pipelineTimeline(request, { ...plan, schedule, pipeline }), schedule)
 }

@@ -3,8 +3,8 @@
  * device. Times of layers are measured; the gradients of inputs and of weights take half of a backward pass each.
  */
 import { cutLayers, type Operation, pipelineOrders } from '../executor/pipeline-orders.js'
-import { isPipeline, type Pipeline, type Schedule, type StashLocation } from '../executor/types.js'
-import { liveBytes } from './plan-layerwise.js'
+import { isPipeline, type LayerPlan, type Pipeline, type Schedule, type StashLocation } from '../executor/types.js'
+import { liveBytes, offloadGains } from './plan-layerwise.js'
 import { bytesAt, type DeviceProfile, isKept } from './profile.js'
 import { closedFormBubble, type Timeline, timelineOf } from './timeline.js'
 import { layerTimes } from './times.js'
@@ -25,22 +25,31 @@ export function pipelineFault(schedule: Schedule, layers: number, devices: reado
   return undefined
 }
 
+/** Rows of an operation for which layers are loaded, and what is done with each layer. */
+interface Loaded {
+  readonly rows: number
+  readonly layers: readonly LayerPlan[]
+}
+
 /**
  * Milliseconds of each layer per sample, with the head in the last one: what the cut is made by.
- * @param loadedRows rows of an operation for which layers are loaded @default they stay on the device
+ * @param loaded if layers are loaded for each operation @default they stay on the device
  */
-export function layerMs(profile: DeviceProfile, loadedRows?: number): number[] {
+export function layerMs(profile: DeviceProfile, loaded?: Loaded): number[] {
   const { layers, head } = profile
-  if (loadedRows !== undefined) return loadedMs(profile, loadedRows).map(({ ms }) => ms / loadedRows)
+  if (loaded !== undefined) return loadedMs(profile, loaded).map(({ ms }) => ms / loaded.rows)
   return layers.map(
     ({ share, forwardMs, savedVjpMs }, l) => share * (forwardMs + savedVjpMs) + (l === layers.length - 1 ? head.ms : 0)
   )
 }
 
 /** The time of each layer, with the head in the last one, if rows pass it that it is loaded for: in the forward pass, and in total. */
-function loadedMs(profile: DeviceProfile, rows: number): { readonly ms: number; readonly forwardMs: number }[] {
+function loadedMs(
+  profile: DeviceProfile,
+  { rows, layers: plans }: Loaded
+): { readonly ms: number; readonly forwardMs: number }[] {
   const { layers, head, bytesPerMs } = profile
-  const way = { schedule: 'l2l', stash: 'host', layers: layers.map(() => ({})) } as const
+  const way = { schedule: 'l2l', stash: 'host', layers: plans } as const
   const last = layers.length - 1
   return layerTimes(profile, way, rows).map(({ ms, forwardMs }, l) => ({
     // The sum of the gradients so far comes to the device; the last layer's forward pass is part of its backward pass.
@@ -103,16 +112,26 @@ function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Pla
   const isLoaded = stash === 'host'
   const { layers, bytesPerMs, sumBytesPerMs } = profile
   const stages = devices.length
+  const live = isLoaded ? [...liveBytes(request, 'l2l', microbatch, 0)].map(layer => layer.live) : []
+  // Activations move to the host where copying takes less time than recomputing.
+  const gains = isLoaded && request.fixed.stash === undefined ? offloadGains(request) : new Map<number, number>()
+  const offloads = (l: number) => gains.has(l) && live[l](false, true) <= request.deviceMemory
+  const layerPlans = layers.map((_, l): LayerPlan => (offloads(l) ? { activations: 'host' } : {}))
   const cut = cutLayers(
-    layerMs(profile, isLoaded ? group * microbatch : undefined),
+    layerMs(profile, isLoaded ? { rows: group * microbatch, layers: layerPlans } : undefined),
     stages * chunks,
     byStage(devices).map(({ speed }) => speed)
   )
   const microbatches = Math.ceil(batch / microbatch)
   const operations = Math.ceil(microbatches / group)
-  const timeline = pipelineTimeline(request, { schedule: kind, microbatch, stash, pipeline: { cut, group } })
+  const timeline = pipelineTimeline(request, {
+    schedule: kind,
+    microbatch,
+    stash,
+    layers: layerPlans,
+    pipeline: { cut, group }
+  })
   const orders = pipelineOrders(kind, stages, operations, chunks)
-  const live = isLoaded ? [...liveBytes(request, 'l2l', microbatch, 0)].map(layer => layer.live(false)) : []
   const memory = orders.map(order => stageBytes(request, order, cut, microbatch, microbatches > 1))
   const plans = Array.from({ length: stages }, (_, stage): DevicePlan => {
     const device = byStage(devices)[stage]
@@ -139,9 +158,13 @@ function planPipeline(request: PlanRequest, way: StagesWay, chunks: number): Pla
     schedule: kind,
     microbatch,
     stash,
-    layers: layers.map(() => ({})),
-    deviceBytes: Math.max(...(isLoaded ? live : memory)),
-    stashBytes: isLoaded ? Math.max(...orders.map(order => hostBytes(request, order, cut, group * microbatch))) : 0,
+    layers: layerPlans,
+    deviceBytes: Math.max(...(isLoaded ? live.map((bytes, l) => bytes(false, offloads(l))) : memory)),
+    stashBytes: isLoaded
+      ? Math.max(
+          ...orders.map(order => hostBytes(request, order, cut, { rows: group * microbatch, layers: layerPlans }))
+        )
+      : 0,
     stepMs,
     parts: [{ ms: stepMs, from: 0 }],
     pipeline: {
@@ -182,11 +205,13 @@ export function pipelineTimeline(
     schedule,
     microbatch,
     stash,
+    layers: plans,
     pipeline: { cut, group }
   }: {
     readonly schedule: Pipeline
     readonly microbatch: number
     readonly stash: StashLocation
+    readonly layers: readonly LayerPlan[]
     readonly pipeline: Pick<NonNullable<Plan['pipeline']>, 'cut' | 'group'>
   }
 ): Timeline {
@@ -202,7 +227,7 @@ export function pipelineTimeline(
       (chunk > 0 ? boundaryBytes(layers, inputBytes, from) : 0) + (chunk < last ? (own.at(-1)?.outputBytes ?? 0) : 0)
     const copyMs = (rows * copied) / bytesPerMs
     if (stash === 'host') {
-      const times = loadedMs(profile, rows).slice(from, cut[chunk + 1])
+      const times = loadedMs(profile, { rows, layers: plans }).slice(from, cut[chunk + 1])
       const forwardMs = times.reduce((sum, each) => sum + each.forwardMs, 0)
       const ms = times.reduce((sum, each) => sum + each.ms, 0)
       return { forward: forwardMs + copyMs, backward: ms - forwardMs + copyMs, weights: 0 }[kind]
@@ -233,19 +258,23 @@ function boundaryBytes(layers: DeviceProfile['layers'], inputBytes: number, laye
   return layer === 0 ? inputBytes : layers[layer - 1].outputBytes
 }
 
-/** Bytes of a stage on the host if layers are loaded: sums of gradients, inputs of layers for the backward pass, and one layer's outputs. */
+/**
+ * Bytes of a stage on the host if layers are loaded: sums of gradients, inputs and activations of layers for the backward pass, and one
+ * layer's outputs.
+ */
 function hostBytes(
   { profile: { layers } }: PlanRequest,
   order: readonly Operation[],
   cut: readonly number[],
-  rows: number
+  { rows, layers: plans }: Loaded
 ): number {
   const own = [...new Set(order.map(({ chunk }) => chunk))]
   const inputs = new Map(
     own.map(chunk => {
       const stored = layers.slice(cut[chunk], cut[chunk + 1]).map((_, i) => {
         const l = cut[chunk] + i
-        return l > 0 && layers[l].hasBackward ? layers[l - 1].outputBytes : 0
+        const saved = plans[l].activations === 'host' ? layers[l].activationBytes : 0
+        return saved + (l > 0 && layers[l].hasBackward ? layers[l - 1].outputBytes : 0)
       })
       return [chunk, rows * stored.reduce((sum, bytes) => sum + bytes, 0)]
     })

@@ -91,7 +91,7 @@ export function planLayerwise(
 }
 
 /** The layers whose activations may move to the host, with the time that this saves: those that save most for their bytes. */
-function offloadGains({ profile, batch, hostMemory }: PlanRequest): ReadonlyMap<number, number> {
+export function offloadGains({ profile, batch, hostMemory }: PlanRequest): ReadonlyMap<number, number> {
   const { layers, bytesPerMs } = profile
   const gains = layers.slice(0, -1).map((layer, l) => {
     const { share, vjpMs, savedVjpMs, activationBytes } = layer

@@ -71,13 +71,13 @@ export function resolveExecution(model: Model, execution: GroupExecution, batch:
 
 /** How the stages of a planned pipeline are cut and execute their layers; undefined for other plans. */
 export function stagesOf(
-  { microbatch, stash, pipeline }: Plan,
+  { microbatch, stash, layers, pipeline }: Plan,
   profile: DeviceProfile,
   workers = 1
 ): ExecutorOptions['pipeline'] {
   if (pipeline === undefined) return undefined
   const { cut, group } = pipeline
-  const ms = layerMs(profile, stash === 'host' ? group * microbatch : undefined)
+  const ms = layerMs(profile, stash === 'host' ? { rows: group * microbatch, layers } : undefined)
   return { chunks: cut.length / workers, group, layerMs: ms }
 }
 
