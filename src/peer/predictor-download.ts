@@ -165,7 +165,7 @@ export class PredictorDownload {
       while (missing.size > 0 && failures < MAX_FAILURES && !signal.aborted && isWanted(manifest.updates)) {
         const index = this.#next(peer)
         if (index === undefined) {
-          await Promise.race([...this.#inFlight, sleep(RETRY_MS, signal).catch(() => undefined)])
+          await Promise.race([...this.#inFlight, sleep(RETRY_MS)])
           continue
         }
         const attempt = this.#attempt(peer, index)
