@@ -153,7 +153,6 @@ function lossAndBackward(
     const { y, saved } = layer.forwardSaving(x, weights, pass)
     const dy = lossAndGradient(model.head, context, rows, y)
     y.dispose()
-    layerAt(context, position)
     finishBackward(context, position, first, microbatch, x, dy, sum, layer.vjp(x, weights, dy, pass, saved))
     tf.dispose([...saved])
   }

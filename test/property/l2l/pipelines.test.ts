@@ -1,6 +1,5 @@
 /** Pipelines of several devices: the order of their operations, and the results of runs, which are those of one device. */
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
-import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -21,6 +20,7 @@ import { parseModel } from '../../../src/nn/spec/model-spec.js'
 import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import { trainedEngine } from '../../support/l2l/engine.js'
+import { startedThreads } from '../../support/l2l/started-threads.js'
 
 const PIPELINES = SCHEDULES.filter(isPipeline)
 const chunksOf = (kind: string, chunks: number) => (kind === 'interleaved' ? chunks : 1)
@@ -293,17 +293,15 @@ for (const kind of PIPELINES) {
       const learner = new NetworkLearner(model, {})
       const blocks = sharedBlocks(learner)
       const options = { schedule: kind, microbatch: 2 } as const
-      const threads: Worker[] = []
-      const add = (thread: Worker) => threads.push(thread)
-      process.on('worker', add)
-      const pool = await DevicePool.open({
-        network: mlp,
-        backend: 'cpu',
-        executorOptions: options,
-        weights: { blocks },
-        workers: 2
-      })
-      process.off('worker', add)
+      const [pool, threads] = await startedThreads(() =>
+        DevicePool.open({
+          network: mlp,
+          backend: 'cpu',
+          executorOptions: options,
+          weights: { blocks },
+          workers: 2
+        })
+      )
       const store = new BlockStore(model, blocks, zeros(learner.layout))
       // Events of their end wait until the step has ended.
       for (const thread of threads) void thread.terminate()

@@ -1,6 +1,5 @@
 /** Tensor parallelism: several devices divide each transformer block, and learn what one device learns. */
 import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
-import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { openDevice } from '../../../src/device/index.js'
 import { DenseRows } from '../../../src/l2l/dense-rows.js'
@@ -18,6 +17,7 @@ import { blockShare, mergedGradients } from '../../../src/nn/split.js'
 import { sizeOf } from '../../../src/nn/types.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import { trainedEngine } from '../../support/l2l/engine.js'
+import { startedThreads } from '../../support/l2l/started-threads.js'
 
 const tokens = { sample: { kind: 'tokens', shape: [5], vocabulary: 7 }, target: { kind: 'next-token' } } as const
 
@@ -187,11 +187,7 @@ describe('tensor parallelism', function () {
   })
 
   it('loses a step with a device whose thread has ended', async () => {
-    const threads: Worker[] = []
-    const add = (thread: Worker) => threads.push(thread)
-    process.on('worker', add)
-    const { pool, executor, store } = await group(gpt, 3)
-    process.off('worker', add)
+    const [{ pool, executor, store }, threads] = await startedThreads(() => group(gpt, 3))
     const rows = rowsOf(gpt, 8)
     // Events of its end wait until the step has ended.
     void threads[1].terminate()

@@ -28,6 +28,7 @@ import type { NetworkSpec } from '../../../src/nn/spec/network-spec.js'
 import { randomRows } from '../../support/l2l/dense-model.js'
 import type { DeviceThreadData } from '../../support/l2l/device-thread.js'
 import { trainedEngine } from '../../support/l2l/engine.js'
+import { startedThreads } from '../../support/l2l/started-threads.js'
 
 const gpt: NetworkSpec = {
   layers: parseModel({ model: 'gpt', width: 8, layers: 2, heads: 2, dropout: 0.2, skip: 0.3 }, 'test'),
@@ -109,17 +110,15 @@ describe('several device workers', function () {
         threads: 2,
         devices: 3
       })
-      const threads: Worker[] = []
-      const add = (thread: Worker) => threads.push(thread)
-      process.on('worker', add)
-      const pool = await DevicePool.open({
-        network: mlp,
-        backend: 'cpu',
-        executorOptions: { ...executorOptions, deviceMemory },
-        weights: server.shared,
-        workers: 3
-      })
-      process.off('worker', add)
+      const [pool, threads] = await startedThreads(() =>
+        DevicePool.open({
+          network: mlp,
+          backend: 'cpu',
+          executorOptions: { ...executorOptions, deviceMemory },
+          weights: server.shared,
+          workers: 3
+        })
+      )
       const executor = new Executor(model, executorOptions)
       const before = server.collect().parameters.map(block => block.slice())
       server.begin(6, 0)
