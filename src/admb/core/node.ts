@@ -20,7 +20,7 @@ import type { Blocks, Unsent } from '../../learning/types.js'
 import type { MarkElements } from '../../numeric/sums.js'
 import { type Contributor, ContributorTable } from '../state/coverage.js'
 import type { Header, Predictor } from '../state/predictor.js'
-import { compareIds, type PredictorId } from '../state/predictor-id.js'
+import { compareIds, type PredictorId, sameId } from '../state/predictor-id.js'
 import { gridOf } from '../state/rounding.js'
 import { BufferPool, maximumChainBytes, type Shapes, shapesOf } from '../state/vectors.js'
 import { OwnInfluence } from '../trust/influence.js'
@@ -478,17 +478,16 @@ export class AdmbNode {
 
   /**
    * The download of an `offered` predictor has ended.
-   * @param stored the predictor (`storage.saveBlocks` of another node), which is adopted if it is better;
-   * undefined if nobody delivers it, so that it is requested from neighbours
+   * @param stored the predictor (`storage.saveBlocks` of another node), which is adopted if it is better.
+   * Otherwise, or if it is undefined, it counts as not delivered, and neighbours are asked for theirs.
    * @throws FrameError if it is malformed; it then counts as not delivered
    */
   downloadEnded(stored: StoredBlocks | undefined, from: string): void {
-    let hasSucceeded = false
+    const { id } = this.predictor
     try {
       if (stored) this.#offer(this.storage.readBlocks(stored), from)
-      hasSucceeded = stored !== undefined
     } finally {
-      this.#push.downloadEnded(this.#edges.values(), hasSucceeded, this.#period)
+      this.#push.downloadEnded(this.#edges.values(), !sameId(id, this.predictor.id), this.#period)
     }
   }
 

@@ -127,6 +127,15 @@ describe('an offered predictor that the host downloads', () => {
       assert.deepEqual(behind.predictor.id, ahead.predictor.id)
     }
   })
+
+  it('is requested if another one that is not better was delivered', () => {
+    const { ahead, behind, exchange } = linked()
+    exchange()
+    const { head, blocks } = behind.storage.sendBlocks()
+    behind.downloadEnded({ head, blocks: [...blocks] }, 'c')
+    assert.ok(requests(exchange()) > 0)
+    assert.deepEqual(behind.predictor.id, ahead.predictor.id)
+  })
 })
 
 describe('look-ahead', () => {
