@@ -27,7 +27,7 @@ interface DownloadOptions {
   /** Sends a request to a peer. @throws Error if it does not answer, the signal's reason */
   readonly fetch: (from: string, request: string, signal: AbortSignal) => Promise<Uint8Array>
   /** Other peers that may hold a predictor, as a peer names them. */
-  readonly holders: (from: string) => Promise<readonly string[]>
+  readonly holders: (from: string, signal: AbortSignal) => Promise<readonly string[]>
   /** Maximum size of a predictor in bytes. */
   readonly maxBytes: number
   /** Keeps parts for a later run. @default only this run has them */
@@ -36,6 +36,8 @@ interface DownloadOptions {
   readonly isWanted: (updates: number) => boolean
   /** Time in ms after which another peer that has nothing else to do is asked for a part as well. @default 20000 */
   readonly slowMs?: number
+  /** Time in ms after which a peer has no manifest, and names nobody. @default 60000 */
+  readonly manifestMs?: number
   /** Aborted when the peer stops. */
   readonly signal: AbortSignal
   readonly log: Log
@@ -56,6 +58,9 @@ export class PredictorDownload {
   readonly #inFlight = new Set<Promise<boolean>>()
   /** Ends the requests that still run when all parts have arrived. */
   #end = new AbortController()
+  #isRunning = false
+  /** Updates of the predictor whose parts are stored, infinite if there are none; undefined if this is not known yet. */
+  #stored: number | undefined
 
   constructor(options: DownloadOptions) {
     this.#options = options
@@ -68,16 +73,38 @@ export class PredictorDownload {
    * @returns undefined if none of them delivers it whole
    */
   async get(updates: number, candidates: readonly string[]): Promise<Downloaded | undefined> {
+    this.#isRunning = true
+    try {
+      return await this.#get(updates, candidates)
+    } finally {
+      this.#isRunning = false
+      // It is read again when the download resumes.
+      if (this.#options.store) this.#partial = undefined
+    }
+  }
+
+  /** Ends the download of a predictor that is not better any more, and forgets what has arrived of it. */
+  async tidy(): Promise<void> {
+    const { isWanted } = this.#options
+    if (this.#isRunning) {
+      if (this.#partial && !isWanted(this.#partial.manifest.updates)) this.#end.abort()
+      return
+    }
+    this.#stored ??= (await this.#keptManifest())?.updates ?? Number.POSITIVE_INFINITY
+    if (!this.#isRunning && !isWanted(this.#stored)) await this.drop()
+  }
+
+  async #get(updates: number, candidates: readonly string[]): Promise<Downloaded | undefined> {
+    this.#end = new AbortController()
     const asked = candidates.slice(0, MAX_SOURCES)
     const first = (await this.#resumed(updates, asked)) ?? (await this.#begun(updates, asked))
     if (first === undefined || this.#partial === undefined) return undefined
     const { manifest, missing } = this.#partial
-    this.#end = new AbortController()
     const start = performance.now()
     const others = asked.filter(peer => peer !== first)
     const join = (peers: readonly string[]) => Promise.all(peers.map(peer => this.#join(peer, manifest)))
     // A peer that joins is connected to one other, which knows more of them.
-    const named = this.#options.holders(first).then(
+    const named = this.#options.holders(first, this.#bounded(this.#options.manifestMs)).then(
       peers => join(peers.filter(peer => !asked.includes(peer)).slice(0, MAX_SOURCES - asked.length)),
       () => undefined
     )
@@ -94,7 +121,23 @@ export class PredictorDownload {
   /** Forgets what has arrived. */
   async drop(): Promise<void> {
     this.#partial = undefined
-    await this.#options.store?.dropParts()
+    this.#stored = Number.POSITIVE_INFINITY
+    await this.#options.store?.dropParts().catch(this.#notStored)
+  }
+
+  /** Stores what has arrived. The download goes on without, for example if the disk is full. */
+  async #keep(name: string, bytes: Uint8Array): Promise<void> {
+    await this.#options.store?.keepPart(name, bytes).catch(this.#notStored)
+  }
+
+  readonly #notStored = (error: Error) => {
+    const reason = `the download of a predictor could not resume after a restart: ${error.message}`
+    this.#options.log('debug', reason, {})
+    return undefined
+  }
+
+  #bounded(ms = 60_000): AbortSignal {
+    return AbortSignal.any([this.#options.signal, this.#end.signal, AbortSignal.timeout(ms)])
   }
 
   /** Resumes an earlier download. @returns a peer that still serves the rest */
@@ -119,20 +162,32 @@ export class PredictorDownload {
       if (manifest === undefined || manifest.updates < updates) continue
       await this.drop()
       this.#partial = partialOf(manifest)
-      await this.#options.store?.keepPart('manifest', encodeManifest(manifest))
+      this.#stored = manifest.updates
+      await this.#keep('manifest', encodeManifest(manifest))
       return peer
     }
     return undefined
   }
 
+  async #keptManifest(): Promise<Manifest | undefined> {
+    const { store, maxBytes } = this.#options
+    try {
+      const bytes = await store?.keptPart('manifest')
+      return bytes && decodeManifest(bytes, maxBytes)
+    } catch (error) {
+      this.#notStored(error as Error)
+      return undefined
+    }
+  }
+
   /** The parts that an earlier run has stored. */
   async #kept(): Promise<Partial | undefined> {
-    const { store, maxBytes } = this.#options
-    const bytes = await store?.keptPart('manifest')
-    if (store === undefined || bytes === undefined) return undefined
-    const partial = partialOf(decodeManifest(bytes, maxBytes))
+    const { store } = this.#options
+    const manifest = await this.#keptManifest()
+    if (store === undefined || manifest === undefined) return undefined
+    const partial = partialOf(manifest)
     for (const index of [...partial.missing]) {
-      const part = await store.keptPart(String(index))
+      const part = await store.keptPart(String(index)).catch(this.#notStored)
       if (part && (await hashOf(part)) === partial.manifest.hashes[index]) put(partial, index, part)
     }
     return partial
@@ -148,9 +203,9 @@ export class PredictorDownload {
   }
 
   async #manifest(peer: string, request: string): Promise<Manifest | undefined> {
-    const { fetch, maxBytes, log } = this.#options
+    const { fetch, maxBytes, log, manifestMs } = this.#options
     try {
-      return decodeManifest(await fetch(peer, request, this.#options.signal), maxBytes)
+      return decodeManifest(await fetch(peer, request, this.#bounded(manifestMs)), maxBytes)
     } catch (error) {
       log('debug', `no predictor in parts: ${(error as Error).message}`, { peer })
       return undefined
@@ -194,17 +249,16 @@ export class PredictorDownload {
 
   /** @returns whether the part has arrived */
   async #attempt(peer: string, index: number): Promise<boolean> {
-    const { fetch, store, log, signal } = this.#options
+    const { fetch, log } = this.#options
     const partial = this.#partial as Partial
     const { digest, hashes } = partial.manifest
     const name = `part ${index + 1} of ${hashes.length} of a predictor`
     this.#asked.set(index, { peer, since: performance.now() })
     try {
-      const bounded = AbortSignal.any([signal, this.#end.signal, AbortSignal.timeout(PART_MS)])
-      const part = await fetch(peer, `part ${digest} ${index}`, bounded)
+      const part = await fetch(peer, `part ${digest} ${index}`, this.#bounded(PART_MS))
       if ((await hashOf(part)) !== hashes[index]) throw new Error('it is not the one of the manifest')
       put(partial, index, part)
-      await store?.keepPart(String(index), part)
+      await this.#keep(String(index), part)
       log('debug', `${name} has arrived`, { peer })
       if (partial.missing.size === 0) this.#end.abort()
       return true

@@ -40,7 +40,7 @@ export class PredictorExchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options
-    const { network, learner, durable, store, current, log } = options
+    const { network, learner, durable, store, current, statuses, log } = options
     const { signal } = this.#fetching
     this.#server = new PartServer({
       encode: async (query, held) => {
@@ -52,13 +52,14 @@ export class PredictorExchange {
     })
     this.#download = new PredictorDownload({
       fetch: (from, request, bounded) => this.#ask(from, request, bounded),
-      holders: from => this.#holders(from),
+      holders: (from, bounded) => this.#holders(from, bounded),
       isWanted: updates => updates >= current().updates,
       store,
       maxBytes: network.maxFrameBytes,
       signal,
       log
     })
+    statuses.on('status', () => void this.#download.tidy())
   }
 
   announce(id: PredictorId): void {
@@ -133,8 +134,8 @@ export class PredictorExchange {
   }
 
   /** @throws NetworkError if the peer does not name any */
-  async #holders(from: string): Promise<string[]> {
-    const contacts = decodeReferral(await this.#ask(from, 'holders')).filter(
+  async #holders(from: string, bounded: AbortSignal): Promise<string[]> {
+    const contacts = decodeReferral(await this.#ask(from, 'holders', bounded)).filter(
       ({ id }) => id !== this.#options.network.id
     )
     this.#named.clear()

@@ -3,6 +3,7 @@
  * predictor have the same parts, because its blocks are the same bits. Whoever serves one keeps it while it is asked for, although its
  * node has gone on: the steps from it are shorter than another whole predictor.
  */
+import { sha256 } from '#platform'
 import type { PredictorId } from '../admb/index.js'
 
 /** Size in bytes of each part but the last one. */
@@ -55,6 +56,7 @@ export function decodeManifest(bytes: Uint8Array, maxBytes: number): Manifest {
     throw malformed
   if (!/^[0-9a-f]{32}$/.test(digest) || !sizes.every(size => Number.isSafeInteger(size) && size >= 0)) throw malformed
   const total = sizes.reduce((sum, size) => sum + size, 0)
+  if (!hashes.every(hash => typeof hash === 'string')) throw malformed
   if (total > maxBytes || hashes.length !== Math.ceil(total / PART_BYTES)) throw malformed
   return { digest, updates: updates as number, sizes, hashes, head: bytes.slice(end) }
 }
@@ -64,9 +66,10 @@ export function haveSameParts(a: Manifest, b: Manifest): boolean {
   return a.digest === b.digest && a.sizes.join() === b.sizes.join() && a.hashes.join() === b.hashes.join()
 }
 
-/** SHA-256, in hexadecimal digits, computed by another thread. */
+/** SHA-256, in hexadecimal digits, computed by another thread. Pages that came over HTTP have no `subtle`. */
 export async function hashOf(part: Uint8Array): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', part as Uint8Array<ArrayBuffer>))
+  const subtle = crypto.subtle as typeof crypto.subtle | undefined
+  const hash = subtle ? new Uint8Array(await subtle.digest('SHA-256', part as Uint8Array<ArrayBuffer>)) : sha256(part)
   return Array.from(hash, byte => byte.toString(16).padStart(2, '0')).join('')
 }
 

@@ -1,5 +1,7 @@
 /** Large predictors in parts, from several peers. */
 import assert from 'node:assert/strict'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { blocksIn, type Downloaded, PredictorDownload } from '../../../src/peer/predictor-download.js'
 import { PART_BYTES, PartServer } from '../../../src/peer/predictor-parts.js'
 import { Store } from '../../../src/storage/index.js'
@@ -40,7 +42,9 @@ describe('the download of a predictor in parts', function () {
   let line: (peer: string, request: string) => Promise<void>
   /** Peers that a peer names. */
   let named: Map<string, string[]>
+  let holders: (peer: string, signal: AbortSignal) => Promise<string[]>
   let own: number
+  let slowMs: number
 
   beforeEach(() => {
     requests = new Map()
@@ -48,19 +52,23 @@ describe('the download of a predictor in parts', function () {
     fails = () => false
     line = async () => undefined
     named = new Map()
+    holders = async peer => named.get(peer) ?? []
     own = 0
+    slowMs = 200
   })
   afterEach(() => {
     for (const server of servers.values()) server.stop()
   })
 
-  function downloadOf(store?: Store): PredictorDownload {
+  function downloadOf(store?: ConstructorParameters<typeof PredictorDownload>[0]['store']): PredictorDownload {
     return new PredictorDownload({
-      slowMs: 200,
+      slowMs,
+      manifestMs: 500,
       fetch: async (peer, request, signal) => {
         const all = requests.get(peer) ?? []
         requests.set(peer, [...all, request])
         await new Promise(setImmediate)
+        signal.throwIfAborted()
         await Promise.race([
           line(peer, request),
           new Promise((_, reject) => AbortSignal.any([signal]).addEventListener('abort', reject))
@@ -70,7 +78,7 @@ describe('the download of a predictor in parts', function () {
         if (answer === undefined) throw new Error('nothing found')
         return answer
       },
-      holders: async peer => named.get(peer) ?? [],
+      holders: (peer, signal) => holders(peer, signal),
       isWanted: updates => updates > own,
       maxBytes: 1 << 24,
       store,
@@ -87,6 +95,7 @@ describe('the download of a predictor in parts', function () {
   }
 
   it('takes parts from all peers that hold the same predictor, whatever ancestors they know', async () => {
+    slowMs = 20_000
     for (const [index, peer] of ['a', 'b', 'c'].entries()) servers.set(peer, serverOf({ head: index + 1 }))
     // The line of the first one is so slow that the others take part before its first part has arrived.
     line = async (peer, request) => {
@@ -185,6 +194,95 @@ describe('the download of a predictor in parts', function () {
     assert.equal(await downloadOf().get(1, ['a']), undefined)
     assert.deepEqual(partsOf('a'), [])
     assert.equal(await downloadOf().get(8, ['a']), undefined)
+  })
+
+  it('waits for no manifest when all parts are there, nor long for the first one', async () => {
+    for (const peer of ['a', 'b', 'c']) servers.set(peer, serverOf())
+    named.set('b', ['c'])
+    line = peer => (peer === 'b' ? Promise.resolve() : new Promise(() => undefined))
+    assertWhole(await downloadOf().get(1, ['a', 'b']))
+    assert.deepEqual(requests.get('c'), [`manifest of ${DIGEST}`])
+  })
+
+  it('waits for no peer that does not name others', async () => {
+    servers.set('a', serverOf())
+    holders = (_, signal) => new Promise((_, reject) => signal.addEventListener('abort', reject))
+    assertWhole(await downloadOf().get(1, ['a']))
+  })
+
+  it('takes the parts although they cannot be stored', async () => {
+    servers.set('a', serverOf())
+    const fail = () => Promise.reject(new Error('no space left on device'))
+    assertWhole(await downloadOf({ keptPart: fail, keepPart: fail, dropParts: fail }).get(1, ['a']))
+  })
+
+  it('begins anew if what was stored is damaged', async () => {
+    servers.set('a', serverOf())
+    const store = await Store.open(await mkdtemp(join(folder, 'damaged-')))
+    try {
+      await store.create(Uint8Array.of(1))
+      await store.keepPart('manifest', Uint8Array.of(1, 2, 3))
+      assertWhole(await downloadOf(store).get(1, ['a']))
+    } finally {
+      await store.close()
+    }
+  })
+
+  it('keeps nothing of a predictor that is not wanted any more', async () => {
+    servers.set('a', serverOf())
+    const store = await Store.open(await mkdtemp(join(folder, 'unwanted-')))
+    try {
+      await store.create(Uint8Array.of(1))
+      fails = (_, request, count) => request.startsWith('part') && count > 3
+      assert.equal(await downloadOf(store).get(1, ['a']), undefined)
+      const later = downloadOf(store)
+      await later.tidy()
+      assert.ok(await store.keptPart('manifest'))
+      own = 7
+      await later.tidy()
+      assert.deepEqual(await Promise.all(['manifest', '0', '1'].map(name => store.keptPart(name))), [
+        undefined,
+        undefined,
+        undefined
+      ])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it('ends at once when it is not wanted any more', async () => {
+    servers.set('a', serverOf())
+    line = async (_, request) => {
+      if (request.startsWith('part')) await new Promise(() => undefined)
+    }
+    const download = downloadOf()
+    const ended = download.get(1, ['a'])
+    while (partsOf('a').length === 0) await new Promise(setImmediate)
+    own = 7
+    await download.tidy()
+    assert.equal(await ended, undefined)
+  })
+
+  it('works where the browser offers no hashes', async () => {
+    const { subtle } = crypto
+    Object.defineProperty(crypto, 'subtle', { value: undefined, configurable: true })
+    try {
+      servers.set('a', serverOf())
+      assertWhole(await downloadOf().get(1, ['a']))
+    } finally {
+      Object.defineProperty(crypto, 'subtle', { value: subtle, configurable: true })
+    }
+  })
+
+  it('goes on although another peer sends a manifest with hashes that are no text', async () => {
+    servers.set('a', serverOf())
+    const manifest = await servers.get('a')?.answer('manifest since 1')
+    const { hashes, ...others } = JSON.parse(new TextDecoder().decode(manifest?.subarray(4, -1)))
+    const text = JSON.stringify({ ...others, hashes: hashes.map(() => ({ toString: 1, valueOf: 1 })) })
+    const bytes = Uint8Array.of(0, 0, 0, 0, ...new TextEncoder().encode(text))
+    new DataView(bytes.buffer).setUint32(0, text.length, true)
+    servers.set('b', { answer: async () => bytes, stop: () => undefined } as unknown as PartServer)
+    assertWhole(await downloadOf().get(1, ['a', 'b']))
   })
 
   it('refuses a manifest of more bytes than a predictor has, or of other numbers', async () => {
