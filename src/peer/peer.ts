@@ -437,7 +437,7 @@ export class Peer extends EventEmitter {
     this.#bootstrap.stop()
     this.#joining?.stop()
     this.#learnerWatch.stop()
-    this.#predictors.stop()
+    const downloaded = this.#predictors.stop()
     this.#members?.stop()
     this.#spares?.stop()
     this.#program?.close()
@@ -446,6 +446,7 @@ export class Peer extends EventEmitter {
     this.#alerts.stop()
     this.#edges.stop()
     await this.#network.stop()
+    await downloaded
     await this.#checkpoints?.stored()
     await this.#store?.close()
   }

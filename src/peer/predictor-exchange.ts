@@ -104,7 +104,8 @@ export class PredictorExchange {
         log('warn', `downloading a predictor failed: ${error.message}`, { peer: from })
         return undefined
       })
-      learner.post({ kind: 'downloaded', predictor, from }, predictor ? [predictor.body.buffer] : [])
+      const transfer = predictor ? [predictor.body.buffer] : []
+      learner.post({ kind: 'downloaded', predictor, from: predictor?.from ?? from }, transfer)
       this.#downloading = undefined
       return predictor !== undefined
     }
@@ -128,9 +129,11 @@ export class PredictorExchange {
     return current().updates >= Number(least) ? save() : undefined
   }
 
-  stop(): void {
+  /** Resolves when nothing is written to the store any more. */
+  async stop(): Promise<void> {
     this.#fetching.abort(new Error('this peer stops'))
     this.#server.stop()
+    await this.#downloading
   }
 
   /** @throws NetworkError if the peer does not name any */

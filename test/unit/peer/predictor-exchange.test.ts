@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { PredictorId } from '../../../src/admb/index.js'
 import { PredictorExchange } from '../../../src/peer/predictor-exchange.js'
+import { PART_BYTES, PartServer } from '../../../src/peer/predictor-parts.js'
 import type { ToLearner } from '../../../src/peer/thread-messages.js'
+import type { Store } from '../../../src/storage/index.js'
 
 type Options = ConstructorParameters<typeof PredictorExchange>[0]
 
@@ -51,6 +53,60 @@ describe('predictors outside of the tree', () => {
   }
 
   const answerOf = (exchange: PredictorExchange, text: string) => exchange.answer(new TextEncoder().encode(text))
+
+  /** Downloads a predictor that only `b` has, in three parts. */
+  function downloading(keepPart: () => Promise<void>) {
+    const id = { ...better, digest: '0123456789abcdef'.repeat(2) }
+    const blocks = [new Uint8Array(2 * PART_BYTES + 1)]
+    const server = new PartServer({
+      ended: () => undefined,
+      encode: async (_, served) => (served ? 'held' : { id, head: Uint8Array.of(1), blocks })
+    })
+    const names: unknown[] = []
+    const network = {
+      id: 'a',
+      peers: [],
+      maxFrameBytes: 1 << 24,
+      fetch: async (target: { readonly id: string }, request: Uint8Array, signal: AbortSignal) => {
+        signal.throwIfAborted()
+        const answer = target.id === 'b' && (await server.answer(new TextDecoder().decode(request)))
+        if (!answer) throw new Error('nothing found')
+        return answer
+      }
+    }
+    const exchange = new PredictorExchange({
+      network: network as unknown as Options['network'],
+      edges: { neighbours: ['c', 'b'] } as unknown as Options['edges'],
+      learner: { post: message => void names.push('from' in message && message.from), parts: async () => undefined },
+      store: { keptPart: async () => undefined, keepPart, dropParts: async () => undefined } as unknown as Store,
+      durable: async () => undefined,
+      save: async () => Uint8Array.of(1),
+      current: () => held,
+      statuses,
+      log: () => undefined
+    })
+    return { exchange, names, stop: () => server.stop(), ended: exchange.download(id, 'c') }
+  }
+
+  it('are attributed to the peer from which the head was downloaded', async () => {
+    const { names, stop, ended } = downloading(async () => undefined)
+    assert.equal(await ended, true)
+    stop()
+    assert.deepEqual(names, ['b'])
+  })
+
+  it('are not written any more when the exchange has stopped', async () => {
+    let writes = 0
+    const { exchange, stop } = downloading(async () => {
+      writes++
+      await new Promise(resolve => setTimeout(resolve, 50))
+      writes--
+    })
+    while (writes === 0) await new Promise(setImmediate)
+    await exchange.stop()
+    stop()
+    assert.equal(writes, 0)
+  })
 
   it('are fetched from a tree neighbour first, and given if they are new enough', async () => {
     const exchange = exchangeOf()
