@@ -104,7 +104,7 @@ export class PredictorDownload {
     const others = asked.filter(peer => peer !== first)
     const join = (peers: readonly string[]) => Promise.all(peers.map(peer => this.#join(peer, manifest)))
     // A peer that joins is connected to one other, which knows more of them.
-    const named = this.#options.holders(first, this.#bounded(this.#options.manifestMs)).then(
+    const named = this.#bounded(signal => this.#options.holders(first, signal)).then(
       peers => join(peers.filter(peer => !asked.includes(peer)).slice(0, MAX_SOURCES - asked.length)),
       () => undefined
     )
@@ -136,8 +136,15 @@ export class PredictorDownload {
     return undefined
   }
 
-  #bounded(ms = 60_000): AbortSignal {
-    return AbortSignal.any([this.#options.signal, this.#end.signal, AbortSignal.timeout(ms)])
+  /** Node.js forgets a signal of `AbortSignal.timeout` in `AbortSignal.any` when it collects memory. */
+  async #bounded<T>(action: (signal: AbortSignal) => Promise<T>, ms = this.#options.manifestMs ?? 60_000): Promise<T> {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Error('it took too long')), ms)
+    try {
+      return await action(AbortSignal.any([this.#options.signal, this.#end.signal, late.signal]))
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Resumes an earlier download. @returns a peer that still serves the rest */
@@ -203,9 +210,9 @@ export class PredictorDownload {
   }
 
   async #manifest(peer: string, request: string): Promise<Manifest | undefined> {
-    const { fetch, maxBytes, log, manifestMs } = this.#options
+    const { fetch, maxBytes, log } = this.#options
     try {
-      return decodeManifest(await fetch(peer, request, this.#bounded(manifestMs)), maxBytes)
+      return decodeManifest(await this.#bounded(signal => fetch(peer, request, signal)), maxBytes)
     } catch (error) {
       log('debug', `no predictor in parts: ${(error as Error).message}`, { peer })
       return undefined
@@ -255,7 +262,7 @@ export class PredictorDownload {
     const name = `part ${index + 1} of ${hashes.length} of a predictor`
     this.#asked.set(index, { peer, since: performance.now() })
     try {
-      const part = await fetch(peer, `part ${digest} ${index}`, this.#bounded(PART_MS))
+      const part = await this.#bounded(signal => fetch(peer, `part ${digest} ${index}`, signal), PART_MS)
       if ((await hashOf(part)) !== hashes[index]) throw new Error('it is not the one of the manifest')
       put(partial, index, part)
       await this.#keep(String(index), part)

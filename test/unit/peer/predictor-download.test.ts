@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { blocksIn, type Downloaded, PredictorDownload } from '../../../src/peer/predictor-download.js'
 import { PART_BYTES, PartServer } from '../../../src/peer/predictor-parts.js'
 import { Store } from '../../../src/storage/index.js'
@@ -45,6 +47,8 @@ describe('the download of a predictor in parts', function () {
   let holders: (peer: string, signal: AbortSignal) => Promise<string[]>
   let own: number
   let slowMs: number
+  /** A peer that never answers. */
+  let silent: string | undefined
 
   beforeEach(() => {
     requests = new Map()
@@ -55,6 +59,7 @@ describe('the download of a predictor in parts', function () {
     holders = async peer => named.get(peer) ?? []
     own = 0
     slowMs = 200
+    silent = undefined
   })
   afterEach(() => {
     for (const server of servers.values()) server.stop()
@@ -67,6 +72,7 @@ describe('the download of a predictor in parts', function () {
       fetch: async (peer, request, signal) => {
         const all = requests.get(peer) ?? []
         requests.set(peer, [...all, request])
+        if (peer === silent) await new Promise((_, reject) => signal.addEventListener('abort', reject))
         await new Promise(setImmediate)
         signal.throwIfAborted()
         await Promise.race([
@@ -202,6 +208,18 @@ describe('the download of a predictor in parts', function () {
     line = peer => (peer === 'b' ? Promise.resolve() : new Promise(() => undefined))
     assertWhole(await downloadOf().get(1, ['a', 'b']))
     assert.deepEqual(requests.get('c'), [`manifest of ${DIGEST}`])
+  })
+
+  it('does not wait long for a manifest while the memory of the process is collected', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = setInterval(runInNewContext('gc') as () => void, 20)
+    servers.set('b', serverOf())
+    silent = 'a'
+    try {
+      assertWhole(await downloadOf().get(1, ['a', 'b']))
+    } finally {
+      clearInterval(collect)
+    }
   })
 
   it('waits for no peer that does not name others', async () => {
