@@ -80,7 +80,10 @@ export class Dialer {
    */
   async openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
     const openedAt = Date.now()
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.helloTimeoutMs)])
+    // Node.js forgets a signal of `AbortSignal.timeout` in `AbortSignal.any` when it collects memory.
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), this.#limits.helloTimeoutMs)
+    const bounded = AbortSignal.any([signal, late.signal])
     try {
       return await connection.newStream(protocol, { signal: bounded })
     } catch (error) {
@@ -90,6 +93,8 @@ export class Dialer {
       const target = `peer ${connection.remotePeer}`
       const wasAccepted = openedAt - connection.timeline.open > REFUSAL_MS
       throw explainStream(error as Error, { timedOut: bounded.aborted, wasAccepted }, target, this.#self, protocol)
+    } finally {
+      clearTimeout(timer)
     }
   }
 
