@@ -38,7 +38,7 @@ export function hostsFor(schedule: PartitionFlags | undefined): JoiningHosts | u
           const { addresses } = news
           const address = addresses.find(one => !one.startsWith('/ip4/127.')) ?? addresses[0]
           const how = `admb worker --token ${token} --peer ${address}`
-          log('info', `waits for ${hosts - 1} other hosts: ${how}`, { addresses })
+          log('info', `waits for ${hosts - 1} more of the ${hosts} hosts: ${how}`, { addresses })
           continue
         }
         if (news.kind === 'ready' || news.kind === 'lost') continue
