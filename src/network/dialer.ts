@@ -25,6 +25,7 @@ import { type Limits, maxControlBytes } from './limits.js'
 import { invitationRefused } from './membership.js'
 import type { PeerTarget } from './options.js'
 import { protectionFailed } from './protector.js'
+import { withTimeLimit } from './time-limit.js'
 
 /** A peer that admits no connection closes it within this time. In ms. */
 const REFUSAL_MS = 5000
@@ -80,22 +81,19 @@ export class Dialer {
    */
   async openStream(connection: Connection, protocol: string, signal: AbortSignal): Promise<Stream> {
     const openedAt = Date.now()
-    // Node.js forgets a signal of `AbortSignal.timeout` in `AbortSignal.any` when it collects memory.
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), this.#limits.helloTimeoutMs)
-    const bounded = AbortSignal.any([signal, late.signal])
-    try {
-      return await connection.newStream(protocol, { signal: bounded })
-    } catch (error) {
-      signal.throwIfAborted()
-      // The connection may be dead; abort it, so that the next dial creates a new one.
-      if (bounded.aborted) connection.abort(error as Error)
-      const target = `peer ${connection.remotePeer}`
-      const wasAccepted = openedAt - connection.timeline.open > REFUSAL_MS
-      throw explainStream(error as Error, { timedOut: bounded.aborted, wasAccepted }, target, this.#self, protocol)
-    } finally {
-      clearTimeout(timer)
+    const openWithin = async (bounded: AbortSignal) => {
+      try {
+        return await connection.newStream(protocol, { signal: bounded })
+      } catch (error) {
+        signal.throwIfAborted()
+        // The connection may be dead; abort it, so that the next dial creates a new one.
+        if (bounded.aborted) connection.abort(error as Error)
+        const target = `peer ${connection.remotePeer}`
+        const wasAccepted = openedAt - connection.timeline.open > REFUSAL_MS
+        throw explainStream(error as Error, { timedOut: bounded.aborted, wasAccepted }, target, this.#self, protocol)
+      }
     }
+    return withTimeLimit(this.#limits.helloTimeoutMs, [signal], openWithin)
   }
 
   async #connect(to: PeerId | Multiaddr[], name: string, signal: AbortSignal): Promise<Connection> {

@@ -1,6 +1,6 @@
 /** Gets a large predictor in parts from several peers at once. What has arrived is kept for a resumed download. */
 import { sleep } from '#platform'
-import type { Log } from '../network/index.js'
+import { type Log, withTimeLimit } from '../network/index.js'
 import type { Store } from '../storage/index.js'
 import { decodeManifest, encodeManifest, hashOf, haveSameParts, type Manifest, PART_BYTES } from './predictor-parts.js'
 
@@ -136,15 +136,8 @@ export class PredictorDownload {
     return undefined
   }
 
-  /** Node.js forgets a signal of `AbortSignal.timeout` in `AbortSignal.any` when it collects memory. */
-  async #bounded<T>(action: (signal: AbortSignal) => Promise<T>, ms = this.#options.manifestMs ?? 60_000): Promise<T> {
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(new Error('it took too long')), ms)
-    try {
-      return await action(AbortSignal.any([this.#options.signal, this.#end.signal, late.signal]))
-    } finally {
-      clearTimeout(timer)
-    }
+  #bounded<T>(action: (signal: AbortSignal) => Promise<T>, ms = this.#options.manifestMs ?? 60_000): Promise<T> {
+    return withTimeLimit(ms, [this.#options.signal, this.#end.signal], action)
   }
 
   /** Resumes an earlier download. @returns a peer that still serves the rest */

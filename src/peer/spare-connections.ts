@@ -3,7 +3,7 @@
  * have lost their relays cannot connect any more, so they connect while they can. They choose among the contacts of the whole network,
  * so that the tabs of all peers stay connected when these are gone.
  */
-import { decodeReferral, encodeReferral, type Log, type Network, transportOf } from '../network/index.js'
+import { decodeReferral, encodeReferral, type Log, type Network, transportOf, withTimeLimit } from '../network/index.js'
 
 /** Tabs and relays that a tab is connected to. */
 const TABS = 3
@@ -127,7 +127,8 @@ export class SpareConnections {
   /** Asks a peer for contacts. */
   async #ask(peer: Contact): Promise<void> {
     try {
-      const answer = await this.#network.fetch(peer, new TextEncoder().encode(REQUEST), this.#signal())
+      const request = new TextEncoder().encode(REQUEST)
+      const answer = await this.#inTime(signal => this.#network.fetch(peer, request, signal))
       for (const { id, addresses } of decodeReferral(answer)) this.#contacts.add(id, addresses)
     } catch (error) {
       this.#report(peer, error as Error)
@@ -136,15 +137,15 @@ export class SpareConnections {
 
   async #connect(contact: Contact): Promise<void> {
     try {
-      await this.#network.connect(contact, this.#signal())
+      await this.#inTime(signal => this.#network.connect(contact, signal))
     } catch (error) {
       this.#contacts.delete(contact.id)
       this.#report(contact, error as Error)
     }
   }
 
-  #signal(): AbortSignal {
-    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(DIAL_MS)])
+  #inTime<Result>(action: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    return withTimeLimit(DIAL_MS, [this.#stop.signal], action)
   }
 
   #report({ id }: Contact, { message }: Error): void {

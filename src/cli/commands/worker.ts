@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { formatBytes } from '../../base/errors.js'
+import { withTimeLimit } from '../../network/time-limit.js'
 import type { Log } from '../../network/types.js'
 import { add } from '../options/command.js'
 import { executionOf } from '../options/settings.js'
@@ -55,8 +56,9 @@ async function run({ peer, token: file, networkKey: keyFile, json, ...flags }: F
   try {
     for (let attempt = 0; !stopped.signal.aborted; attempt++) {
       try {
-        const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(CONNECT_MS)])
-        const line = await network.openDevice({ addresses: [peer] }, signal)
+        const line = await withTimeLimit(CONNECT_MS, [stopped.signal], signal =>
+          network.openDevice({ addresses: [peer] }, signal)
+        )
         stopped.signal.addEventListener('abort', () => line.close('the worker stops'), { once: true })
         const events = {
           ready(device: string) {
