@@ -2,7 +2,15 @@
 import { sleep } from '#platform'
 import { type Log, withTimeLimit } from '../network/index.js'
 import type { Store } from '../storage/index.js'
-import { decodeManifest, encodeManifest, hashOf, haveSameParts, type Manifest, PART_BYTES } from './predictor-parts.js'
+import {
+  type Downloaded,
+  decodeManifest,
+  encodeManifest,
+  hashOf,
+  haveSameParts,
+  type Manifest,
+  PART_BYTES
+} from './predictor-parts.js'
 
 /** Maximum number of peers that are asked for parts at once. */
 const MAX_SOURCES = 4
@@ -13,15 +21,6 @@ const MAX_FAILURES = 3
 const RETRY_MS = 1000
 /** Time in ms after which a part counts as failed. */
 const PART_MS = 300_000
-
-/** A predictor that has arrived, as `StoredBlocks` in one array. */
-export interface Downloaded {
-  readonly head: Uint8Array
-  /** Sizes in bytes of the blocks in `body`, which owns its whole ArrayBuffer. */
-  readonly sizes: readonly number[]
-  readonly body: Uint8Array<ArrayBuffer>
-  readonly from: string
-}
 
 interface DownloadOptions {
   /** Sends a request to a peer. @throws Error if it does not answer, the signal's reason */
@@ -279,15 +278,4 @@ function partialOf(manifest: Manifest): Partial {
 function put({ body, missing }: Partial, index: number, part: Uint8Array): void {
   body.set(part, index * PART_BYTES)
   missing.delete(index)
-}
-
-/** The encoded blocks of a predictor, without copies. */
-export function blocksIn({ sizes, body }: Pick<Downloaded, 'sizes' | 'body'>): Uint8Array[] {
-  const blocks: Uint8Array[] = []
-  let at = 0
-  for (const size of sizes) {
-    blocks.push(body.subarray(at, at + size))
-    at += size
-  }
-  return blocks
 }

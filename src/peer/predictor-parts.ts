@@ -73,6 +73,15 @@ export async function hashOf(part: Uint8Array): Promise<string> {
   return Array.from(hash, byte => byte.toString(16).padStart(2, '0')).join('')
 }
 
+/** A predictor that has arrived, as `StoredBlocks` in one array. */
+export interface Downloaded {
+  readonly head: Uint8Array
+  /** Sizes in bytes of the blocks in `body`, which owns its whole ArrayBuffer. */
+  readonly sizes: readonly number[]
+  readonly body: Uint8Array<ArrayBuffer>
+  readonly from: string
+}
+
 /** A predictor for peers that download it, as `SavedBlocks`. */
 export interface SentParts {
   readonly id: PredictorId
@@ -182,4 +191,15 @@ function partOf(blocks: readonly Uint8Array[], index: number): Uint8Array {
     length += piece.length
   }
   return part
+}
+
+/** The encoded blocks of a predictor, without copies. */
+export function blocksIn({ sizes, body }: Pick<Downloaded, 'sizes' | 'body'>): Uint8Array[] {
+  const blocks: Uint8Array[] = []
+  let at = 0
+  for (const size of sizes) {
+    blocks.push(body.subarray(at, at + size))
+    at += size
+  }
+  return blocks
 }
