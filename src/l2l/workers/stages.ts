@@ -174,7 +174,7 @@ export class PipelineStages extends ModelGroup {
       below: (lines.at(stage - 1) as MessageChannel).port2
     }))
     this.close()
-    const hasEnded = () => workers.some(worker => worker.hasEnded())
+    const hasEnded = () => workers.some(worker => worker.hasEnded() || worker.hasFailed)
     this.#line = new StageLine(this.cells, all.pop() as StagePorts, hasEnded)
     return all
   }

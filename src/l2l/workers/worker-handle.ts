@@ -205,6 +205,12 @@ export class Inbox {
     return hasEnded && this.#next === undefined ? this.#failed('its thread has ended') : undefined
   }
 
+  /** Whether its task has failed. The failure stays to be received. */
+  get hasFailed(): boolean {
+    this.#next ??= this.#take()
+    return this.#next?.kind === 'failed'
+  }
+
   /** Blocks until there is a message. */
   receive(): WorkerMessage {
     return this.waitUntil(() => false) as WorkerMessage
@@ -321,6 +327,11 @@ export class WorkerHandle {
     const gradient = this.#gradients[n % RING_SIZE]
     if (this.#coded === undefined) addToBlock(into, gradient.subarray(0, into.length))
     else addCoded(this.#coded, Atomics.load(this.#cells, gradientBlockCell(this.number, n)), gradient, into)
+  }
+
+  /** Whether its task has failed, for example because it was submitted to a device that had just left. */
+  get hasFailed(): boolean {
+    return this.#inbox.hasFailed
   }
 
   /** The failure of its task or thread, if there is one. */
