@@ -20,7 +20,7 @@ import type { Row } from './row.js'
 
 const LENGTH = 64
 const DEVICES = 4
-/** Of each device. */
+/** Rows of each device. */
 const ROWS = 4
 const STEPS = 400
 const HELD_OUT_ROWS = 400

@@ -27,7 +27,7 @@ interface Point extends Omit<CurvePoint, 'regret' | 'newestRegret' | 'averageLos
 
 export class RegretMeter {
   readonly #learner: Learner
-  /** Of the comparator, the best linear predictor, if the nodes learn a network. */
+  /** Learner of the comparator, which is the best linear predictor if the nodes learn a network. */
   readonly #linear: Learner
   readonly #inputs: Inputs
   readonly #periods: GoodPeriods

@@ -81,7 +81,7 @@ export interface ExecutionReport {
   readonly bubble?: number
 }
 
-/** @throws OptionError if hosts cannot lend so many devices, or none */
+/** @throws OptionError if the hosts have fewer devices than `workers`, or the schedule cannot use them */
 function checkDevices({ workers = 1, hosts, schedule }: L2LEngineOptions): void {
   if (workers === 1 || hosts === undefined) return
   if (hosts.level === 3)

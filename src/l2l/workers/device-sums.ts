@@ -1,7 +1,7 @@
 /**
  * The gradients of several devices, summed by the threads of the parameter server ("parallel reduce" of L2L-p: Pudipeddi et al.). The
- * executor hands its gradient of a layer over and continues; a server thread waits for those of the other devices, adds them in the order
- * of the devices, and updates the layer.
+ * executor hands its gradient of a layer over and continues. A server thread waits for the gradients of the other devices, adds them in
+ * device order, and updates the layer.
  */
 import { addToBlock, type GradientSums, WorkerFailedError } from '../executor/types.js'
 import {

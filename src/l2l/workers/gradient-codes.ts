@@ -41,10 +41,10 @@ export function gradientCode(text: string): GradientCode {
 
 /** Where a tensor of a block is, and where its code. Numbers are float32. */
 interface Part {
-  /** Of the block. */
+  /** Offset and number of its numbers in the block. */
   readonly from: number
   readonly length: number
-  /** Of the code. */
+  /** Offset and number of its numbers in the code. */
   readonly at: number
   readonly size: number
   /** Rows, columns and rank of a matrix that is sent as P and Q. */

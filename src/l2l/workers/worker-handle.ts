@@ -75,8 +75,8 @@ export interface WorkerTask {
   readonly firstMicrobatch: number
   readonly rows: RowCopy
   /**
-   * Its place in a pipeline, whose rows are the whole minibatch; the blocks of the weights that it loads; the shape of a sample at the input
-   * of each chunk; and new ports at first and when the stages have changed.
+   * The place of the worker in a pipeline, whose rows are the whole minibatch. `blocks` are the weights that it loads, and `inputs` the
+   * shapes of a sample at the input of each chunk. `ports` are given in the first step, and when the stages have changed.
    */
   readonly stage?: StagePlace & {
     readonly blocks: readonly number[]
